@@ -1,0 +1,34 @@
+"""Builds the compiled path: the same sources once for any CPU and once for AVX2 + FMA.
+
+The extensions are optional: without a compiler the package installs and runs its NumPy stages.
+"""
+
+import platform
+import sys
+from glob import glob
+
+from pybind11.setup_helpers import Pybind11Extension
+from setuptools import setup
+
+SOURCES = sorted(glob("src/kcrc/_fused/*.cpp"))
+X86 = platform.machine().lower() in {"x86_64", "amd64"}
+COMMON = ["/O2", "/fp:precise"] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+LEVELS = {"_native": []}
+if X86:
+    LEVELS["_native_avx2"] = ["/arch:AVX2"] if sys.platform == "win32" else ["-march=x86-64-v3"]
+
+
+def extension(name: str, flags: list[str]) -> Pybind11Extension:
+    built = Pybind11Extension(
+        f"kcrc._fused.{name}",
+        SOURCES,
+        cxx_std=17,
+        extra_compile_args=COMMON + flags,
+        define_macros=[("KCRC_MODULE", name)],
+        depends=sorted(glob("src/kcrc/_fused/*.hpp")),
+    )
+    built.optional = True
+    return built
+
+
+setup(ext_modules=[extension(name, flags) for name, flags in LEVELS.items()])

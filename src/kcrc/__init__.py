@@ -1,0 +1,3 @@
+"""Classify images by example."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,3 @@
+// What every source file of the compiled module offers to module.cpp.
+#pragma once
+#include <pybind11/pybind11.h>

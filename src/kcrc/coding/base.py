@@ -1,0 +1,77 @@
+"""What a coder solves and what it returns, and the registry of coders.
+
+A coder represents a target y by a dictionary D: y ≈ D x. It factorises the dictionary once and solves for many
+targets, so the global dictionary (factorised at fit) and the local ones (one a query) share one coder.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from kcrc.errors import ParameterError
+from kcrc.prepared import Array
+from kcrc.registry import Registry
+
+registry: Registry[Coder] = Registry("coder")
+names = registry.names
+make = registry.make
+register = registry.register
+
+
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """D, for a batch of B queries or (leading axis 1) one for all of them.
+
+    gram     (1|B, K, K)  H = DᵀD; in the rkhs form G itself
+    columns  (1|B, c, K)  D, or None where the atoms have no coordinates (rkhs)
+    real     (1|B, K)     False marks padding: a zero column whose coefficient is 0
+    """
+
+    gram: Array
+    columns: Array | None
+    real: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """y of B queries: correlation (B, K) b = Dᵀy; energy (B,) ‖y‖²; vector (B, c) y itself, or None (rkhs)."""
+
+    correlation: Array
+    energy: Array
+    vector: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """coefficients (B, K); whether each query's solver converged (B,); its iterations (B,)."""
+
+    coefficients: Array
+    converged: Array
+    n_iter: Array
+
+
+class Coder(ABC):
+    """Finds x for y ≈ D x."""
+
+    needs_columns: ClassVar[bool] = False
+    """True where the model is about the entries of y − D x (q = 1), which the rkhs form does not have."""
+
+    @abstractmethod
+    def factorise(self, dictionary: Dictionary) -> Any:
+        """All that does not depend on the target."""
+
+    @abstractmethod
+    def solve(self, state: Any, target: Target) -> Code:
+        """Coefficients of every target over the factorised dictionary."""
+
+
+def resolve(spec: str | Coder | Callable[[], Coder], **options: Any) -> Coder:
+    """A name, or a Coder -> a Coder; ``options`` go to a coder made by name."""
+    if isinstance(spec, Coder):
+        return spec
+    if isinstance(spec, str):
+        return make(spec, **options)
+    raise ParameterError(f"coder is a name or a Coder; got {spec!r}. Names: {', '.join(names())}.")

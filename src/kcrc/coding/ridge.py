@@ -1,0 +1,79 @@
+"""p = 2, q = 2: regularised least squares, the coder of CRC and KCRC (paper, Algorithm 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from kcrc.coding.base import Code, Coder, Dictionary, Target, register
+from kcrc.errors import ParameterError
+from kcrc.prepared import Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Factors:
+    """Per dictionary either a Cholesky factor of H + μI, or (where it has none) eigenvalues and eigenvectors."""
+
+    cholesky: list[Array | None]
+    spectral: dict[int, tuple[Array, Array]]
+    mu: float
+
+
+@register("ridge")
+@dataclass(frozen=True)
+class Ridge(Coder):
+    """x = argmin ‖y − Dx‖² + μ‖x‖² = (DᵀD + μI)⁻¹ Dᵀy   (paper, eq. for P').
+
+    Where H + μI has no Cholesky factor (μ = 0 with dependent atoms, or a kernel that is not positive), negative
+    eigenvalues of H count as 0 and x is the shortest solution.
+    """
+
+    mu: float = 0.01
+
+    def __post_init__(self) -> None:
+        if isinstance(self.mu, bool) or not isinstance(self.mu, (int, float, np.number)) or not 0 <= self.mu < np.inf:
+            raise ParameterError(f"mu is a number, 0 or more; got {self.mu!r}.")
+
+    def factorise(self, dictionary: Dictionary) -> _Factors:
+        gram = dictionary.gram
+        potrf = lapack.spotrf if gram.dtype == np.float32 else lapack.dpotrf
+        size = gram.shape[-1]
+        diagonal = np.arange(size)
+        cholesky: list[Array | None] = []
+        spectral = {}
+        for i, H in enumerate(gram):
+            shifted = H.copy()
+            shifted[diagonal, diagonal] += np.where(dictionary.real[i], self.mu, 1.0).astype(gram.dtype)
+            # The transpose of a C-ordered symmetric matrix is itself, in the order LAPACK wants: no copy.
+            factor, info = potrf(shifted.T, lower=1, overwrite_a=1, clean=0)
+            smallest = np.abs(factor[diagonal, diagonal]).min() if size and info == 0 else 0.0
+            if info == 0 and (self.mu > 0 or smallest > np.sqrt(np.finfo(gram.dtype).eps)):
+                cholesky.append(factor)
+            else:
+                cholesky.append(None)
+                spectral[i] = np.linalg.eigh(H)
+        return _Factors(cholesky, spectral, float(self.mu))
+
+    def solve(self, state: _Factors, target: Target) -> Code:
+        b = target.correlation
+        x = np.empty_like(b)
+        shared = len(state.cholesky) == 1
+        for i in range(len(state.cholesky)):
+            # One dictionary for all: all targets at once; else each target over its own.
+            rows = slice(None) if shared else slice(i, i + 1)
+            x[rows] = self._solve_one(state, i, b[rows].T).T
+        return Code(x, np.ones(len(b), bool), np.ones(len(b), np.intp))
+
+    @staticmethod
+    def _solve_one(state: _Factors, i: int, b: Array) -> Array:
+        factor = state.cholesky[i]
+        if factor is not None:
+            potrs = lapack.spotrs if factor.dtype == np.float32 else lapack.dpotrs
+            return np.asarray(potrs(factor, b, lower=1)[0])
+        values, vectors = state.spectral[i]
+        clipped = np.maximum(values, 0.0) + state.mu
+        tiny = len(values) * np.finfo(values.dtype).eps * max(1.0, float(values[-1]))
+        inverse = np.divide(1.0, clipped, out=np.zeros_like(clipped), where=clipped > tiny)
+        return np.asarray(vectors @ (inverse[:, None] * (vectors.T @ b)))

@@ -1,0 +1,147 @@
+"""The contract of a distance, the registry, and the shared preparation of plain vectors.
+
+A distance is a frozen dataclass: its fields are its options. To add one, write the class in the file of its
+family, put ``@distances.register("name")`` on it, and add its slow formula to ``tests/references.py``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kcrc.errors import DataError, ParameterError
+from kcrc.prepared import Array, Prepared
+from kcrc.registry import Registry
+
+registry: Registry[Distance] = Registry("distance")
+names = registry.names
+make = registry.make
+register = registry.register
+
+VECTORS = "vectors"
+
+
+def prepare_vectors(X: Array) -> Prepared:
+    """Vectors as they are, with their squared norms (float64 sums, whatever the storage)."""
+    squares = np.einsum("ij,ij->i", X, X, dtype=np.promote_types(X.dtype, np.float32))
+    return Prepared({"vectors": X, "squares": squares})
+
+
+class Distance(ABC):
+    """How far two samples are apart. Smaller is nearer, 0 is identical, never negative."""
+
+    formula: ClassVar[str]
+    """The formula in one line, for the docs."""
+
+    metric: ClassVar[bool]
+    """True when identity, symmetry and the triangle inequality hold."""
+
+    power: ClassVar[int]
+    """The kernel rules of the paper hold for squared distances: they see ``Dist ** power``.
+    2 where this returns a plain length (Euclidean), 1 where it already returns a square or a sum."""
+
+    symmetric: ClassVar[bool] = True
+    rules: ClassVar[tuple[str, ...]] = ("exp", "polarisation")
+    """The distance-to-kernel rules that make sense for it."""
+
+    @property
+    def preparation(self) -> Hashable:
+        """Distances and kernels with an equal key share one stored preparation of the examples."""
+        return self
+
+    def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> Distance:
+        """Learn what has to be learned from the examples (a covariance, textons). Returns the fitted distance;
+        the default learns nothing. ``sample_shape`` is the shape of one sample before flattening."""
+        return self
+
+    @abstractmethod
+    def prepare(self, X: Array) -> Prepared:
+        """Look at samples (n, d) once."""
+
+    @abstractmethod
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        """All distances (len(a), len(b))."""
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        """Distances (B, K) of sample i of ``a`` to the samples ``rows[i]`` of ``b``; no others are computed."""
+        out = np.empty(rows.shape, dtype=np.float64)
+        for i, wanted in enumerate(rows):
+            out[i] = self.pairwise(a.take(slice(i, i + 1)), b.take(wanted))[0]
+        return out
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        """Distances (B, K, K) among the samples ``rows[i]`` of ``b``."""
+        out = np.empty((*rows.shape, rows.shape[1]), dtype=np.float64)
+        for i, wanted in enumerate(rows):
+            local = b.take(wanted)
+            out[i] = self.pairwise(local, local)
+        return out
+
+    def to_origin(self, a: Prepared) -> Array:
+        """Distances (n,) to the origin of the polarisation rule, the all-zero sample."""
+        raise ParameterError(
+            f"The distance {type(self).__name__} has no origin, so the polarisation kernel cannot use it. "
+            'Use kernel="exp".'
+        )
+
+    def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array] | None:
+        """Quick values (len(a), len(b)) that order like the distance to within an error: ``(values, error)``
+        with |value − true value| ≤ error[i, None] and true values increasing with the distance.
+        None where ``pairwise`` is itself exact and quick. A search screens first and measures few pairs exactly."""
+        return None
+
+
+class VectorDistance(Distance):
+    """A distance that needs nothing but the vectors themselves: they all share one preparation."""
+
+    @property
+    def preparation(self) -> Hashable:
+        return VECTORS
+
+    def prepare(self, X: Array) -> Prepared:
+        return prepare_vectors(X)
+
+    def to_origin(self, a: Prepared) -> Array:
+        zero = prepare_vectors(np.zeros((1, a["vectors"].shape[1]), a["vectors"].dtype))
+        return self.pairwise(a, zero)[:, 0]
+
+
+@dataclass(frozen=True)
+class CallableDistance(VectorDistance):
+    """A Python function ``f(u, v) -> float`` of two vectors, called once per pair (slow)."""
+
+    formula: ClassVar[str] = "f(a, b)"
+    metric: ClassVar[bool] = False
+    power: ClassVar[int] = 1
+
+    function: Callable[[Array, Array], float]
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        left, right = a["vectors"], b["vectors"]
+        out = np.empty((len(left), len(right)))
+        for i, u in enumerate(left):
+            for j, v in enumerate(right):
+                out[i, j] = self.function(u, v)
+        if not np.isfinite(out).all() or (out < 0).any():
+            raise DataError(
+                f"The distance function {self.function!r} returned a negative or non-finite value. "
+                "A distance is a finite number, 0 or more."
+            )
+        return out
+
+
+def resolve(spec: str | Distance | Callable[[Array, Array], float], **options: Any) -> Distance:
+    """A name, a Distance, or a function of two vectors -> a Distance."""
+    if isinstance(spec, Distance):
+        return spec
+    if isinstance(spec, str):
+        return make(spec, **options)
+    if callable(spec):
+        return CallableDistance(spec)
+    raise ParameterError(
+        f"distance is a name, a Distance or a function of two vectors; got {spec!r}. Names: {', '.join(names())}."
+    )

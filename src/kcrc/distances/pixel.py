@@ -1,0 +1,255 @@
+"""Distances between vectors of pixels or features: the general pixel measures of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kcrc.distances.base import Distance, VectorDistance, prepare_vectors, register
+from kcrc.errors import ParameterError
+from kcrc.prepared import Array, Prepared
+
+_BLOCK_VALUES = 1 << 20  # differences held at once by the distances that cannot be written as a product
+
+
+def _squared_direct(left: Array, right: Array) -> Array:
+    """Σ (a−b)² over the last axis by differences: exact for equal rows, where the product form cancels."""
+    difference = left - right
+    return np.asarray(np.einsum("...d,...d->...", difference, difference))
+
+
+def _blocked(left: Array, right: Array, reduce: Any) -> Array:
+    """``reduce(|a − b|)`` for all pairs, a block of differences at a time."""
+    out = np.empty((len(left), len(right)), np.promote_types(left.dtype, np.float32))
+    step = max(1, _BLOCK_VALUES // max(1, right.size))
+    for start in range(0, len(left), step):
+        block = left[start : start + step, None, :] - right[None, :, :]
+        out[start : start + step] = reduce(np.abs(block, out=block))
+    return out
+
+
+@register("sqeuclidean")
+@dataclass(frozen=True)
+class SquaredEuclidean(VectorDistance):
+    """‖a − b‖². The distance whose polarisation is the linear kernel."""
+
+    formula: ClassVar[str] = "Σ (aᵢ − bᵢ)²"
+    metric: ClassVar[bool] = False
+    power: ClassVar[int] = 1
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        left, right = a["vectors"], b["vectors"]
+        out = np.empty((len(left), len(right)), np.promote_types(left.dtype, np.float32))
+        step = max(1, _BLOCK_VALUES // max(1, right.size))
+        for start in range(0, len(left), step):
+            out[start : start + step] = _squared_direct(left[start : start + step, None], right[None])
+        return out
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return _squared_direct(a["vectors"][:, None, :], b["vectors"][rows])
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        local = b.take(rows)
+        vectors, squares = local["vectors"], local["squares"]
+        products = vectors @ vectors.transpose(0, 2, 1)
+        squared = squares[:, :, None] + squares[:, None, :] - 2.0 * products
+        np.maximum(squared, 0.0, out=squared)
+        squared[:, np.arange(rows.shape[1]), np.arange(rows.shape[1])] = 0.0
+        return np.asarray(squared)
+
+    def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array]:
+        left, right = a["vectors"], b["vectors"]
+        values = left @ right.T
+        values *= -2.0
+        values += a["squares"][:, None]
+        values += b["squares"][None, :]
+        largest = a["squares"] + (b["squares"].max() if len(right) else 0.0)
+        # Rounding of a d-term product and of the three-term sum, each relative to the norms involved.
+        error = (left.shape[1] + 8) * np.finfo(values.dtype).eps * largest
+        return values, error
+
+
+@register("euclidean")
+@dataclass(frozen=True)
+class Euclidean(SquaredEuclidean):
+    """‖a − b‖₂."""
+
+    formula: ClassVar[str] = "√ Σ (aᵢ − bᵢ)²"
+    metric: ClassVar[bool] = True
+    power: ClassVar[int] = 2
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        return np.sqrt(super().pairwise(a, b))
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return np.sqrt(super().selected(a, b, rows))
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        return np.sqrt(super().within(b, rows))
+
+
+@register("manhattan")
+@dataclass(frozen=True)
+class Manhattan(VectorDistance):
+    """‖a − b‖₁, the city block distance."""
+
+    formula: ClassVar[str] = "Σ |aᵢ − bᵢ|"
+    metric: ClassVar[bool] = True
+    power: ClassVar[int] = 1
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        return _blocked(a["vectors"], b["vectors"], lambda block: block.sum(axis=-1))
+
+
+@register("chessboard")
+@dataclass(frozen=True)
+class Chessboard(VectorDistance):
+    """‖a − b‖∞, the king's moves."""
+
+    formula: ClassVar[str] = "maxᵢ |aᵢ − bᵢ|"
+    metric: ClassVar[bool] = True
+    power: ClassVar[int] = 1
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        return _blocked(a["vectors"], b["vectors"], lambda block: block.max(axis=-1))
+
+
+def _unit_rows(X: Array) -> Array:
+    """Rows scaled to unit length; a zero row stays zero."""
+    length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
+    return np.asarray(np.divide(X, length, out=np.zeros_like(X), where=length > 0))
+
+
+@dataclass(frozen=True)
+class _Angular(Distance):
+    """1 − cos between prepared unit rows, as ½‖a − b‖² so that equal rows are at exactly 0."""
+
+    metric: ClassVar[bool] = False
+    power: ClassVar[int] = 1
+
+    def _rows(self, X: Array) -> Array:
+        raise NotImplementedError  # each subclass says which rows
+
+    def prepare(self, X: Array) -> Prepared:
+        return prepare_vectors(_unit_rows(self._rows(X)))
+
+    @staticmethod
+    def _from_squared(squared: Array, zero_a: Array, zero_b: Array) -> Array:
+        # A zero row has no direction: 1 from any other row, 0 from another zero row.
+        out = np.minimum(0.5 * squared, 2.0)
+        out[zero_a ^ zero_b] = 1.0
+        return np.asarray(out)
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        squared = SquaredEuclidean().pairwise(a, b)
+        return self._from_squared(squared, a["squares"][:, None] == 0, b["squares"][None, :] == 0)
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        squared = SquaredEuclidean().selected(a, b, rows)
+        return self._from_squared(squared, a["squares"][:, None] == 0, b["squares"][rows] == 0)
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        zero = b["squares"][rows] == 0
+        return self._from_squared(SquaredEuclidean().within(b, rows), zero[:, :, None], zero[:, None, :])
+
+    def to_origin(self, a: Prepared) -> Array:
+        return np.where(a["squares"] == 0, 0.0, 1.0)
+
+    def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array]:
+        squared, error = SquaredEuclidean().screen(a, b)
+        return self._from_squared(squared, a["squares"][:, None] == 0, b["squares"][None, :] == 0), error
+
+
+@register("cosine")
+@dataclass(frozen=True)
+class Cosine(_Angular):
+    """1 − cos(a, b): half the squared Euclidean distance of the unit vectors."""
+
+    formula: ClassVar[str] = "1 − a·b / (‖a‖ ‖b‖)"
+
+    def _rows(self, X: Array) -> Array:
+        return X
+
+
+@register("correlation")
+@dataclass(frozen=True)
+class Correlation(_Angular):
+    """1 − Pearson correlation: cosine of the vectors less their own mean. A constant vector counts as zero."""
+
+    formula: ClassVar[str] = "1 − corr(a, b)"
+
+    def _rows(self, X: Array) -> Array:
+        centred = X - X.mean(axis=1, keepdims=True)
+        constant = (X == X[:, :1]).all(axis=1)
+        centred[constant] = 0.0
+        return np.asarray(centred)
+
+
+@register("mahalanobis")
+@dataclass(frozen=True)
+class Mahalanobis(Distance):
+    """√((a−b)ᵀ C⁻¹ (a−b)) with C the covariance of the examples, shrunk towards its mean variance.
+
+    ``shrinkage`` in [0, 1] blends C with its mean variance times the identity; None takes the smallest of
+    0, 1e-6, 1e-4, … that makes C invertible. ``diagonal`` uses the variances alone.
+    """
+
+    formula: ClassVar[str] = "√ (a−b)ᵀ C⁻¹ (a−b)"
+    metric: ClassVar[bool] = True
+    power: ClassVar[int] = 2
+
+    diagonal: bool = False
+    shrinkage: float | None = None
+    whitening: Array | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.shrinkage is not None and not 0.0 <= self.shrinkage <= 1.0:
+            raise ParameterError(f"shrinkage lies between 0 and 1; got {self.shrinkage!r}.")
+
+    @property
+    def preparation(self) -> Hashable:
+        return (type(self), self.diagonal, self.shrinkage)
+
+    def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> Mahalanobis:
+        width = X.shape[1]
+        wide = np.asarray(X, np.float64)
+        centred = wide - wide.mean(axis=0)
+        scale = 1.0 / max(1, len(X) - 1)
+        if self.diagonal:
+            covariance = np.diag(np.einsum("ij,ij->j", centred, centred) * scale)
+        else:
+            covariance = centred.T @ centred * scale
+        mean_variance = float(np.trace(covariance)) / width or 1.0
+        tries = (0.0, 1e-6, 1e-4, 1e-2, 0.1, 1.0) if self.shrinkage is None else (self.shrinkage,)
+        for amount in tries:
+            values, vectors = np.linalg.eigh((1 - amount) * covariance + amount * mean_variance * np.eye(width))
+            if values[0] > 1e-10 * values[-1]:
+                whitening = vectors / np.sqrt(values)
+                return Mahalanobis(self.diagonal, self.shrinkage, whitening.astype(X.dtype))
+        raise ParameterError(
+            f"The covariance of the {len(X)} examples is singular with shrinkage={self.shrinkage!r}. "
+            "Give a larger shrinkage, or None to have one chosen."
+        )
+
+    def prepare(self, X: Array) -> Prepared:
+        if self.whitening is None:
+            raise ParameterError("The Mahalanobis distance needs fit(X, y) before it can prepare samples.")
+        return prepare_vectors(X @ self.whitening)
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        return Euclidean().pairwise(a, b)
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return Euclidean().selected(a, b, rows)
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        return Euclidean().within(b, rows)
+
+    def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array]:
+        return Euclidean().screen(a, b)
+
+    def to_origin(self, a: Prepared) -> Array:
+        return np.sqrt(a["squares"])

@@ -1,0 +1,44 @@
+"""Distances the caller has computed: rows of a matrix against the examples, in the order they were fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from kcrc.distances.base import Distance, register
+from kcrc.errors import DataError
+from kcrc.prepared import Array, Prepared
+
+
+def prepare_columns(X: Array) -> Prepared:
+    """Rows of a matrix whose columns are the examples; each row also knows which column it is itself."""
+    position = np.arange(len(X)) if X.shape[0] == X.shape[1] else np.full(len(X), -1)
+    return Prepared({"to_examples": X, "position": position})
+
+
+@register("precomputed")
+@dataclass(frozen=True)
+class PrecomputedDistance(Distance):
+    """fit takes the (n, n) distances among the examples, queries are (B, n) distances to them."""
+
+    formula: ClassVar[str] = "given"
+    metric: ClassVar[bool] = False
+    power: ClassVar[int] = 1
+    rules: ClassVar[tuple[str, ...]] = ("exp",)
+
+    def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> PrecomputedDistance:
+        if X.shape[0] != X.shape[1]:
+            raise DataError(
+                f"A precomputed distance matrix is square, examples by examples; got {X.shape[0]} × {X.shape[1]}."
+            )
+        if (X < 0).any():
+            raise DataError("Precomputed distances hold a negative value; a distance is 0 or more.")
+        return self
+
+    def prepare(self, X: Array) -> Prepared:
+        return prepare_columns(X)
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        return a["to_examples"][:, b["position"]]

@@ -1,0 +1,44 @@
+"""Every error the library raises on purpose.
+
+::
+
+    KCRCError
+    ├── ParameterError   (ValueError)   a parameter is out of range or does not fit the others
+    │   └── UnknownName                 a name no registry knows
+    ├── DataError        (ValueError)   the data given cannot be used as it is
+    └── StateError       (RuntimeError) the object is not in a state to do this
+
+A message says what was wrong, what was given, and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class KCRCError(Exception):
+    """The root: ``except KCRCError`` catches all that kcrc raises on purpose."""
+
+
+class ParameterError(KCRCError, ValueError):
+    """A parameter is out of range or does not fit the others."""
+
+
+class DataError(KCRCError, ValueError):
+    """The data given cannot be used as it is."""
+
+
+class StateError(KCRCError, RuntimeError):
+    """The object is not in a state to do this."""
+
+
+class UnknownName(ParameterError):
+    """A name no registry knows; the message lists the known ones and suggests the nearest."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        by_fold = {k.lower(): k for k in known}
+        close = difflib.get_close_matches(str(name).lower(), by_fold, n=1, cutoff=0.5)
+        hint = f" Did you mean '{by_fold[close[0]]}'?" if close else ""
+        super().__init__(f"Unknown {kind} '{name}'. Known: {', '.join(known)}.{hint}")

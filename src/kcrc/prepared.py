@@ -1,0 +1,99 @@
+"""What a distance or kernel keeps of a set of samples, and the growing store of it for the examples.
+
+A distance looks at each sample once (``prepare``) and from then on only at what it kept: vectors and their
+norms, tangents, histograms. ``Prepared`` is a read-only table of arrays that share their first axis, the samples.
+``Store`` is the same for the stored examples: adding one costs what one costs, not what they all cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Arrays by name, all with the samples as their first axis."""
+
+    parts: Mapping[str, Array]
+
+    def __getitem__(self, name: str) -> Array:
+        return self.parts[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parts.values())))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts.values())
+
+    def take(self, rows: Any) -> Prepared:
+        """The samples at ``rows`` (an index array of any shape, a slice or a mask)."""
+        return Prepared({name: part[rows] for name, part in self.parts.items()})
+
+
+class _Buffer:
+    """Arrays with room to grow; ``used`` rows of them are owned by some Store."""
+
+    __slots__ = ("arrays", "used")
+
+    def __init__(self, arrays: dict[str, Array], used: int) -> None:
+        self.arrays = arrays
+        self.used = used
+
+
+class Store:
+    """The prepared examples: a value, like a tuple, whose ``appended`` shares memory where it can.
+
+    The first append moves the examples to a buffer with an eighth to spare (and so leaves the caller's array
+    alone); those after it write only the new rows until the spare is used up.
+    """
+
+    __slots__ = ("_buffer", "_length")
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._buffer = _Buffer(dict(prepared.parts), len(prepared))
+        self._length = len(prepared)
+
+    @classmethod
+    def _over(cls, buffer: _Buffer, length: int) -> Store:
+        store = cls.__new__(cls)
+        store._buffer, store._length = buffer, length
+        return store
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def prepared(self) -> Prepared:
+        """The examples as they are now (views, no copy)."""
+        return Prepared({name: array[: self._length] for name, array in self._buffer.arrays.items()})
+
+    def appended(self, new: Prepared) -> Store:
+        """A store with ``new`` behind these; this one stays what it was."""
+        start, stop = self._length, self._length + len(new)
+        buffer = self._buffer
+        room = min(len(array) for array in buffer.arrays.values())
+        if buffer.used != start or stop > room:
+            buffer = _Buffer(self._moved(stop + stop // 8 + 64), start)
+        for name, array in buffer.arrays.items():
+            array[start:stop] = new[name]
+        buffer.used = stop
+        return self._over(buffer, stop)
+
+    def _moved(self, capacity: int) -> dict[str, Array]:
+        moved = {}
+        for name, array in self._buffer.arrays.items():
+            moved[name] = np.empty((capacity, *array.shape[1:]), array.dtype)
+            moved[name][: self._length] = array[: self._length]
+        return moved
+
+    def kept(self, keep: Array) -> Store:
+        """A store with only the rows where ``keep`` is true, in their order."""
+        return Store(self.prepared.take(keep))
