@@ -1,3 +1,33 @@
-"""Classify images by example."""
+"""Classify images by example, and say which examples decided.
+
+>>> from kcrc import KCRCClassifier  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kcrc.classifier import KCRCClassifier as KCRCClassifier
+    from kcrc.evidence import Evidence as Evidence
 
 __version__ = "0.1.0"
+__all__ = ["Evidence", "KCRCClassifier", "coding", "distances", "kernels", "methods", "projections"]
+
+_LAZY = {"Evidence": "kcrc.evidence", "KCRCClassifier": "kcrc.classifier"}
+_MODULES = frozenset({"coding", "distances", "kernels", "methods", "projections"})
+
+
+def __getattr__(name: str) -> Any:
+    """Parts are imported when first asked for, so that ``import kcrc`` and ``kcrc --help`` answer at once."""
+    import importlib
+
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"kcrc.{name}")
+    raise AttributeError(f"module 'kcrc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

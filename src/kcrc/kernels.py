@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -286,6 +286,29 @@ class CallableKernel(Kernel):
 
     def diagonal(self, a: Prepared) -> Array:
         return np.array([self.gram(one, one)[0, 0] for one in (a.take(slice(i, i + 1)) for i in range(len(a)))])
+
+
+@dataclass(frozen=True)
+class KernelDistance(Distance):
+    """√(k(a,a) + k(b,b) − 2k(a,b)): how far samples are apart in the space of a kernel."""
+
+    formula: ClassVar[str] = "√(k(a,a) + k(b,b) − 2 k(a,b))"
+    metric: ClassVar[bool] = True
+    power: ClassVar[int] = 2
+    rules: ClassVar[tuple[str, ...]] = ("exp",)
+
+    kernel: Kernel
+
+    @property
+    def preparation(self) -> Hashable:
+        return self.kernel.preparation
+
+    def prepare(self, X: Array) -> Prepared:
+        return self.kernel.prepare(X)
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        squared = self.kernel.diagonal(a)[:, None] + self.kernel.diagonal(b)[None, :] - 2.0 * self.kernel.gram(a, b)
+        return np.sqrt(np.maximum(squared, 0.0))
 
 
 def positive(name: str, value: Any) -> None:

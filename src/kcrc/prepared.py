@@ -7,9 +7,9 @@ norms, tangents, histograms. ``Prepared`` is a read-only table of arrays that sh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,3 +97,40 @@ class Store:
     def kept(self, keep: Array) -> Store:
         """A store with only the rows where ``keep`` is true, in their order."""
         return Store(self.prepared.take(keep))
+
+
+class Preparer(Protocol):
+    """A distance or a kernel, as far as preparing goes."""
+
+    @property
+    def preparation(self) -> Hashable: ...
+
+    def prepare(self, X: Array) -> Prepared: ...
+
+
+class Samples:
+    """A batch of queries and, for each distance or kernel that asks, what it keeps of them: prepared once."""
+
+    __slots__ = ("X", "_made")
+
+    def __init__(self, X: Array, made: dict[Hashable, Prepared] | None = None) -> None:
+        self.X = X
+        self._made: dict[Hashable, Prepared] = {} if made is None else made
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def of(self, part: Preparer) -> Prepared:
+        """What ``part`` keeps of these samples."""
+        key = part.preparation
+        if key not in self._made:
+            self._made[key] = part.prepare(self.X)
+        return self._made[key]
+
+    @property
+    def prepared_by_key(self) -> Mapping[Hashable, Prepared]:
+        """All that was prepared so far."""
+        return self._made
+
+    def take(self, which: Any) -> Samples:
+        return Samples(self.X[which], {key: made.take(which) for key, made in self._made.items()})

@@ -1,1 +1,1 @@
-"""The compiled path. Nothing is compiled anywhere else, and nothing outside asks for more than ``native`` or ``plan``."""
+"""The compiled path: nothing is compiled elsewhere, and nothing outside asks for more than ``native`` or ``plan``."""

@@ -53,7 +53,8 @@ class Ridge(Coder):
                 cholesky.append(factor)
             else:
                 cholesky.append(None)
-                spectral[i] = np.linalg.eigh(H)
+                values, vectors = np.linalg.eigh(H)
+                spectral[i] = (values, vectors)
         return _Factors(cholesky, spectral, float(self.mu))
 
     def solve(self, state: _Factors, target: Target) -> Code:

@@ -183,7 +183,7 @@ class Correlation(_Angular):
 
     def _rows(self, X: Array) -> Array:
         centred = X - X.mean(axis=1, keepdims=True)
-        constant = (X == X[:, :1]).all(axis=1)
+        constant = (X[:, :1] == X).all(axis=1)
         centred[constant] = 0.0
         return np.asarray(centred)
 

@@ -1,0 +1,234 @@
+"""From a code to a verdict, and who decided it by how much.
+
+A class's reconstruction of the query is Dᵢxᵢ. Its residual is
+
+    ‖y − Dᵢxᵢ‖² = ‖y‖² − Σ_{j in class i} c_j,    c_j = x_j (2 b_j − Σ_{l in class i} H_jl x_l)
+
+with H = DᵀD and b = Dᵀy. ``c_j`` is the **contribution** of stored example j: the part of the query's energy ‖y‖²
+that it explains for its class. Contributions of a class add up to what the class explains of the query,
+‖y‖² − ‖y − Dᵢxᵢ‖², its part of the reconstruction. A negative one made its class fit worse.
+
+The **residual** a class is judged by is ‖y − Dᵢxᵢ‖/‖xᵢ‖ (decision "ratio", paper) or ‖y − Dᵢxᵢ‖ ("residual").
+The smallest wins. A class without examples in the dictionary has residual ∞.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from kcrc.coding.base import Code, Dictionary, Target
+from kcrc.prepared import Array
+
+CODED, UNANIMOUS, NEAREST = 0, 1, 2
+HOW = (
+    "coded",  # represented by the dictionary, the class with the smallest residual won
+    "unanimous",  # all neighbours share a class: answered without coding (paper, Algorithm 3, step 2)
+    "nearest",  # nothing in the dictionary resembles the query: the class of the nearest example
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The answers to B queries and what they rest on. Index or iterate it for single queries.
+
+    classes           (C,)    the class names
+    winner            (B,)    number of the winning class
+    residuals         (B, C)  what the classes were judged by, smaller is better, ∞ where not in the dictionary
+    energy            (B,)    ‖y‖², what there was to explain; 0 where nothing was coded
+    rows              (B, K)  the stored examples in the dictionary by their row number, nearest first, −1 = padding
+    distances         (B, K)  their distances to the query
+    neighbour_labels  (B, K)  their class numbers, −1 = padding
+    coefficients      (B, K)  their coefficients x (0 where nothing was coded)
+    contributions     (B, K)  the part of ``energy`` each explains for its class; see the module's docstring
+    how               (B,)    0 coded, 1 unanimous, 2 nearest
+    converged, n_iter (B,)    what the coder says of its iterations
+    """
+
+    classes: Array
+    winner: Array
+    residuals: Array
+    energy: Array
+    rows: Array
+    distances: Array
+    neighbour_labels: Array
+    coefficients: Array
+    contributions: Array
+    how: Array
+    converged: Array
+    n_iter: Array
+
+    def __len__(self) -> int:
+        return len(self.winner)
+
+    def __getitem__(self, which: int | slice | Sequence[int] | Array) -> Evidence:
+        if isinstance(which, (int, np.integer)):
+            if not -len(self) <= which < len(self):
+                raise IndexError(f"Evidence of {len(self)} queries has no number {which}.")
+            at = int(which) % len(self)
+            which = slice(at, at + 1)
+        return Evidence(self.classes, *(getattr(self, f.name)[which] for f in fields(self) if f.name != "classes"))
+
+    def __iter__(self) -> Iterator[Evidence]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def labels(self) -> Array:
+        """(B,) the answers."""
+        return self.classes[self.winner]
+
+    @property
+    def scores(self) -> Array:
+        """(B, C) 1/(1 + residual): 1 is a perfect fit, 0 a class that is not in the dictionary."""
+        return np.asarray(1.0 / (1.0 + self.residuals))
+
+    @property
+    def margin(self) -> Array:
+        """(B,) how far the winner's score is ahead of the runner-up's: 0 is a tie, 1 as clear as can be."""
+        scores = self.scores
+        if scores.shape[1] == 1:
+            return np.ones(len(scores))
+        second, first = np.partition(scores, -2, axis=1)[:, -2:].T
+        return np.asarray(first - second)
+
+    @property
+    def runner_up(self) -> Array:
+        """(B,) number of the second class; the winner itself where no other class is in the dictionary."""
+        rest = self.residuals.copy()
+        rest[np.arange(len(rest)), self.winner] = np.inf
+        second = rest.argmin(axis=1)
+        return np.where(np.isfinite(rest[np.arange(len(rest)), second]), second, self.winner)
+
+    def to_dict(self) -> dict[str, Any] | list[dict[str, Any]]:
+        """Plain Python values, ready for JSON: a dict for one query, else a list of them."""
+        if len(self) != 1:
+            return [one.to_dict() for one in self]  # type: ignore[misc]  # each of them is a single query
+        in_dictionary = np.flatnonzero(np.isfinite(self.residuals[0]))
+        order = in_dictionary[np.argsort(self.residuals[0, in_dictionary], kind="stable")]
+        real = np.flatnonzero(self.rows[0] >= 0)
+        return {
+            "label": _plain(self.labels[0]),
+            "how": HOW[self.how[0]],
+            "margin": float(self.margin[0]),
+            "runner_up": _plain(self.classes[self.runner_up[0]]) if len(order) > 1 else None,
+            "residuals": [[_plain(self.classes[c]), float(self.residuals[0, c])] for c in order],
+            "energy": float(self.energy[0]),
+            "neighbours": [
+                {
+                    "row": int(self.rows[0, j]),
+                    "label": _plain(self.classes[self.neighbour_labels[0, j]]),
+                    "distance": float(self.distances[0, j]),
+                    "coefficient": float(self.coefficients[0, j]),
+                    "contribution": float(self.contributions[0, j]),
+                }
+                for j in real
+            ],
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a line for every query and stored example (needs pandas)."""
+        import pandas as pd
+
+        query, place = np.nonzero(self.rows >= 0)
+        return pd.DataFrame(
+            {
+                "query": query,
+                "answer": self.labels[query],
+                "row": self.rows[query, place],
+                "label": self.classes[self.neighbour_labels[query, place]],
+                "distance": self.distances[query, place],
+                "coefficient": self.coefficients[query, place],
+                "contribution": self.contributions[query, place],
+            }
+        )
+
+    def __repr__(self) -> str:
+        shown = 3
+        text = "\n".join(one._story() for one in self[:shown])
+        more = f"\n… and {len(self) - shown} more queries" if len(self) > shown else ""
+        return f"Evidence of {len(self)} {'query' if len(self) == 1 else 'queries'}\n{text}{more}"
+
+    def _story(self, top: int = 5) -> str:
+        label, how = self.labels[0], HOW[self.how[0]]
+        if how == "unanimous":
+            k = int((self.rows[0] >= 0).sum())
+            nearby = ", ".join(str(r) for r in self.rows[0, : min(top, k)])
+            return f"  {label!s}: all {k} neighbours agree (nearest rows {nearby})"
+        if how == "nearest":
+            return f"  {label!s}: nothing stored resembles it; nearest is row {self.rows[0, 0]}"
+        second = self.classes[self.runner_up[0]]
+        residual = self.residuals[0]
+        lines = [
+            f"  {label!s}: residual {residual[self.winner[0]]:.4g}, runner-up {second!s} "
+            f"{residual[self.runner_up[0]]:.4g}, margin {self.margin[0]:.3f}"
+        ]
+        total = self.energy[0] or 1.0
+        by_weight = np.argsort(-np.abs(self.contributions[0]), kind="stable")[:top]
+        for j in by_weight:
+            if self.rows[0, j] >= 0:
+                lines.append(
+                    f"    row {self.rows[0, j]:<7} {self.classes[self.neighbour_labels[0, j]]!s:<12} "
+                    f"distance {self.distances[0, j]:<9.4g} contributes {self.contributions[0, j] / total:+.1%}"
+                )
+        return "\n".join(lines)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def joined(parts: Sequence[Evidence]) -> Evidence:
+    """The evidence of several batches as one; narrower neighbourhoods are padded."""
+    if len(parts) == 1:
+        return parts[0]
+    width = max(part.rows.shape[1] for part in parts)
+    padding = {"rows": -1, "neighbour_labels": -1, "distances": np.inf, "coefficients": 0, "contributions": 0}
+
+    def column(name: str) -> Array:
+        arrays = [getattr(part, name) for part in parts]
+        if name in padding:
+            arrays = [
+                np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=padding[name]) if a.shape[1] < width else a
+                for a in arrays
+            ]
+        return np.concatenate(arrays)
+
+    return Evidence(parts[0].classes, *(column(f.name) for f in fields(Evidence) if f.name != "classes"))
+
+
+def contributions(dictionary: Dictionary, target: Target, code: Code, labels: Array) -> Array:
+    """c_j (B, K); ``labels`` (1|B, K) are the atoms' class numbers."""
+    H, b, x = dictionary.gram, target.correlation, code.coefficients
+    if len(H) > 1 or len(x) == 1:
+        same = labels[:, :, None] == labels[:, None, :]
+        explained = np.einsum("bjl,bl->bj", np.where(same, H, 0.0), x)
+    else:  # one dictionary for all: a matrix product for each class's block
+        explained = np.zeros_like(x)
+        for c in np.unique(labels):
+            members = np.flatnonzero(labels[0] == c)
+            explained[:, members] = x[:, members] @ H[0][np.ix_(members, members)]
+    return np.asarray(x * (2.0 * b - explained))
+
+
+def class_residuals(
+    contributed: Array, code: Code, target: Target, labels: Array, n_classes: int, decision: str
+) -> Array:
+    """(B, C) what the classes are judged by; ∞ for a class that has no part in the code."""
+    x = code.coefficients
+    batch = len(x)
+    labels = np.broadcast_to(labels, x.shape)
+    real = labels >= 0
+    cell = (np.arange(batch)[:, None] * n_classes + labels)[real]
+
+    def per_class(values: Array) -> Array:
+        return np.bincount(cell, weights=values[real], minlength=batch * n_classes).reshape(batch, n_classes)
+
+    squared = np.maximum(target.energy[:, None] - per_class(contributed), 0.0)
+    length = np.sqrt(per_class(x**2))
+    residual = np.sqrt(squared)
+    if decision == "ratio":
+        residual = np.divide(residual, length, out=np.full_like(residual, np.inf), where=length > 0)
+    return np.where(length > 0, residual, np.inf)

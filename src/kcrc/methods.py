@@ -1,0 +1,34 @@
+"""The paper's methods by the paper's names: ``names()`` and ``make(name, **overrides)`` give ordinary estimators.
+
+GD is the global dictionary of all examples, LCD the locality constrained one of the K nearest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kcrc.classifier import KCRCClassifier
+from kcrc.registry import Registry
+
+registry: Registry[Any] = Registry("method")
+names = registry.names
+make = registry.make
+register = registry.register
+
+
+def _configured(name: str, **defaults: Any) -> None:
+    """Register a KCRCClassifier with these defaults; any parameter may be overridden."""
+
+    def build(**overrides: Any) -> KCRCClassifier:
+        return KCRCClassifier(**{**defaults, **overrides})
+
+    build.__name__ = name
+    register(name)(build)
+
+
+# KCRC-LCD with K = 1 is the nearest neighbour classifier (paper, introduction).
+_configured("NN", n_neighbors=1)
+_configured("CRC-GD", n_neighbors=None, kernel="linear", metric="unit")
+_configured("CRC-LCD", n_neighbors=50, kernel="linear", metric="unit")
+_configured("KCRC-GD", n_neighbors=None, form="gram")
+_configured("KCRC-LCD", n_neighbors=50, form="gram")

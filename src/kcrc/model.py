@@ -1,0 +1,171 @@
+"""What fit makes: the method (how) and the examples (what), as one value.
+
+A FittedModel is never changed. Adding or forgetting examples gives a new one that shares all it can, so a failed
+update leaves the old one in place, and what a gallery file stores is exactly this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kcrc.coding.base import Coder
+from kcrc.distances.base import VECTORS, Distance, prepare_vectors
+from kcrc.kernels import Kernel
+from kcrc.metrics import Metric
+from kcrc.neighbours.base import NeighbourIndex
+from kcrc.neighbours.exact import ExactIndex
+from kcrc.prepared import Array, Prepared, Preparer, Samples, Store
+from kcrc.projections.base import Projection
+from kcrc.spaces import Basis, Space
+
+
+@dataclass(frozen=True)
+class Method:
+    """Every choice that makes a classifier, resolved to parts and numbers."""
+
+    metric: Metric
+    distance: Distance
+    coarse_distance: Distance
+    kernel: Kernel
+    space: Space
+    coder: Coder
+    projection: Projection
+    n_neighbors: int | None
+    n_candidates: int | None
+    locality: str
+    decision: str
+    seed: int
+    n_jobs: int | None
+    memory_budget: int
+
+    @property
+    def search_distance(self) -> Distance:
+        """The distance that goes over all examples."""
+        return self.coarse_distance if self.n_candidates is not None else self.distance
+
+    @property
+    def parts(self) -> tuple[Preparer, ...]:
+        """All that keep something of every stored example."""
+        if self.n_neighbors is None:
+            return (self.kernel, self.distance)
+        return (self.kernel, self.distance, self.search_distance)
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalDictionary:
+    """The one dictionary of all examples, factorised."""
+
+    basis: Basis
+    state: Any
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """labels (n,) number the classes; ids (n,) are the row numbers by which users know the examples."""
+
+    method: Method
+    classes: Array
+    labels: Array
+    ids: Array
+    stores: Mapping[Hashable, Store]
+    index: NeighbourIndex | None
+    whole: GlobalDictionary | None
+    class_means: Samples | None
+
+    def examples(self, part: Preparer) -> Prepared:
+        """What ``part`` keeps of the stored examples."""
+        return self.stores[part.preparation].prepared
+
+    @property
+    def vectors(self) -> Array:
+        """The stored examples (n, d), scaled by the metric."""
+        return self.stores[VECTORS].prepared["vectors"]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @classmethod
+    def build(cls, method: Method, vectors: Array, classes: Array, labels: Array, ids: Array) -> FittedModel:
+        """From examples that the metric has scaled already."""
+        made = Samples(vectors, {VECTORS: prepare_vectors(vectors)})
+        for part in method.parts:
+            made.of(part)
+        stores = {key: Store(prepared) for key, prepared in made.prepared_by_key.items()}
+        return cls(method, classes, labels, ids, stores, None, None, None)._derived(labels)
+
+    def _derived(self, touched: Array, index: NeighbourIndex | None = None) -> FittedModel:
+        """With the index, the global dictionary and the class means that belong to the examples."""
+        method = self.method
+        if method.n_neighbors is None:
+            bare = replace(self, index=None)
+            basis = method.space.basis(bare, None)
+            return replace(bare, whole=GlobalDictionary(basis, method.coder.factorise(basis.dictionary)))
+        if method.locality == "classes":
+            return replace(self, class_means=self._means(np.unique(touched)))
+        if index is None:
+            index = ExactIndex(method.search_distance, self.examples(method.search_distance))
+        return replace(self, index=index)
+
+    def _means(self, touched: Array) -> Samples:
+        """Class means; only those of the touched classes are computed."""
+        means = np.zeros((len(self.classes), self.vectors.shape[1]), self.vectors.dtype)
+        old = self.class_means
+        for c in range(len(self.classes)):
+            rows = np.flatnonzero(self.labels == c) if old is None or c in touched else np.empty(0, np.intp)
+            if len(rows):
+                means[c] = self.vectors[rows].mean(axis=0)
+            elif old is not None and c < len(old):
+                means[c] = old.X[c]
+        return Samples(means)
+
+    def with_examples(self, vectors: Array, classes: Array, labels: Array, relabel: Array, ids: Array) -> FittedModel:
+        """With new examples behind the old. ``classes`` is the new list, ``labels`` (new examples) and
+        ``relabel`` (old class number -> new) point into it. The old examples are not looked at again."""
+        new = Samples(vectors, {VECTORS: prepare_vectors(vectors)})
+        for part in self.method.parts:
+            new.of(part)
+        stores = {key: store.appended(new.prepared_by_key[key]) for key, store in self.stores.items()}
+        means = self.class_means
+        if means is not None:
+            moved = np.zeros((len(classes), means.X.shape[1]), means.X.dtype)
+            moved[relabel] = means.X
+            means = Samples(moved)
+        grown = replace(
+            self,
+            classes=classes,
+            labels=np.concatenate([relabel[self.labels], labels]),
+            ids=np.concatenate([self.ids, ids]),
+            stores=stores,
+            class_means=means,
+        )
+        index = self.index
+        if index is not None:
+            index = index.appended(grown.examples(self.method.search_distance))
+        return grown._derived(labels, index)
+
+    def without(self, rows: Array) -> FittedModel:
+        """Without the examples at ``rows`` (positions)."""
+        keep = np.ones(len(self), bool)
+        keep[rows] = False
+        left = replace(
+            self,
+            labels=self.labels[keep],
+            ids=self.ids[keep],
+            stores={key: store.kept(keep) for key, store in self.stores.items()},
+        )
+        index = self.index
+        if index is not None:
+            index = index.kept(left.examples(self.method.search_distance), keep)
+        return left._derived(self.labels[rows], index)
+
+    def without_empty_classes(self) -> FittedModel:
+        """With only the classes that have examples."""
+        present = np.unique(self.labels)
+        relabel = np.full(len(self.classes), -1, np.intp)
+        relabel[present] = np.arange(len(present))
+        means = None if self.class_means is None else Samples(self.class_means.X[present])
+        return replace(self, classes=self.classes[present], labels=relabel[self.labels], class_means=means)

@@ -1,0 +1,191 @@
+"""The straight line from queries to evidence: the only place that knows the order of the stages.
+
+queries -> coarse neighbours -> fine distances -> unanimous? -> local problem -> code -> class residuals -> Evidence
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from kcrc import evidence as ev
+from kcrc.coding.base import Code, Dictionary, Target
+from kcrc.evidence import Evidence
+from kcrc.model import FittedModel
+from kcrc.neighbours.base import Neighbourhood
+from kcrc.neighbours.exact import BLOCK
+from kcrc.neighbours.refine import refine, whole_classes
+from kcrc.parallel import over_chunks, worker_count
+from kcrc.prepared import Array, Samples
+
+T = TypeVar("T")
+
+
+def answer(model: FittedModel, X: Array, read: Callable[[Evidence], T], *, explain: bool = False) -> list[T]:
+    """``read`` of the evidence of each chunk of queries, in order. The rest of the evidence is let go, so that
+    labels for a million queries need the memory of one chunk."""
+    size = chunk_size(model, len(X))
+    return over_chunks(
+        lambda piece: read(classify(model, X[piece], explain=explain)), len(X), size, model.method.n_jobs
+    )
+
+
+def classify(model: FittedModel, X: Array, *, explain: bool = True) -> Evidence:
+    """The evidence for one chunk of queries (B, d) that the metric has scaled already.
+
+    Without ``explain`` a global dictionary is left in the order it is stored, its distances NaN: the label does
+    not need them.
+    """
+    queries = Samples(X)
+    if model.whole is not None:
+        return _over_all(model, queries, explain)
+    near = neighbours(model, queries)
+    labels = np.where(near.real, model.labels[np.maximum(near.rows, 0)], -1)
+    settled = unanimous(labels)
+    verdict = _settled(model, near, labels)
+    open_ = np.flatnonzero(~settled)
+    if len(open_):
+        rows = near.rows[open_]
+        asked = queries.take(open_)
+        basis = model.method.space.basis(model, rows)
+        target = model.method.space.target(model, basis, asked, rows)
+        code = model.method.coder.solve(model.method.coder.factorise(basis.dictionary), target)
+        _weigh(
+            model,
+            verdict,
+            open_,
+            labels[open_],
+            basis.dictionary,
+            target,
+            code,
+            lambda lost: labels[open_, 0][lost],
+        )
+    return verdict
+
+
+def neighbours(model: FittedModel, queries: Samples) -> Neighbourhood:
+    """The local dictionary of each query (paper, Algorithms 3 and 4)."""
+    method = model.method
+    assert method.n_neighbors is not None
+    fine = method.distance
+    if method.locality == "classes":
+        assert model.class_means is not None
+        to_means = fine.pairwise(queries.of(fine), model.class_means.of(fine))
+        to_means[:, np.bincount(model.labels, minlength=len(model.classes)) == 0] = np.inf
+        return whole_classes(to_means, model.labels, queries.of(fine), model.examples(fine), fine, method.n_neighbors)
+    assert model.index is not None
+    if method.n_candidates is None:
+        return model.index.query(queries.of(fine), method.n_neighbors)
+    coarse = model.index.query(queries.of(method.coarse_distance), max(method.n_candidates, method.n_neighbors))
+    return refine(coarse, queries.of(fine), model.examples(fine), fine, method.n_neighbors)
+
+
+def unanimous(labels: Array) -> Array:
+    """(B,) whether all neighbours of a query share a class; ``labels`` (B, K) with −1 for padding."""
+    return np.asarray(((labels == labels[:, :1]) | (labels < 0)).all(axis=1))
+
+
+def _settled(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence:
+    """Evidence as if every query were answered by its neighbours alone; coded ones are filled in after."""
+    batch, width = near.rows.shape
+    n_classes = len(model.classes)
+    residuals = np.full((batch, n_classes), np.inf)
+    residuals[np.arange(batch), labels[:, 0]] = 0.0
+    return Evidence(
+        classes=model.classes,
+        winner=labels[:, 0].copy(),
+        residuals=residuals,
+        energy=np.zeros(batch),
+        rows=np.where(near.real, model.ids[np.maximum(near.rows, 0)], -1),
+        distances=near.distances,
+        neighbour_labels=labels,
+        coefficients=np.zeros((batch, width)),
+        contributions=np.zeros((batch, width)),
+        how=np.full(batch, ev.UNANIMOUS, np.int8),
+        converged=np.ones(batch, bool),
+        n_iter=np.zeros(batch, np.intp),
+    )
+
+
+def _weigh(
+    model: FittedModel,
+    verdict: Evidence,
+    which: Array,
+    labels: Array,
+    dictionary: Dictionary,
+    target: Target,
+    code: Code,
+    nearest: Callable[[Array], Array],
+) -> None:
+    """Fill in the coded queries ``which`` of the verdict under construction; ``nearest`` gives the class of the
+    nearest example for those of them that nothing could code."""
+    contributed = ev.contributions(dictionary, target, code, labels)
+    n_classes = len(model.classes)
+    residuals = ev.class_residuals(contributed, code, target, labels, n_classes, model.method.decision)
+    winner = residuals.argmin(axis=1)
+    # Nothing coded at all (no resemblance to any atom): the nearest example answers, judged by ‖y‖ alone.
+    lost = ~np.isfinite(residuals[np.arange(len(winner)), winner])
+    if lost.any():
+        winner[lost] = nearest(lost)
+        residuals[lost, winner[lost]] = np.sqrt(target.energy[lost])
+    verdict.winner[which] = winner
+    verdict.residuals[which] = residuals
+    verdict.energy[which] = target.energy
+    verdict.coefficients[which] = code.coefficients
+    verdict.contributions[which] = contributed
+    verdict.how[which] = np.where(lost, ev.NEAREST, ev.CODED)
+    verdict.converged[which] = code.converged
+    verdict.n_iter[which] = code.n_iter
+
+
+def _over_all(model: FittedModel, queries: Samples, explain: bool) -> Evidence:
+    """The global dictionary: factorised at fit, the same for every query; nearest example first when explaining."""
+    assert model.whole is not None
+    basis, method = model.whole.basis, model.method
+    fine = method.distance
+    shape = (len(queries), len(model))
+    order: Array = np.broadcast_to(np.arange(shape[1]), shape)
+    distances: Array = np.broadcast_to(np.nan, shape)
+    if explain or len(model.classes) == 1:
+        distances = fine.pairwise(queries.of(fine), model.examples(fine))
+        order = np.argsort(distances, axis=1, kind="stable")
+        distances = np.take_along_axis(distances, order, 1)
+    verdict = _settled(model, Neighbourhood(order, distances), model.labels[order])
+    if len(model.classes) == 1:
+        return verdict
+    target = method.space.target(model, basis, queries, None)
+    code = method.coder.solve(model.whole.state, target)
+
+    def nearest(lost: Array) -> Array:
+        far = fine.pairwise(queries.of(fine).take(lost), model.examples(fine))
+        return np.asarray(model.labels[far.argmin(axis=1)])
+
+    everyone = np.arange(len(queries))
+    _weigh(model, verdict, everyone, model.labels[None], basis.dictionary, target, code, nearest)
+    if explain:
+        for field in (verdict.coefficients, verdict.contributions):  # stored order -> nearest first
+            field[:] = np.take_along_axis(field, order, 1)
+    return verdict
+
+
+def chunk_size(model: FittedModel, n_queries: int) -> int:
+    """Queries per chunk such that all chunks at work stay within the memory budget."""
+    method = model.method
+    n, width = len(model), model.vectors.shape[1]
+    if method.n_neighbors is None:
+        per_query = 10 * n + width
+    else:
+        if method.locality == "classes":
+            k = min(n, method.n_neighbors * int(np.bincount(model.labels).max()))
+        else:
+            k = min(n, method.n_neighbors)
+        wide = min(n, max(k, method.n_candidates or 0))
+        kept = max(model.examples(part).nbytes // max(1, n) for part in method.parts) // 8 + 1
+        per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)
+    workers = worker_count(method.n_jobs)
+    affordable = int(method.memory_budget // (8 * per_query * workers))
+    # Enough chunks to keep every thread busy, none so large that its arrays leave the cache for nothing.
+    share = -(-n_queries // workers)
+    return max(1, min(affordable, share, 1024))
