@@ -136,8 +136,16 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Store the examples X (n, d) with their labels y, in place of any before."""
-        fresh = self._checked(X, y, reset=True)
-        vectors, labels = fresh
+        before = dict(self.__dict__)
+        try:
+            return self._fit(X, y)
+        except BaseException:  # whatever went wrong, Ctrl-C too: the classifier stays what it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any) -> Self:
+        vectors, labels = self._checked(X, y, reset=True)
         classes, numbers = np.unique(labels, return_inverse=True)
         method = self._method(vectors, numbers)
         self.model_ = FittedModel.build(

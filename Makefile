@@ -1,0 +1,45 @@
+# Everything a new machine needs beyond Python, pip, make and (for the compiled path) a C++ compiler is set up here.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+SOURCES := pyproject.toml setup.py constraints.txt $(wildcard src/kcrc/_fused/*.cpp src/kcrc/_fused/*.hpp)
+WORKERS ?= auto
+
+.PHONY: help demo test test-slow lint format bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.user: $(VENV)/bin/python $(SOURCES)
+	$(PIP) install -c constraints.txt -e ".[plots]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/bin/python $(SOURCES)
+	$(PIP) install -c constraints.txt -e ".[dev]"
+	@touch $@ $(VENV)/.user
+
+demo: $(VENV)/.user  ## the main job on handwritten digits: accuracy, speed, and a picture of why
+	$(BIN)/python -m kcrc.demo demo-out
+
+test: $(VENV)/.dev  ## all tests but the slow measurements
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
+
+test-slow: $(VENV)/.dev  ## the slow measurements too
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+lint: $(VENV)/.dev  ## ruff and the type checker
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## put the sources into shape
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:  ## remove the virtual environment and everything made
+	rm -rf $(VENV) build dist demo-out bench-out reproduce-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f src/kcrc/_fused/*.so

@@ -1,0 +1,81 @@
+"""One answer as a picture: the query, the examples that decided it, and how the classes compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kcrc.evidence import HOW, Evidence
+from kcrc.prepared import Array
+
+FOR, AGAINST, OTHER = "#1b6ca8", "#b8336a", "#9aa3ab"  # told apart by every kind of colour vision
+
+
+def draw_evidence(
+    one: Evidence,
+    query: Array,
+    picture_of: Callable[[int], Array],
+    path: str | Path,
+    *,
+    top: int = 12,
+    classes: int = 8,
+) -> None:
+    """Write a PNG (or what the ending of ``path`` says) about one query.
+
+    ``picture_of(row)`` gives the image of a stored example, (h, w) or (h, w, 3).
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    shown = _most_telling(one, top)
+    columns = 6
+    lines = -(-len(shown) // columns)
+    figure = Figure(figsize=(12, 2.2 + 2.0 * lines), layout="constrained")
+    FigureCanvasAgg(figure)
+    outer = figure.add_gridspec(1, 3, width_ratios=[1.6, 5.2, 3.2])
+    label = one.labels[0]
+    seen = figure.add_subplot(outer[0, 0])
+    _picture(seen, query)
+    seen.set_title(f"query\nanswer: {label}\n{HOW[one.how[0]]}, margin {one.margin[0]:.2f}", fontsize=11)
+    grid = outer[0, 1].subgridspec(lines, columns)
+    total = float(one.energy[0]) or 1.0
+    for place, j in enumerate(shown):
+        axis = figure.add_subplot(grid[place // columns, place % columns])
+        _picture(axis, picture_of(int(one.rows[0, j])))
+        share = one.contributions[0, j] / total
+        own = one.neighbour_labels[0, j] == one.winner[0]
+        colour = FOR if own and share >= 0 else AGAINST if own else OTHER
+        text = f"{share:+.0%}" if one.how[0] == 0 else f"d {one.distances[0, j]:.3g}"
+        axis.set_title(f"{one.classes[one.neighbour_labels[0, j]]}\n{text}", fontsize=9, color=colour)
+        for spine in axis.spines.values():
+            spine.set(color=colour, linewidth=2.5)
+    _residuals(figure.add_subplot(outer[0, 2]), one, classes)
+    figure.suptitle(
+        "The stored examples that decided, and the share of the query each explains for its class", fontsize=11
+    )
+    figure.savefig(path, dpi=110)
+
+
+def _most_telling(one: Evidence, top: int) -> list[int]:
+    """The neighbours with the largest contributions, or the nearest ones where nothing was coded."""
+    weight = np.abs(one.contributions[0]) if one.how[0] == 0 else -one.distances[0]
+    order = np.argsort(-weight, kind="stable")
+    return [int(j) for j in order if one.rows[0, j] >= 0][:top]
+
+
+def _picture(axis: Any, image: Array) -> None:
+    axis.imshow(image, cmap="gray_r" if np.ndim(image) == 2 else None)
+    axis.set_xticks([])
+    axis.set_yticks([])
+
+
+def _residuals(axis: Any, one: Evidence, classes: int) -> None:
+    order = np.argsort(one.residuals[0], kind="stable")[:classes]
+    order = order[np.isfinite(one.residuals[0, order])][::-1]
+    colours = [FOR if c == one.winner[0] else OTHER for c in order]
+    axis.barh([str(one.classes[c]) for c in order], one.residuals[0, order], color=colours)
+    axis.set_title("class residuals (smallest wins)", fontsize=10)
+    axis.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,76 @@
+"""Contracts of every registered kernel, against the slow formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import references
+from kcrc import distances, kernels
+from kcrc.errors import DataError, ParameterError, UnknownName
+from problems import problem
+
+OPTIONS = {"gamma": 0.3, "degree": 2, "coef0": 0.5}
+NAMED = [name for name in kernels.names() if references.KERNELS.get(name) is not None]
+
+
+def made(name):
+    return kernels.resolve(name, distance=distances.make("manhattan"), **OPTIONS)
+
+
+def test_every_kernel_has_a_reference():
+    assert set(kernels.names()) <= set(references.KERNELS)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_gram_equals_the_slow_formula(name):
+    X, _, Q = problem(1)
+    kernel = made(name)
+    got = kernel.gram(kernel.prepare(Q), kernel.prepare(X))
+    slow = np.array([[references.KERNELS[name](a, b, OPTIONS) for b in X] for a in Q])
+    np.testing.assert_allclose(got, slow, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_diagonal_cross_and_local_are_parts_of_gram(name):
+    X, _, Q = problem(2)
+    kernel = made(name)
+    a, b = kernel.prepare(Q), kernel.prepare(X)
+    rows = np.random.default_rng(0).integers(len(X), size=(len(Q), 9))
+    np.testing.assert_allclose(kernel.diagonal(b), np.diag(kernel.gram(b, b)), atol=1e-12)
+    np.testing.assert_allclose(kernel.cross(a, b, rows), np.take_along_axis(kernel.gram(a, b), rows, 1), atol=1e-12)
+    everything = kernel.gram(b, b)
+    np.testing.assert_allclose(kernel.local(b, rows), everything[rows[:, :, None], rows[:, None, :]], atol=1e-12)
+
+
+def test_polarisation_of_euclidean_is_the_linear_kernel():
+    """The rule holds for squared distances: Euclidean (a plain length) is squared first."""
+    X, _, Q = problem(3)
+    for name in ("euclidean", "sqeuclidean"):
+        kernel = kernels.Polarisation(distances.make(name))
+        np.testing.assert_allclose(kernel.gram(kernel.prepare(Q), kernel.prepare(X)), Q @ X.T, atol=1e-12)
+
+
+def test_exp_of_euclidean_is_the_rbf_kernel():
+    X, _, Q = problem(4)
+    exp, rbf = kernels.Exponential(distances.make("euclidean"), 0.2), kernels.RBF(0.2)
+    np.testing.assert_allclose(
+        exp.gram(exp.prepare(Q), exp.prepare(X)), rbf.gram(rbf.prepare(Q), rbf.prepare(X)), atol=1e-13
+    )
+
+
+def test_clear_errors():
+    with pytest.raises(UnknownName, match="Did you mean 'rbf'"):
+        made("rfb")
+    with pytest.raises(ParameterError, match="gamma is a number above 0; got -1"):
+        kernels.make("rbf", gamma=-1)
+    with pytest.raises(ParameterError, match="polarisation"):
+        kernels.Polarisation(distances.make("precomputed"))
+    with pytest.raises(ParameterError, match="name, a Kernel or a function"):
+        made(7)
+    X, _, Q = problem(5)
+    wrong = kernels.CallableKernel(lambda A, B: np.zeros(3))
+    with pytest.raises(DataError, match="returned shape"):
+        wrong.gram(wrong.prepare(Q), wrong.prepare(X))
+    with pytest.raises(DataError, match="square"):
+        kernels.PrecomputedKernel().fit(np.zeros((3, 4)))
