@@ -1,3 +1,5 @@
 // What every source file of the compiled module offers to module.cpp.
 #pragma once
 #include <pybind11/pybind11.h>
+
+void bind_omp(pybind11::module_&);

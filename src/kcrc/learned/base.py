@@ -1,0 +1,170 @@
+"""What D-KSVD and LC-KSVD share: class dictionaries to start from, labels stacked under the samples, a linear rule.
+
+Both learn atoms D (rows), codes X and a classifier W together, by K-SVD on samples with their labels appended:
+
+    min ‖Y − X D‖² + Σ_c w_c ‖H_c − X W_c‖²    with at most ``sparsity`` atoms a sample
+
+H (N, C) is the class indicator and w_c what an error in class c weighs. The methods differ in w_c alone: see
+``LCKSVDClassifier`` for why its label-consistency term is of this form.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from kcrc.errors import ParameterError
+from kcrc.learned.explanation import AtomExplanation, explain_codes
+from kcrc.learned.ksvd import check_whole, draw_atoms, encode, learn, progress_bar, unit_rows
+from kcrc.learned.omp import SparseCodes, tolerance
+from kcrc.prepared import Array
+
+DEFAULT_PER_CLASS = 30
+"""The most atoms a class gets where ``n_atoms`` is not given."""
+
+
+def check_weight(name: str, value: Any) -> float:
+    """``value`` as a float, or an error that names the parameter."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0 <= value < np.inf:
+        raise ParameterError(f"{name} is a number, 0 or more; got {value!r}.")
+    return float(value)
+
+
+def share_atoms(n_atoms: Any, counts: Array) -> Array:
+    """How many atoms each class gets: never more than its ``counts`` (C,) samples.
+
+    An int is the total, dealt out evenly (what one class cannot use goes to the others); a sequence names each
+    class's number; None gives half of the samples, at most ``DEFAULT_PER_CLASS``.
+    """
+    if n_atoms is None:
+        return np.minimum(DEFAULT_PER_CLASS, (counts + 1) // 2)
+    if np.ndim(n_atoms) == 0:
+        total = check_whole("n_atoms", n_atoms, least=1)
+        if total < len(counts):
+            raise ParameterError(
+                f"n_atoms={total} does not give each of the {len(counts)} classes an atom. Use {len(counts)} or more."
+            )
+        shares = np.zeros_like(counts)
+        for _ in range(min(total, int(counts.sum()))):
+            hungry = np.flatnonzero(shares < counts)
+            shares[hungry[shares[hungry].argmin()]] += 1
+        return shares
+    if len(n_atoms) != len(counts):
+        raise ParameterError(f"n_atoms has {len(n_atoms)} entries for {len(counts)} classes. Give one a class.")
+    return np.minimum([check_whole("n_atoms", n, least=1) for n in n_atoms], counts)
+
+
+def ridge_classifier(codes: SparseCodes, indicator: Array, ridge: float) -> Array:
+    """W (C, K) = argmin ‖H − X Wᵀ‖² + ridge ‖W‖² for codes X (N, K) and H (N, C)."""
+    X = codes.matrix()
+    gram = (X.T @ X).toarray()
+    gram[np.diag_indices_from(gram)] += max(ridge, tolerance(gram.dtype) * max(1.0, float(gram.max(initial=0))))
+    return np.asarray(linalg.solve(gram, X.T @ indicator, assume_a="pos").T)
+
+
+class DictionaryClassifier(ClassifierMixin, BaseEstimator):
+    """Sparse codes over learned atoms, then the largest entry of W x. Samples count by direction, not by length."""
+
+    n_atoms: Any
+    sparsity: Any
+    ridge: Any
+    n_iter: Any
+    init_iter: Any
+    random_state: Any
+    verbose: Any
+
+    @abstractmethod
+    def _class_weights(self, shares: Array) -> Array:
+        """w_c (C,): what the labels of each class weigh beside the samples, given its number of atoms."""
+
+    def _classifier(self, learned: Array, codes: SparseCodes, indicator: Array) -> Array:
+        """The rule W (C, K) to keep; ``learned`` is the one learned with the atoms."""
+        return learned
+
+    def fit(self, X: Any, y: Any) -> DictionaryClassifier:
+        """Learn atoms and classifier from X (n_samples, n_features) and labels y (n_samples,)."""
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
+        check_classification_targets(y)
+        self.classes_, coded = np.unique(y, return_inverse=True)
+        n_iter = check_whole("n_iter", self.n_iter, least=1)
+        init_iter = check_whole("init_iter", self.init_iter, least=1)
+        sparsity = check_whole("sparsity", self.sparsity, least=1)
+        ridge = check_weight("ridge", self.ridge)
+        shares = share_atoms(self.n_atoms, np.bincount(coded))
+        weights = np.sqrt(self._class_weights(shares)).astype(X.dtype)
+        self.sparsity_ = min(sparsity, X.shape[1], int(shares.sum()))
+
+        Y = unit_rows(X)
+        H = np.eye(len(self.classes_), dtype=X.dtype)[coded]
+        owners = np.repeat(np.arange(len(shares)), shares)
+        rng = check_random_state(self.random_state)
+        with progress_bar(type(self).__name__, init_iter * len(shares) + n_iter, self.verbose) as bar:
+            parts = []
+            for c, share in enumerate(shares):
+                own = Y[coded == c]
+                few = min(self.sparsity_, int(share))
+                start = draw_atoms(own, share, rng)
+                parts.append(learn(own, start, sparsity=few, n_iter=init_iter, step=bar.update).atoms)
+            atoms = np.concatenate(parts)
+            W = ridge_classifier(encode(Y, atoms, sparsity=self.sparsity_), H, ridge)
+            stacked = learn(
+                np.hstack([Y, H * weights]),
+                np.hstack([atoms, W.T * weights]),
+                sparsity=self.sparsity_,
+                n_iter=n_iter,
+                kin=(owners, coded),
+                step=bar.update,
+            )
+        self.objective_ = stacked.objective
+        self.components_, W = self._unstack(stacked.atoms, X.shape[1], weights)
+        codes = encode(Y, self.components_, sparsity=self.sparsity_)
+        self.coef_ = self._classifier(W, codes, H)
+        self.atom_classes_ = self.classes_[owners]
+        likeness = np.abs(self.components_ @ Y.T)
+        self.atom_rows_ = likeness.argmax(axis=1)
+        self.atom_row_cosines_ = likeness.max(axis=1)
+        return self
+
+    @staticmethod
+    def _unstack(stacked: Array, n_features: int, weights: Array) -> tuple[Array, Array]:
+        """Atoms at length 1 and W (C, K) in the same scale: x over d is x‖d‖ over d/‖d‖, so W takes 1/‖d‖ too.
+
+        An atom without a part in sample space can never be picked: it becomes zero, with zero weights.
+        """
+        atoms, labels = stacked[:, :n_features], stacked[:, n_features:]
+        norms = np.linalg.norm(atoms, axis=1, keepdims=True)
+        scale = np.divide(1, norms, out=np.zeros_like(norms), where=norms > tolerance(atoms.dtype))
+        W = np.divide(labels, weights, out=np.zeros_like(labels), where=weights > 0) * scale
+        return np.ascontiguousarray(atoms * scale), np.ascontiguousarray(W.T)
+
+    def _encode(self, X: Any) -> SparseCodes:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
+        X = X.astype(self.components_.dtype, copy=False)
+        return encode(unit_rows(X), self.components_, sparsity=self.sparsity_)
+
+    def _scores(self, codes: SparseCodes) -> Array:
+        return np.asarray(codes.matrix() @ self.coef_.T)
+
+    def decision_function(self, X: Any) -> Array:
+        """W x: (n_samples, n_classes); for two classes the second's score less the first's, (n_samples,)."""
+        scores = self._scores(self._encode(X))
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> Array:
+        """The class with the largest score; the first of equals."""
+        return np.asarray(self.classes_[self._scores(self._encode(X)).argmax(axis=1)])
+
+    def explain(self, X: Any) -> list[AtomExplanation]:
+        """For every sample the atoms that decided, what each adds to the winning score, and the training rows
+        nearest to them."""
+        codes = self._encode(X)
+        return explain_codes(self, codes, self._scores(codes))
