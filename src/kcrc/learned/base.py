@@ -22,13 +22,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc.errors import ParameterError
-from kcrc.learned.explanation import AtomExplanation, explain_codes
+from kcrc.learned.atom_evidence import AtomEvidence, atom_evidence
 from kcrc.learned.ksvd import check_whole, draw_atoms, encode, learn, progress_bar, unit_rows
 from kcrc.learned.omp import SparseCodes, tolerance
 from kcrc.prepared import Array
 
-DEFAULT_PER_CLASS = 30
-"""The most atoms a class gets where ``n_atoms`` is not given."""
+MOST_BY_DEFAULT = 30
+"""The most atoms a class gets where ``n_atoms`` is not given, and a sample where ``sparsity`` is not."""
 
 
 def check_weight(name: str, value: Any) -> float:
@@ -42,10 +42,10 @@ def share_atoms(n_atoms: Any, counts: Array) -> Array:
     """How many atoms each class gets: never more than its ``counts`` (C,) samples.
 
     An int is the total, dealt out evenly (what one class cannot use goes to the others); a sequence names each
-    class's number; None gives half of the samples, at most ``DEFAULT_PER_CLASS``.
+    class's number; None gives half of the samples, at most ``MOST_BY_DEFAULT``.
     """
     if n_atoms is None:
-        return np.minimum(DEFAULT_PER_CLASS, (counts + 1) // 2)
+        return np.minimum(MOST_BY_DEFAULT, (counts + 1) // 2)
     if np.ndim(n_atoms) == 0:
         total = check_whole("n_atoms", n_atoms, least=1)
         if total < len(counts):
@@ -58,7 +58,9 @@ def share_atoms(n_atoms: Any, counts: Array) -> Array:
             shares[hungry[shares[hungry].argmin()]] += 1
         return shares
     if len(n_atoms) != len(counts):
-        raise ParameterError(f"n_atoms has {len(n_atoms)} entries for {len(counts)} classes. Give one a class.")
+        raise ParameterError(
+            f"n_atoms has {len(n_atoms)} entries for {len(counts)} classes. Give one a class."
+        )
     return np.minimum([check_whole("n_atoms", n, least=1) for n in n_atoms], counts)
 
 
@@ -66,16 +68,19 @@ def ridge_classifier(codes: SparseCodes, indicator: Array, ridge: float) -> Arra
     """W (C, K) = argmin ‖H − X Wᵀ‖² + ridge ‖W‖² for codes X (N, K) and H (N, C)."""
     X = codes.matrix()
     gram = (X.T @ X).toarray()
-    gram[np.diag_indices_from(gram)] += max(ridge, tolerance(gram.dtype) * max(1.0, float(gram.max(initial=0))))
+    gram[np.diag_indices_from(gram)] += max(
+        ridge, tolerance(gram.dtype) * max(1.0, float(gram.max(initial=0)))
+    )
     return np.asarray(linalg.solve(gram, X.T @ indicator, assume_a="pos").T)
 
 
 class DictionaryClassifier(ClassifierMixin, BaseEstimator):
-    """Sparse codes over learned atoms, then the largest entry of W x. Samples count by direction, not by length."""
+    """Sparse codes over learned atoms, then the largest entry of W x. The length of a query has no say in its label."""
 
     n_atoms: Any
     sparsity: Any
     ridge: Any
+    unit_length: Any
     n_iter: Any
     init_iter: Any
     random_state: Any
@@ -96,13 +101,14 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, coded = np.unique(y, return_inverse=True)
         n_iter = check_whole("n_iter", self.n_iter, least=1)
         init_iter = check_whole("init_iter", self.init_iter, least=1)
-        sparsity = check_whole("sparsity", self.sparsity, least=1)
+        tenth = min(MOST_BY_DEFAULT, max(1, round(X.shape[1] / 10)))
+        sparsity = tenth if self.sparsity is None else check_whole("sparsity", self.sparsity, least=1)
         ridge = check_weight("ridge", self.ridge)
         shares = share_atoms(self.n_atoms, np.bincount(coded))
         weights = np.sqrt(self._class_weights(shares)).astype(X.dtype)
         self.sparsity_ = min(sparsity, X.shape[1], int(shares.sum()))
 
-        Y = unit_rows(X)
+        Y = unit_rows(X) if self.unit_length else X
         H = np.eye(len(self.classes_), dtype=X.dtype)[coded]
         owners = np.repeat(np.arange(len(shares)), shares)
         rng = check_random_state(self.random_state)
@@ -128,7 +134,7 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
         codes = encode(Y, self.components_, sparsity=self.sparsity_)
         self.coef_ = self._classifier(W, codes, H)
         self.atom_classes_ = self.classes_[owners]
-        likeness = np.abs(self.components_ @ Y.T)
+        likeness = np.abs(self.components_ @ unit_rows(Y).T)
         self.atom_rows_ = likeness.argmax(axis=1)
         self.atom_row_cosines_ = likeness.max(axis=1)
         return self
@@ -149,7 +155,7 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
         X = X.astype(self.components_.dtype, copy=False)
-        return encode(unit_rows(X), self.components_, sparsity=self.sparsity_)
+        return encode(unit_rows(X) if self.unit_length else X, self.components_, sparsity=self.sparsity_)
 
     def _scores(self, codes: SparseCodes) -> Array:
         return np.asarray(codes.matrix() @ self.coef_.T)
@@ -163,8 +169,16 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
         """The class with the largest score; the first of equals."""
         return np.asarray(self.classes_[self._scores(self._encode(X)).argmax(axis=1)])
 
-    def explain(self, X: Any) -> list[AtomExplanation]:
-        """For every sample the atoms that decided, what each adds to the winning score, and the training rows
-        nearest to them."""
+    def explain(self, X: Any) -> AtomEvidence:
+        """For every sample the atoms that decided, what each adds to the winning score, and the training rows the
+        atoms are most like."""
         codes = self._encode(X)
-        return explain_codes(self, codes, self._scores(codes))
+        labels = np.searchsorted(self.classes_, self.atom_classes_)
+        return atom_evidence(
+            codes,
+            self._scores(codes),
+            self.coef_,
+            classes=self.classes_,
+            atom_labels=labels,
+            atom_rows=self.atom_rows_,
+        )

@@ -24,9 +24,11 @@ class DKSVDClassifier(DictionaryClassifier):
     ----------
     n_atoms : total number of atoms, or one number a class; None: half of each class's samples, at most 30.
         A class never has more atoms than samples.
-    sparsity : atoms a sample may use.
-    beta : weight β of the classification error.
+    sparsity : atoms a sample may use; None: a tenth of the features, 1 to 30.
+    beta : weight β of the classification error (a label is 0 or 1) beside that of the samples, in their scale.
     ridge : penalty on W in its ridge start.
+    unit_length : scale samples to length 1 first, so that β means the same for all data. The papers' large weights
+        (β = 4 on Extended Yale B) belong to samples as they are (False), with lengths of about 1000.
     n_iter : iterations of the joint learning.
     init_iter : iterations of each class's K-SVD.
     random_state : seed of the samples that start as atoms.
@@ -45,9 +47,10 @@ class DKSVDClassifier(DictionaryClassifier):
         self,
         n_atoms: Any = None,
         *,
-        sparsity: int = 30,
-        beta: float = 4.0,
+        sparsity: int | None = None,
+        beta: float = 0.01,
         ridge: float = 1.0,
+        unit_length: bool = True,
         n_iter: int = 50,
         init_iter: int = 20,
         random_state: Any = None,
@@ -57,6 +60,7 @@ class DKSVDClassifier(DictionaryClassifier):
         self.sparsity = sparsity
         self.beta = beta
         self.ridge = ridge
+        self.unit_length = unit_length
         self.n_iter = n_iter
         self.init_iter = init_iter
         self.random_state = random_state

@@ -158,7 +158,9 @@ def progress_bar(what: str, total: int, verbose: bool | None) -> Any:
     from tqdm import tqdm
 
     hidden = None if verbose is None else not verbose
-    return tqdm(desc=what, total=total, disable=hidden, delay=2 if verbose is None else 0, leave=bool(verbose))
+    return tqdm(
+        desc=what, total=total, disable=hidden, delay=2 if verbose is None else 0, leave=bool(verbose)
+    )
 
 
 class KSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -33,12 +33,13 @@ class LCKSVDClassifier(DictionaryClassifier):
     Parameters
     ----------
     variant : 1 or 2.
-    alpha : weight α of label consistency.
+    alpha : weight α of label consistency (16 in the papers on Extended Yale B with ``unit_length=False``).
     The others are those of ``DKSVDClassifier``; ``beta`` has no part in variant 1.
 
     Attributes
     ----------
-    A_ : (n_atoms, n_atoms) the transform whose codes A x are those of the class
+    class_transform_ : (n_classes, n_atoms) the rows a_c
+    A_ : (n_atoms, n_atoms) A, made of them: A x is near 1 at the atoms of the sample's class and near 0 elsewhere
     The others are those of ``DKSVDClassifier``.
     """
 
@@ -47,10 +48,11 @@ class LCKSVDClassifier(DictionaryClassifier):
         n_atoms: Any = None,
         *,
         variant: int = 2,
-        sparsity: int = 30,
-        alpha: float = 16.0,
-        beta: float = 4.0,
+        sparsity: int | None = None,
+        alpha: float = 0.001,
+        beta: float = 0.01,
         ridge: float = 1.0,
+        unit_length: bool = True,
         n_iter: int = 50,
         init_iter: int = 20,
         random_state: Any = None,
@@ -62,6 +64,7 @@ class LCKSVDClassifier(DictionaryClassifier):
         self.alpha = alpha
         self.beta = beta
         self.ridge = ridge
+        self.unit_length = unit_length
         self.n_iter = n_iter
         self.init_iter = init_iter
         self.random_state = random_state
@@ -74,10 +77,10 @@ class LCKSVDClassifier(DictionaryClassifier):
         return check_weight("alpha", self.alpha) * shares + (beta if self.variant == 2 else 0.0)
 
     def _classifier(self, learned: Array, codes: SparseCodes, indicator: Array) -> Array:
-        self._class_transform = learned
+        self.class_transform_ = learned
         return learned if self.variant == 2 else ridge_classifier(codes, indicator, float(self.ridge))
 
     @property
     def A_(self) -> Array:
         """Row k is a_c of the class c of atom k."""
-        return np.asarray(self._class_transform[np.searchsorted(self.classes_, self.atom_classes_)])
+        return np.asarray(self.class_transform_[np.searchsorted(self.classes_, self.atom_classes_)])

@@ -72,7 +72,9 @@ def batch_omp(gram: Array, correlations: Array, *, sparsity: int) -> SparseCodes
         atoms, values = native.batch_omp(gram, correlations, sparsity, zero)
         return SparseCodes(atoms, values, n_atoms)
     step = max(1, _CHUNK_BYTES // (sparsity * n_atoms * dtype.itemsize))
-    parts = [_pursue(gram, correlations[i : i + step], sparsity, zero) for i in range(0, len(correlations), step)]
+    parts = [
+        _pursue(gram, correlations[i : i + step], sparsity, zero) for i in range(0, len(correlations), step)
+    ]
     if not parts:
         return SparseCodes(np.empty((0, sparsity), np.int64), np.empty((0, sparsity), dtype), n_atoms)
     return SparseCodes(np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts]), n_atoms)
