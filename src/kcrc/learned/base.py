@@ -11,7 +11,6 @@ H (N, C) is the class indicator and w_c what an error in class c weighs. The met
 from __future__ import annotations
 
 from abc import abstractmethod
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -33,19 +32,19 @@ MOST_BY_DEFAULT = 30
 
 def check_weight(name: str, value: Any) -> float:
     """``value`` as a float, or an error that names the parameter."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0 <= value < np.inf:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)) or not 0 <= value < np.inf:
         raise ParameterError(f"{name} is a number, 0 or more; got {value!r}.")
     return float(value)
 
 
-def share_atoms(n_atoms: Any, counts: Array) -> Array:
+def share_atoms(n_atoms: Any, counts: Array, n_features: int) -> Array:
     """How many atoms each class gets: never more than its ``counts`` (C,) samples.
 
     An int is the total, dealt out evenly (what one class cannot use goes to the others); a sequence names each
-    class's number; None gives half of the samples, at most ``MOST_BY_DEFAULT``.
+    class's number; None gives half of the samples, at most ``MOST_BY_DEFAULT`` and the number of features.
     """
     if n_atoms is None:
-        return np.minimum(MOST_BY_DEFAULT, (counts + 1) // 2)
+        return np.asarray(np.minimum(min(MOST_BY_DEFAULT, n_features), (counts + 1) // 2))
     if np.ndim(n_atoms) == 0:
         total = check_whole("n_atoms", n_atoms, least=1)
         if total < len(counts):
@@ -58,9 +57,7 @@ def share_atoms(n_atoms: Any, counts: Array) -> Array:
             shares[hungry[shares[hungry].argmin()]] += 1
         return shares
     if len(n_atoms) != len(counts):
-        raise ParameterError(
-            f"n_atoms has {len(n_atoms)} entries for {len(counts)} classes. Give one a class."
-        )
+        raise ParameterError(f"n_atoms has {len(n_atoms)} entries for {len(counts)} classes. Give one a class.")
     return np.minimum([check_whole("n_atoms", n, least=1) for n in n_atoms], counts)
 
 
@@ -68,9 +65,7 @@ def ridge_classifier(codes: SparseCodes, indicator: Array, ridge: float) -> Arra
     """W (C, K) = argmin ‖H − X Wᵀ‖² + ridge ‖W‖² for codes X (N, K) and H (N, C)."""
     X = codes.matrix()
     gram = (X.T @ X).toarray()
-    gram[np.diag_indices_from(gram)] += max(
-        ridge, tolerance(gram.dtype) * max(1.0, float(gram.max(initial=0)))
-    )
+    gram[np.diag_indices_from(gram)] += max(ridge, tolerance(gram.dtype) * max(1.0, float(gram.max(initial=0))))
     return np.asarray(linalg.solve(gram, X.T @ indicator, assume_a="pos").T)
 
 
@@ -104,7 +99,7 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
         tenth = min(MOST_BY_DEFAULT, max(1, round(X.shape[1] / 10)))
         sparsity = tenth if self.sparsity is None else check_whole("sparsity", self.sparsity, least=1)
         ridge = check_weight("ridge", self.ridge)
-        shares = share_atoms(self.n_atoms, np.bincount(coded))
+        shares = share_atoms(self.n_atoms, np.bincount(coded), X.shape[1])
         weights = np.sqrt(self._class_weights(shares)).astype(X.dtype)
         self.sparsity_ = min(sparsity, X.shape[1], int(shares.sum()))
 
@@ -135,8 +130,10 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
         self.coef_ = self._classifier(W, codes, H)
         self.atom_classes_ = self.classes_[owners]
         likeness = np.abs(self.components_ @ unit_rows(Y).T)
-        self.atom_rows_ = likeness.argmax(axis=1)
         self.atom_row_cosines_ = likeness.max(axis=1)
+        # An atom halfway between two samples is as near to both: then the first row, whatever the rounding.
+        nearest = likeness >= self.atom_row_cosines_[:, None] - tolerance(X.dtype)
+        self.atom_rows_ = nearest.argmax(axis=1)
         return self
 
     @staticmethod
@@ -152,7 +149,6 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
         return np.ascontiguousarray(atoms * scale), np.ascontiguousarray(W.T)
 
     def _encode(self, X: Any) -> SparseCodes:
-        check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
         X = X.astype(self.components_.dtype, copy=False)
         return encode(unit_rows(X) if self.unit_length else X, self.components_, sparsity=self.sparsity_)
@@ -162,16 +158,19 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """W x: (n_samples, n_classes); for two classes the second's score less the first's, (n_samples,)."""
+        check_is_fitted(self)
         scores = self._scores(self._encode(X))
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> Array:
         """The class with the largest score; the first of equals."""
+        check_is_fitted(self)
         return np.asarray(self.classes_[self._scores(self._encode(X)).argmax(axis=1)])
 
     def explain(self, X: Any) -> AtomEvidence:
         """For every sample the atoms that decided, what each adds to the winning score, and the training rows the
         atoms are most like."""
+        check_is_fitted(self)
         codes = self._encode(X)
         labels = np.searchsorted(self.classes_, self.atom_classes_)
         return atom_evidence(

@@ -22,8 +22,8 @@ class DKSVDClassifier(DictionaryClassifier):
 
     Parameters
     ----------
-    n_atoms : total number of atoms, or one number a class; None: half of each class's samples, at most 30.
-        A class never has more atoms than samples.
+    n_atoms : total number of atoms, or one number a class; None: half of each class's samples, at most 30 and
+        the number of features. A class never has more atoms than samples.
     sparsity : atoms a sample may use; None: a tenth of the features, 1 to 30.
     beta : weight β of the classification error (a label is 0 or 1) beside that of the samples, in their scale.
     ridge : penalty on W in its ridge start.

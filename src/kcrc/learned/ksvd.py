@@ -33,7 +33,7 @@ class Learned:
 def unit_rows(X: Array) -> Array:
     """Rows scaled to length 1; a zero row stays zero."""
     norms = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.divide(X, norms, out=np.zeros_like(X), where=norms > 0)
+    return np.asarray(np.divide(X, norms, out=np.zeros_like(X), where=norms > 0))
 
 
 def draw_atoms(signals: Array, n_atoms: int, rng: np.random.RandomState) -> Array:
@@ -88,7 +88,7 @@ def learn(
 
 
 def _energies(residual: Array) -> Array:
-    return np.einsum("ij,ij->i", residual, residual, dtype=np.float64)
+    return np.asarray(np.einsum("ij,ij->i", residual, residual, dtype=np.float64))
 
 
 def _update_atoms(
@@ -108,9 +108,7 @@ def _update_atoms(
     return SparseCodes(codes.atoms, values, len(atoms))
 
 
-def _update_in_turn(
-    atoms: Array, residual: Array, values: Array, slots: Array, ends: Array, zero: float
-) -> None:
+def _update_in_turn(atoms: Array, residual: Array, values: Array, slots: Array, ends: Array, zero: float) -> None:
     """The steps of ``update_atoms`` in omp.cpp; slots[ends[k]:ends[k+1]] are atom k's places in the flat values."""
     flat = values.reshape(-1)
     for k in np.flatnonzero(ends[:-1] < ends[1:]):
@@ -158,9 +156,7 @@ def progress_bar(what: str, total: int, verbose: bool | None) -> Any:
     from tqdm import tqdm
 
     hidden = None if verbose is None else not verbose
-    return tqdm(
-        desc=what, total=total, disable=hidden, delay=2 if verbose is None else 0, leave=bool(verbose)
-    )
+    return tqdm(desc=what, total=total, disable=hidden, delay=2 if verbose is None else 0, leave=bool(verbose))
 
 
 class KSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

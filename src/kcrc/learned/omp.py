@@ -45,7 +45,7 @@ class SparseCodes:
 
 def tolerance(dtype: np.dtype[np.floating]) -> float:
     """What counts as zero beside 1: below it a correlation is rounding and picks an atom by chance."""
-    return float(np.finfo(dtype).eps) ** (2 / 3)
+    return float(np.finfo(dtype).eps ** (2 / 3))
 
 
 def batch_omp(gram: Array, correlations: Array, *, sparsity: int) -> SparseCodes:
@@ -58,9 +58,7 @@ def batch_omp(gram: Array, correlations: Array, *, sparsity: int) -> SparseCodes
     """
     n_atoms = gram.shape[0]
     if gram.shape != (n_atoms, n_atoms) or correlations.ndim != 2 or correlations.shape[1] != n_atoms:
-        raise ParameterError(
-            f"gram is (K, K) and correlations (N, K); got {gram.shape} and {correlations.shape}."
-        )
+        raise ParameterError(f"gram is (K, K) and correlations (N, K); got {gram.shape} and {correlations.shape}.")
     if sparsity < 1:
         raise ParameterError(f"sparsity is 1 or more; got {sparsity!r}.")
     sparsity = min(int(sparsity), n_atoms)
@@ -72,9 +70,7 @@ def batch_omp(gram: Array, correlations: Array, *, sparsity: int) -> SparseCodes
         atoms, values = native.batch_omp(gram, correlations, sparsity, zero)
         return SparseCodes(atoms, values, n_atoms)
     step = max(1, _CHUNK_BYTES // (sparsity * n_atoms * dtype.itemsize))
-    parts = [
-        _pursue(gram, correlations[i : i + step], sparsity, zero) for i in range(0, len(correlations), step)
-    ]
+    parts = [_pursue(gram, correlations[i : i + step], sparsity, zero) for i in range(0, len(correlations), step)]
     if not parts:
         return SparseCodes(np.empty((0, sparsity), np.int64), np.empty((0, sparsity), dtype), n_atoms)
     return SparseCodes(np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts]), n_atoms)
