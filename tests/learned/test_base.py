@@ -45,7 +45,7 @@ def test_digits_are_read(model, digits):
 
 
 def test_faces_are_recognised_with_the_papers_weights(real_data):
-    """α = 16 and β = 4 belong to features as they are, not at unit length."""
+    """α = 16 and β = 4, on features as they come out of the projection."""
     data = real_data("yaleb")
     keep = data["labels"] < 8
     images, y = data["images"][keep][:, ::4, ::4].astype(float), data["labels"][keep]

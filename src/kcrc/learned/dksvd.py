@@ -27,8 +27,8 @@ class DKSVDClassifier(DictionaryClassifier):
     sparsity : atoms a sample may use; None: a tenth of the features, 1 to 30.
     beta : weight β of the classification error (a label is 0 or 1) beside that of the samples, in their scale.
     ridge : penalty on W in its ridge start.
-    unit_length : scale samples to length 1 first, so that β means the same for all data. The papers' large weights
-        (β = 4 on Extended Yale B) belong to samples as they are (False), with lengths of about 1000.
+    unit_length : scale samples to length 1 first, so that β means the same for all data. Large weights (the papers
+        have β = 4 on Extended Yale B) go with long samples, left as they are (False): at length 1 they drown them.
     n_iter : iterations of the joint learning.
     init_iter : iterations of each class's K-SVD.
     random_state : seed of the samples that start as atoms.
