@@ -8,7 +8,7 @@ atoms, sparsity 30, 50 iterations: the protocol of Jiang, Lin and Davis (CVPR 20
     raw   the features as they come out (lengths of about 1000), with the papers' α = 16 and β = 4
     unit  features at length 1, with the defaults α = 0.001 and β = 0.01
     unit, papers' weights: what becomes of them at length 1. The papers do not say the scale of their features; that
-    LC-KSVD2 fails here, and that its authors name weights of 1e-6 for unit features, speaks for the raw scale.
+    LC-KSVD2 fails here, and that its authors advise weights of about 1e-6 for Caltech101, speaks for raw.
 
 No parameter is chosen on test rows. The projection, the split and the start are new with every seed.
 """
