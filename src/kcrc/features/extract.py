@@ -1,0 +1,110 @@
+"""From many image files to vectors, a chunk at a time: decoded ahead, bad files counted, progress shown.
+
+Each chunk carries what a gallery keeps of a file: the vector, the content hash, a thumbnail. Memory holds two
+chunks, whatever the number of files, and a caller can commit chunk by chunk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kcrc.features.base import CHUNK, Feature
+from kcrc.features.images import (
+    DEFAULT_LIMITS,
+    ImageError,
+    Limits,
+    OnError,
+    progress_bar,
+    read_chunks,
+    summarise,
+)
+from kcrc.prepared import Array
+
+Paths = Sequence[str | os.PathLike[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """The readable files of a chunk: positions in the list of paths, vectors (n, d), hashes, thumbnails (JPEG)."""
+
+    rows: list[int]
+    vectors: Array
+    sha256: list[str]
+    thumbnails: list[bytes]
+    problems: list[ImageError]
+    notes: list[str]
+
+
+@dataclass(eq=False)
+class Extracted:
+    """All of it: ``vectors[i]`` belongs to ``paths[rows[i]]``."""
+
+    rows: list[int] = field(default_factory=list)
+    vectors: Array = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    sha256: list[str] = field(default_factory=list)
+    thumbnails: list[bytes] = field(default_factory=list)
+    problems: list[ImageError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        """One line: how many were read, how many skipped for which reason, how many were odd."""
+        return summarise(len(self.rows), self.problems, self.notes)
+
+
+def extract_chunks(
+    feature: Feature,
+    paths: Paths,
+    *,
+    on_error: OnError = "raise",
+    thumbnail: int = 0,
+    limits: Limits = DEFAULT_LIMITS,
+    threads: int | None = None,
+    chunk: int = CHUNK,
+    progress: bool = False,
+) -> Iterator[Chunk]:
+    """Vectors of image files by a fitted feature, ``chunk`` files at a time.
+
+    ``thumbnail`` is the longer side of the JPEG thumbnails, 0 for none. With ``on_error`` 'skip' bad files are
+    listed in ``problems`` and left out; with 'raise' the first one ends the run.
+    """
+    with progress_bar(len(paths), "vectors", show=progress) as bar:
+        for batch in read_chunks(
+            paths, feature.view, on_error=on_error, thumbnail=thumbnail, limits=limits, chunk=chunk, threads=threads
+        ):
+            pictures = batch.pictures
+            shown = [p.pixels for p in pictures]
+            vectors = feature.transform(shown) if shown else np.empty((0, feature.dim), np.float32)
+            small = [p.thumbnail for p in pictures] if thumbnail else []
+            yield Chunk(batch.rows, vectors, [p.sha256 for p in pictures], small, batch.problems, batch.notes)
+            bar.update(len(batch.rows) + len(batch.problems))
+
+
+def extract(
+    feature: Feature,
+    paths: Paths,
+    *,
+    on_error: OnError = "raise",
+    thumbnail: int = 0,
+    limits: Limits = DEFAULT_LIMITS,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Extracted:
+    """All chunks of ``extract_chunks`` together."""
+    whole = Extracted()
+    parts = []
+    for part in extract_chunks(
+        feature, paths, on_error=on_error, thumbnail=thumbnail, limits=limits, threads=threads, progress=progress
+    ):
+        whole.rows += part.rows
+        whole.sha256 += part.sha256
+        whole.thumbnails += part.thumbnails
+        whole.problems += part.problems
+        whole.notes += part.notes
+        parts.append(part.vectors)
+    whole.vectors = np.concatenate(parts) if parts else np.empty((0, feature.dim), np.float32)
+    return whole

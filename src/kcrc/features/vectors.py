@@ -1,0 +1,179 @@
+"""Vectors made elsewhere: read from ``.npy``, ``.npz``, ``.csv`` or ``.parquet``, and passed through as a feature."""
+
+from __future__ import annotations
+
+import csv
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kcrc.errors import DataError, ParameterError
+from kcrc.features.base import Feature, Images, Pictures, register
+from kcrc.prepared import Array
+
+_VECTOR_KEYS = ("vectors", "features", "embeddings", "X")
+_LABEL_KEYS = ("labels", "label", "class", "y")
+_NAME_KEYS = ("name", "path", "file", "source", "id", "names", "paths")
+
+
+@dataclass(frozen=True, eq=False)
+class VectorTable:
+    """``X`` (n, d) float32, and labels and names (n,) as text where the file has them."""
+
+    X: Array
+    labels: Array | None = None
+    names: Array | None = None
+
+
+def read_vectors(path: str | os.PathLike[str]) -> VectorTable:
+    """A table of vectors, whole and finite; else an error that names the file.
+
+    ``.npy``: one array (n, d). ``.npz``: an array called vectors, features, embeddings or X (or the only one with
+    two axes), and labels (numbers into ``classes`` where that is there). ``.csv`` and ``.parquet``: a column
+    ``label`` and a column ``name`` or ``path`` if wanted; all other columns are numbers (in Parquet also one
+    column of lists).
+    """
+    file = Path(path)
+    readers = {".npy": _from_npy, ".npz": _from_npz, ".csv": _from_csv, ".parquet": _from_parquet}
+    reader = readers.get(file.suffix.lower())
+    if reader is None:
+        raise ParameterError(f"Vectors are read from {', '.join(readers)}; got {file}.")
+    try:
+        table = reader(file)
+    except (DataError, ParameterError):
+        raise
+    except (OSError, ValueError, EOFError, KeyError, csv.Error, zipfile.BadZipFile, zlib.error) as problem:
+        raise DataError(f"{file} cannot be read: {problem}.") from problem
+    return _checked(file, table)
+
+
+def _checked(file: Path, table: VectorTable) -> VectorTable:
+    X = np.asarray(table.X)
+    if X.ndim != 2 or not X.size or X.dtype.kind not in "fiu":
+        raise DataError(f"{file} holds an array of shape {X.shape} of {X.dtype}; vectors (n, d) are needed.")
+    with np.errstate(over="ignore"):
+        X = np.ascontiguousarray(X, np.float32)
+    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
+    if len(bad):
+        raise DataError(f"{file}: row {bad[0]} (counted from 0) holds a value that is not a finite number.")
+    for what, column in (("labels", table.labels), ("names", table.names)):
+        if column is not None and column.shape != (len(X),):
+            raise DataError(f"{file} has {len(X)} vectors and {what} of shape {column.shape}.")
+    return VectorTable(X, table.labels, table.names)
+
+
+def _from_npy(file: Path) -> VectorTable:
+    with file.open("rb") as stream:
+        return VectorTable(np.load(stream, allow_pickle=False))
+
+
+def _from_npz(file: Path) -> VectorTable:
+    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    flat = [key for key, value in arrays.items() if value.ndim == 2]
+    key = next((k for k in _VECTOR_KEYS if k in arrays), flat[0] if len(flat) == 1 else None)
+    if key is None:
+        raise DataError(f"{file} has no array called {', '.join(_VECTOR_KEYS)}; it has: {', '.join(arrays)}.")
+    labels = next((arrays[k] for k in _LABEL_KEYS if k in arrays), None)
+    classes = arrays.get("classes")
+    if labels is not None and classes is not None and labels.dtype.kind in "iu":
+        if labels.size and not (labels.min() >= 0 and labels.max() < len(classes)):
+            raise DataError(f"{file}: labels run to {labels.max()}, but there are {len(classes)} classes.")
+        labels = classes[labels]
+    names = next((arrays[k] for k in _NAME_KEYS if k in arrays), None)
+    return VectorTable(arrays[key], _text(labels), _text(names))
+
+
+def _from_csv(file: Path) -> VectorTable:
+    with file.open(newline="", encoding="utf-8-sig") as stream:
+        rows = csv.reader(stream)
+        header = [cell.strip() for cell in next(rows, [])]
+        label, name = _column(header, _LABEL_KEYS), _column(header, _NAME_KEYS)
+        kept = [i for i in range(len(header)) if i not in (label, name)]
+        if not kept:
+            raise DataError(f"{file} has no columns of numbers; its first line is: {', '.join(header[:5])}.")
+        X: list[Array] = []
+        labels: list[str] = []
+        names: list[str] = []
+        for number, row in enumerate(rows, start=2):
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise DataError(f"{file}, line {number} has {len(row)} cells; the first line has {len(header)}.")
+            try:
+                X.append(np.array([row[i] for i in kept], np.float32))
+            except ValueError as problem:
+                raise DataError(f"{file}, line {number}: {problem}.") from problem
+            labels.append(row[label] if label is not None else "")
+            names.append(row[name] if name is not None else "")
+    return VectorTable(
+        np.array(X), np.array(labels) if label is not None else None, np.array(names) if name is not None else None
+    )
+
+
+def _from_parquet(file: Path) -> VectorTable:
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise ParameterError(f"Reading {file} needs pyarrow. Install it: pip install pyarrow.") from None
+    try:
+        table: Any = pyarrow.parquet.read_table(file)
+    except pyarrow.ArrowException as problem:
+        raise DataError(f"{file} cannot be read: {problem}.") from problem
+    header = list(table.column_names)
+    label, name = _column(header, _LABEL_KEYS), _column(header, _NAME_KEYS)
+    kept = [i for i in range(len(header)) if i not in (label, name)]
+    columns = [table.column(i).to_pylist() for i in kept]
+    if len(columns) == 1 and columns[0] and isinstance(columns[0][0], list):
+        X = np.array(columns[0], np.float32)
+    else:
+        X = np.array(columns, np.float32).T
+    texts = [None if i is None else _text(np.array(table.column(i).to_pylist())) for i in (label, name)]
+    return VectorTable(X, *texts)
+
+
+def _column(header: Sequence[str], known: tuple[str, ...]) -> int | None:
+    folded = [cell.lower() for cell in header]
+    return next((folded.index(k.lower()) for k in known if k.lower() in folded), None)
+
+
+def _text(values: Array | None) -> Array | None:
+    return None if values is None else values.astype(str)
+
+
+@register("vectors")
+class Vectors(Feature):
+    """v = x: vectors that were made elsewhere, passed through. ``source`` names what made them.
+
+    Vectors of another ``source`` or length have another fingerprint.
+    """
+
+    kind: ClassVar[str] = "vectors"
+    takes_rows: ClassVar[bool] = True
+
+    def __init__(self, *, length: int, source: str = "given") -> None:
+        self.length = length
+        self.source = source
+
+    @property
+    def dim(self) -> int:
+        return self.length
+
+    def _check(self) -> None:
+        if self.length < 1:
+            raise ParameterError(f"length is at least 1; got {self.length!r}.")
+
+    def batches(self, images: Images) -> Iterator[Pictures]:
+        rows = np.asarray(images)
+        if rows.ndim != 2 or rows.shape[1] != self.length or rows.dtype.kind not in "fiu":
+            raise DataError(f"Vectors (n, {self.length}) are needed; got an array of shape {rows.shape}.")
+        yield rows
+
+    def _vectors(self, batch: Pictures) -> Array:
+        return np.asarray(batch, np.float32)
