@@ -175,7 +175,7 @@ class Feature(TransformerMixin, BaseEstimator):
             raise DataError(f"The state of '{cls.kind}' has options {options!r}; it takes {', '.join(known)}.")
         feature = cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
         feature._check()
-        for name in cls.fitted_arrays:
+        for name in feature.fitted_arrays:
             if name in state:
                 setattr(feature, name, state[name])
         feature._ensure_fitted()
@@ -204,7 +204,8 @@ def stacked(batch: Pictures, kind: str) -> Array:
     if len(shapes) > 1:
         some = ", ".join(str(s) for s in sorted(shapes)[:3])
         raise DataError(f"The feature '{kind}' needs images of one shape; got {some}. Give it a size=(height, width).")
-    return unit_range(np.asarray(batch))
+    # One by one, because 8 bits and floating point may come together.
+    return unit_range(batch) if isinstance(batch, np.ndarray) else np.stack([unit_range(p) for p in batch])
 
 
 def unit_range(pixels: Array) -> Array:

@@ -7,8 +7,9 @@ read without PyTorch and rebuilt as an ONNX graph, which is kept in the user's c
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -44,11 +45,11 @@ class Embedding(NetworkFeature):
     def dim(self) -> int:
         return FEATURES
 
-    def options(self) -> dict[str, object]:
+    def options(self) -> dict[str, Any]:
         return {**super().options(), "weights": WEIGHTS_SHA256}
 
     @classmethod
-    def from_state(cls, state):  # type: ignore[no-untyped-def]
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
         options = dict(state.get("options") or {})
         if options.pop("weights", None) != WEIGHTS_SHA256:
             raise DataError("The state of the feature 'embedding' is of other weights. Build again from the images.")

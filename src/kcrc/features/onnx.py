@@ -11,7 +11,7 @@ import numpy as np
 
 from kcrc.cache import sha256
 from kcrc.errors import DataError, ParameterError
-from kcrc.features.base import Feature, Pictures, register
+from kcrc.features.base import Feature, Pictures, register, stacked
 from kcrc.features.onnx_graph import refuse_external_data
 from kcrc.features.views import Fit, View
 from kcrc.prepared import Array
@@ -103,15 +103,14 @@ class NetworkFeature(Feature):
 
 
 def _as_bytes_range(batch: Pictures, kind: str) -> Array:
-    pixels = np.asarray(batch)
-    if pixels.dtype == np.uint8:
-        return pixels.astype(np.float32)
-    if pixels.size and (pixels.min() < -1e-3 or pixels.max() > 1.0 + 1e-3):
+    """Pictures as float32 on the scale 0…255."""
+    pixels = stacked(batch, kind)
+    if pixels.size and (pixels.min() < -0.1 or pixels.max() > 1.1):  # bicubic resizing overshoots a little
         raise DataError(
             f"The feature '{kind}' takes floating point images from 0 to 1; got values from {pixels.min():g} to "
             f"{pixels.max():g}."
         )
-    return pixels.astype(np.float32) * np.float32(255.0)
+    return np.clip(pixels, 0.0, 1.0) * np.float32(255.0)
 
 
 def _flat(result: Array, n: int, output: str) -> Array:

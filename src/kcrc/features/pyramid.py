@@ -74,7 +74,7 @@ class Pyramid(Feature):
 
     @property
     def _pooled_length(self) -> int:
-        return self.n_words * sum(4**level for level in range(self.levels))
+        return self.n_words * sum(1 << 2 * level for level in range(self.levels))
 
     def _check(self) -> None:
         if self.coding not in ("llc", "hard") or self.pooling not in ("max", "sum"):

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kcrc.errors import DataError, ParameterError
+from kcrc.features import make, restore
+from kcrc.features.onnx_graph import GraphWriter, refuse_external_data
+from kcrc.features.protobuf import block, fields, number, varint
+
+ort = pytest.importorskip("onnxruntime")
+
+
+def tiny_network(weight: np.ndarray) -> bytes:
+    """Mean over the picture, then a matrix: (n, c, h, w) -> (n, d)."""
+    graph = GraphWriter("tiny")
+    pooled = graph.node("GlobalAveragePool", ["images"])
+    flat = graph.node("Flatten", [pooled], axis=1)
+    out = graph.node("MatMul", [flat, graph.weight(weight)])
+    return graph.content(input_shape=["n", "c", "h", "w"], output=out, output_shape=["n", weight.shape[1]])
+
+
+@pytest.fixture
+def network(tmp_path):
+    weight = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
+    path = tmp_path / "tiny.onnx"
+    path.write_bytes(tiny_network(weight))
+    return path, weight
+
+
+OPTIONS = {"size": (8, 8), "mean": (10.0, 20.0, 30.0), "std": (2.0, 4.0, 8.0)}
+
+
+@pytest.mark.parametrize("channels", ["rgb", "bgr"])
+def test_preprocessing_is_as_given(network, pictures, channels):
+    path, weight = network
+    feature = make("onnx", path=path, channels=channels, fit_to="stretch", **OPTIONS)
+    assert feature.dim == 5
+    seen = make("pixels", size=(8, 8), colour=True).transform(pictures).reshape(12, 8, 8, 3) * 255.0
+    order = seen if channels == "rgb" else seen[..., ::-1]
+    expected = ((order - OPTIONS["mean"]) / OPTIONS["std"]).mean(axis=(1, 2)) @ weight
+    np.testing.assert_allclose(feature.transform(pictures), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_floating_point_is_from_0_to_1(network, pictures):
+    feature = make("onnx", path=network[0], **OPTIONS)
+    np.testing.assert_allclose(feature.transform(pictures / 255.0), feature.transform(pictures), rtol=0.05, atol=0.5)
+    with pytest.raises(DataError, match="from 0 to 1"):
+        feature.transform(pictures.astype(float))
+
+
+def test_the_file_is_known_by_its_content(network, pictures, tmp_path):
+    path, weight = network
+    feature = make("onnx", path=path, **OPTIONS)
+    vectors, state = feature.transform(pictures), feature.state()
+    moved = tmp_path / "moved.onnx"
+    path.rename(moved)
+    assert make("onnx", path=moved, **OPTIONS).fingerprint == feature.fingerprint
+    again = restore({**state, "path": str(moved)})
+    assert again.fingerprint == feature.fingerprint
+    np.testing.assert_array_equal(again.transform(pictures), vectors)
+    with pytest.raises(DataError, match="cannot be read"):
+        restore(state).transform(pictures)
+    moved.write_bytes(tiny_network(weight + 1))
+    with pytest.raises(DataError, match="not the file these vectors were made with"):
+        restore({**state, "path": str(moved)}).transform(pictures)
+    assert make("onnx", path=moved, **OPTIONS).fingerprint != feature.fingerprint
+
+
+def outside(tensor_extra: bytes, place: str) -> bytes:
+    """A model with one tensor that has ``tensor_extra``, somewhere in the file."""
+    tensor = number(1, 1) + number(2, 1) + block(8, "w") + tensor_extra
+    in_node = block(1, block(4, "Constant") + block(5, block(1, "value") + block(5, tensor)))
+    graphs = {
+        "initializer": block(5, tensor),
+        "constant": in_node,
+        "subgraph": block(1, block(4, "If") + block(5, block(1, "then") + block(6, block(5, tensor)))),
+        "list of subgraphs": block(1, block(4, "If") + block(5, block(11, in_node))),
+        "list of tensors": block(1, block(4, "X") + block(5, block(10, tensor))),
+        "sparse": block(15, block(1, tensor)),
+        "sparse attribute": block(1, block(4, "X") + block(5, block(22, block(2, tensor)))),
+    }
+    if place == "function":
+        return block(7, block(2, "g")) + block(25, block(7, block(5, block(5, tensor))))
+    if place == "training":
+        return block(7, block(2, "g")) + block(20, block(1, block(5, tensor)))
+    return block(7, graphs[place])
+
+
+PLACES = [
+    "initializer", "constant", "subgraph", "list of subgraphs", "list of tensors", "sparse", "sparse attribute",
+    "function", "training",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_weights_in_another_file_are_refused_wherever_they_hide(tmp_path, place):
+    location = block(13, block(1, "location") + block(2, "../../etc/passwd"))
+    for extra in (location + number(14, 1), location, number(14, 1)):
+        with pytest.raises(DataError, match="another file"):
+            refuse_external_data(outside(extra, place), "m.onnx")
+    refuse_external_data(outside(b"", place), "m.onnx")
+    (tmp_path / "m.onnx").write_bytes(outside(location + number(14, 1), place))
+    with pytest.raises(DataError, match="another file"):
+        make("onnx", path=tmp_path / "m.onnx").transform([np.zeros((4, 4, 3), np.uint8)])
+
+
+def test_damaged_files_are_refused(network, tmp_path):
+    whole = network[0].read_bytes()
+    broken = tmp_path / "broken.onnx"
+    for content in (b"", b"text, not a network", whole[: len(whole) // 2], whole[:-1], b"\xff" * 40):
+        broken.write_bytes(content)
+        with pytest.raises(DataError, match=r"broken\.onnx"):
+            make("onnx", path=broken).transform([np.zeros((4, 4, 3), np.uint8)])
+
+
+def test_graphs_nested_without_end_are_refused():
+    graph = b""
+    for _ in range(100):
+        graph = block(1, block(5, block(6, graph)))
+    with pytest.raises(DataError, match="nested"):
+        refuse_external_data(block(7, graph), "m.onnx")
+
+
+@pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 2**31, 2**63, -1])
+def test_numbers_on_the_wire(value):
+    ((field, read),) = fields(memoryview(number(5, value)))
+    assert (field, read) == (5, value % 2**64)
+    assert varint(300) == b"\xac\x02"  # the example of the format's own documentation
+
+
+@pytest.mark.parametrize("bad", [{"layout": "chwn"}, {"channels": "cmyk"}, {"std": (0.0,)}, {"mean": (1.0, 2.0)}])
+def test_options_that_make_no_sense(network, bad):
+    with pytest.raises(ParameterError):
+        make("onnx", path=network[0], **bad).fit([])
+
+
+def test_an_output_that_is_no_vector_is_explained(tmp_path, pictures):
+    graph = GraphWriter("map")
+    out = graph.node("Identity", ["images"])
+    path = tmp_path / "map.onnx"
+    path.write_bytes(graph.content(input_shape=["n", 3, 8, 8], output=out, output_shape=["n", 3, 8, 8]))
+    with pytest.raises(DataError, match="Name another by output="):
+        make("onnx", path=path, size=(8, 8)).transform(pictures)
