@@ -43,6 +43,15 @@ def test_principal_axes_are_those_of_scikit_learn(shape):
     assert (axes[np.arange(5), np.abs(axes).argmax(axis=1)] > 0).all()
 
 
+def test_faint_directions_count_as_much_as_there_are():
+    rng = np.random.default_rng(0)
+    spread = 10.0 ** -np.linspace(0, 4, 20)  # variances down to 1e-8 of the first
+    for shape in ((20, 60), (60, 20)):
+        left, right = (np.linalg.qr(rng.normal(size=(n, 20)))[0] for n in shape)
+        X = ((left - left.mean(axis=0)) * spread @ right.T).astype(np.float32)
+        assert len(principal_axes(X, 15)[1]) == 15
+
+
 def test_directions_without_variance_are_left_out():
     X = np.random.default_rng(0).normal(size=(6, 40)).astype(np.float32)
     X[3:] = X[:3]
