@@ -6,6 +6,7 @@
     ├── ParameterError   (ValueError)   a parameter is out of range or does not fit the others
     │   └── UnknownName                 a name no registry knows
     ├── DataError        (ValueError)   the data given cannot be used as it is
+    │   └── FileError                   a file is damaged, or is not what it should be
     └── StateError       (RuntimeError) the object is not in a state to do this
 
 A message says what was wrong, what was given, and what to do.
@@ -27,6 +28,10 @@ class ParameterError(KCRCError, ValueError):
 
 class DataError(KCRCError, ValueError):
     """The data given cannot be used as it is."""
+
+
+class FileError(DataError):
+    """A file is damaged, or is not what it should be."""
 
 
 class StateError(KCRCError, RuntimeError):

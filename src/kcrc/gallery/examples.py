@@ -1,0 +1,163 @@
+"""One example as a gallery knows it, the checks on what comes in, and the table of contents."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import sqlite3
+import unicodedata
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kcrc.errors import DataError, FileError
+from kcrc.gallery import sealed
+from kcrc.prepared import Array
+
+LABEL_LIMIT = 500
+SOURCE_LIMIT = 4_000
+THUMBNAIL_LIMIT = 256 * 1024
+_PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One stored example, without its vector and picture."""
+
+    id: int
+    label: str
+    source: str
+    content: bytes
+    added_at: datetime.datetime
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """The examples in the gallery at one moment, by rising id, and where they are stored."""
+
+    revision: int
+    rows: tuple[sealed.Row, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def ids(self) -> Array:
+        return np.array([row[0] for row in self.rows], np.int64)
+
+    @cached_property
+    def labels(self) -> Array:
+        return np.array([row[1] for row in self.rows], dtype=str) if self.rows else np.zeros(0, "<U1")
+
+    @cached_property
+    def vector_crcs(self) -> Array:
+        return np.array([row[7] for row in self.rows], np.uint32)
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How many examples each class has, classes sorted."""
+        found: dict[str, int] = {}
+        for row in self.rows:
+            found[row[1]] = found.get(row[1], 0) + 1
+        return dict(sorted(found.items()))
+
+    def example(self, position: int) -> Example:
+        return as_example(self.rows[position])
+
+
+def as_example(row: sealed.Row) -> Example:
+    moment = datetime.datetime.fromtimestamp(row[4] / 1e6, datetime.UTC)
+    return Example(id=row[0], label=row[1], source=row[2], content=row[3], added_at=moment)
+
+
+def read_contents(db: sqlite3.Connection, revision: int, *, file_bytes: int) -> Contents:
+    """All examples that are in, each compared with its checksum, all of them with the seal."""
+    rows = sealed.select_all(db, "examples", file_bytes=file_bytes)
+    for row in rows:
+        sound = row[0] > 0 and 0 < len(row[1]) <= LABEL_LIMIT and len(row[2]) <= SOURCE_LIMIT
+        if not (sound and len(row[3]) == 32 and 0 <= row[4] < 1 << 57 and 0 <= row[7] < 1 << 32):
+            raise FileError(f"Example {row[0]} holds impossible values; the file is damaged.")
+    return Contents(revision, tuple(row for row in rows if row[6] is None))
+
+
+def checked_label(label: Any) -> str:
+    """A class name as it is stored: text, composed (NFC), so that one name typed in two ways is one class."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if not isinstance(label, str | int) or isinstance(label, bool):
+        raise DataError(f"A class name is text; given {type(label).__name__} {str(label)[:60]!r}.")
+    name = unicodedata.normalize("NFC", sound_text(str(label)))
+    if not name.strip() or "\0" in name or len(name) > LABEL_LIMIT:
+        raise DataError(
+            f"A class name has 1 to {LABEL_LIMIT} characters that are not all spaces; given {name[:60]!r}."
+        )
+    return name
+
+
+def checked_source(source: Any) -> str:
+    """Where an example came from, as text that any reader can decode."""
+    text = sound_text(os.fspath(source) if not isinstance(source, str) else source).replace("\0", "\\0")
+    return text if len(text) <= SOURCE_LIMIT else "…" + text[-SOURCE_LIMIT + 1 :]
+
+
+def sound_text(text: str | bytes) -> str:
+    """Text without what UTF-8 cannot say (a file name may hold any bytes)."""
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "backslashreplace")
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def checked_vectors(vectors: Any, *, dim: int, dtype: str, fingerprint: str) -> Array:
+    """(n, dim) finite numbers in the gallery's type."""
+    try:
+        array = np.asarray(vectors)
+        if array.dtype.kind not in "biuf":
+            raise TypeError
+    except (TypeError, ValueError):
+        raise DataError("The vectors are not a table of numbers with one row an example.") from None
+    if array.ndim == 1 and array.size == dim:
+        array = array[None, :]
+    if array.ndim != 2 or array.shape[1] != dim:
+        raise DataError(
+            f"The gallery holds vectors of {dim} numbers ({fingerprint}); given an array of shape "
+            f"{array.shape}. Make them with the gallery's own feature."
+        )
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(array, np.dtype(dtype).newbyteorder("<"))
+    wrong = np.flatnonzero(~np.isfinite(array).all(axis=1))
+    if wrong.size:
+        raise DataError(f"Vector {wrong[0]} holds NaN or infinity ({wrong.size} of {len(array)} vectors do).")
+    return array
+
+
+def checked_thumbnail(data: Any, position: int) -> bytes | None:
+    """A small JPEG, PNG or WebP as bytes, or none."""
+    if data is None or len(data) == 0:
+        return None
+    picture = bytes(data)
+    if len(picture) > THUMBNAIL_LIMIT or not picture.startswith(_PICTURES):
+        raise DataError(
+            f"Thumbnail {position} is not a JPEG, PNG or WebP of at most {THUMBNAIL_LIMIT // 1024} kB "
+            f"({len(picture)} bytes)."
+        )
+    return picture
+
+
+def checked_contents(contents: Sequence[Any] | None, vectors: Array) -> list[bytes]:
+    """The SHA-256 of each example's picture as it was given, or of its vector where there is no picture."""
+    if contents is None:
+        return [hashlib.sha256(row.data).digest() for row in vectors]
+    digests = [bytes.fromhex(c) if isinstance(c, str) else bytes(c) for c in contents]
+    for position, digest in enumerate(digests):
+        if len(digest) != 32:
+            raise DataError(f"Content hash {position} has {len(digest)} bytes; SHA-256 has 32.")
+    return digests
+
+
+def crc(data: bytes | memoryview | None) -> int | None:
+    return None if data is None else zlib.crc32(data)

@@ -1,0 +1,160 @@
+"""The tables of a gallery file, the version of them, and the way from an older version to this one.
+
+::
+
+    settings       what the file is: feature, fingerprint, width, tuned parameters, counters (JSON by key)
+    feature_state  the fitted feature: arrays by name, as .npy
+    examples       one row an example; removed_by says which act took it out (NULL: it is in)
+    vectors        the example's feature vector, raw little-endian numbers
+    thumbnails     a small picture of it
+    history        one row an act: add, remove, relabel, rename, tune, undo, compact
+    changes        what an act overwrote, so that it can be undone
+    seals          for each checked table: how many rows and the sum of their checksums
+
+SQLite finds damage to its own structure, not a flipped bit in a value, so rows carry a checksum
+(``sealed.py``).
+
+Version 1 had no checksums and no seals.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable
+
+from kcrc.errors import FileError
+from kcrc.gallery import sealed
+
+APPLICATION_ID = 0x6B637263  # "kcrc"
+VERSION = 2
+
+_UNCHANGED = {
+    "vectors": "CREATE TABLE vectors (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    "thumbnails": "CREATE TABLE thumbnails (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    "examples_by_content": "CREATE INDEX examples_by_content ON examples (content)",
+}
+
+STATEMENTS: dict[int, dict[str, str]] = {
+    1: {
+        **_UNCHANGED,
+        "settings": "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+        "feature_state": "CREATE TABLE feature_state (name TEXT PRIMARY KEY, data BLOB NOT NULL) "
+        "WITHOUT ROWID",
+        "examples": "CREATE TABLE examples ("
+        "id INTEGER PRIMARY KEY, label TEXT NOT NULL, source TEXT NOT NULL, "
+        "content BLOB NOT NULL, added_at INTEGER NOT NULL, added_by INTEGER NOT NULL, removed_by INTEGER)",
+        "history": "CREATE TABLE history ("
+        "id INTEGER PRIMARY KEY, at INTEGER NOT NULL, action TEXT NOT NULL, "
+        "summary TEXT NOT NULL, detail TEXT NOT NULL, undone_by INTEGER)",
+        "changes": "CREATE TABLE changes ("
+        "act INTEGER NOT NULL, example INTEGER NOT NULL, before TEXT NOT NULL, "
+        "PRIMARY KEY (act, example)) WITHOUT ROWID",
+    },
+    2: {
+        **_UNCHANGED,
+        "settings": "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL, "
+        "checksum INTEGER NOT NULL) WITHOUT ROWID",
+        "feature_state": "CREATE TABLE feature_state (name TEXT PRIMARY KEY, data BLOB NOT NULL, "
+        "checksum INTEGER NOT NULL) WITHOUT ROWID",
+        "examples": "CREATE TABLE examples ("
+        "id INTEGER PRIMARY KEY, label TEXT NOT NULL, source TEXT NOT NULL, "
+        "content BLOB NOT NULL, added_at INTEGER NOT NULL, added_by INTEGER NOT NULL, removed_by INTEGER, "
+        "vector_crc INTEGER NOT NULL, thumbnail_crc INTEGER, checksum INTEGER NOT NULL)",
+        "history": "CREATE TABLE history ("
+        "id INTEGER PRIMARY KEY, at INTEGER NOT NULL, action TEXT NOT NULL, "
+        "summary TEXT NOT NULL, detail TEXT NOT NULL, undone_by INTEGER, checksum INTEGER NOT NULL)",
+        "changes": "CREATE TABLE changes ("
+        "act INTEGER NOT NULL, example INTEGER NOT NULL, before TEXT NOT NULL, "
+        "checksum INTEGER NOT NULL, PRIMARY KEY (act, example)) WITHOUT ROWID",
+        "seals": "CREATE TABLE seals (name TEXT PRIMARY KEY, row_count INTEGER NOT NULL, "
+        "total INTEGER NOT NULL) WITHOUT ROWID",
+    },
+}
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Make the tables of this version in an empty file (inside the caller's transaction)."""
+    statements = STATEMENTS[VERSION]
+    for name in sorted(statements, key=lambda name: statements[name].startswith("CREATE INDEX")):
+        db.execute(statements[name])
+    sealed.begin(db)
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def audit(db: sqlite3.Connection, path: str) -> int:
+    """The version of the file, after making sure that it holds our tables and indexes and nothing else.
+
+    A trigger or a view that someone put in would run inside our own statements: such a file is refused.
+    """
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    if application != APPLICATION_ID:
+        raise FileError(f"'{path}' is not a kcrc gallery (it is some other SQLite file, or empty).")
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise FileError(
+            f"'{path}' was written by a newer kcrc (file version {version}, this one reads up to {VERSION}). "
+            "Upgrade kcrc to open it."
+        )
+    if version not in STATEMENTS:
+        raise FileError(f"'{path}' has the unknown file version {version}; it is damaged.")
+    expected = {name: _plain(statement) for name, statement in STATEMENTS[version].items()}
+    found: dict[str, str] = {}
+    for kind, name, statement in db.execute("SELECT type, name, sql FROM sqlite_master"):
+        if kind == "index" and statement is None and str(name).startswith("sqlite_autoindex_"):
+            continue
+        if name not in expected or _plain(str(statement)) != expected[name]:
+            raise FileError(
+                f"'{path}' holds a {kind} '{_short(name)}' that is not part of a kcrc gallery. "
+                "Nothing was read from it; do not use a gallery from a source you do not trust."
+            )
+        found[name] = statement
+    missing = sorted(expected.keys() - found.keys())
+    if missing:
+        raise FileError(f"'{path}' lacks the table '{missing[0]}'; it is damaged.")
+    return int(version)
+
+
+def migrate(db: sqlite3.Connection, version: int) -> None:
+    """Bring a file from ``version`` to this one, step by step (inside the caller's transaction)."""
+    for step in range(version, VERSION):
+        _STEPS[step](db)
+    db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _from_1_to_2(db: sqlite3.Connection) -> None:
+    """Add the checksums: every checked table is made anew with its last column, then takes the old name."""
+    new = STATEMENTS[2]
+    db.execute(new["seals"])
+    sealed.begin(db)
+    db.execute("DROP INDEX examples_by_content")
+    for table in ("settings", "feature_state", "examples", "history", "changes"):
+        db.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+        db.execute(new[table])
+    for table in ("settings", "feature_state", "history", "changes"):
+        columns = ", ".join(sealed.COLUMNS[table])
+        sealed.insert(db, table, db.execute(f"SELECT {columns} FROM old_{table}").fetchall())
+    vector_crc = {key: zlib.crc32(data) for key, data in db.execute("SELECT id, data FROM vectors")}
+    thumbnail_crc = {key: zlib.crc32(data) for key, data in db.execute("SELECT id, data FROM thumbnails")}
+    old = db.execute("SELECT id, label, source, content, added_at, added_by, removed_by FROM old_examples")
+    try:
+        rows = [(*row, vector_crc[row[0]], thumbnail_crc.get(row[0])) for row in old.fetchall()]
+    except KeyError as missing:
+        raise FileError(f"Example {missing} of the older file has no vector; the file is damaged.") from None
+    sealed.insert(db, "examples", rows)
+    for table in ("settings", "feature_state", "examples", "history", "changes"):
+        db.execute(f"DROP TABLE old_{table}")
+    db.execute(new["examples_by_content"])
+
+
+_STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1_to_2}
+
+
+def _plain(statement: str) -> str:
+    """A CREATE statement without the quotes and spacing that a rename may have put in."""
+    return " ".join(statement.replace('"', "").replace("(", " ( ").split())
+
+
+def _short(name: object) -> str:
+    return repr(str(name)[:60])[1:-1]

@@ -1,0 +1,156 @@
+"""Rows that can tell when they were damaged: a checksum on each, and a seal on each table.
+
+``checksum(row) = crc32(table, values)``; the seal of a table is the number of its rows and the sum of their
+checksums modulo 2^62, so a row that is changed, lost or doubled shows, at a cost that grows with the rows an
+act touches and not with the table. It guards against damage, not against a forger: a forged gallery is data
+too.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from kcrc.errors import FileError
+
+Row = tuple[Any, ...]
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "settings": ("key", "value"),
+    "feature_state": ("name", "data"),
+    "examples": (
+        "id",
+        "label",
+        "source",
+        "content",
+        "added_at",
+        "added_by",
+        "removed_by",
+        "vector_crc",
+        "thumbnail_crc",
+    ),
+    "history": ("id", "at", "action", "summary", "detail", "undone_by"),
+    "changes": ("act", "example", "before"),
+}
+_KEY_WIDTH = {"changes": 2}  # the first columns that name a row; one unless said here
+_TYPES: dict[str, tuple[tuple[type, ...], ...]] = {
+    "settings": ((str,), (str,)),
+    "feature_state": ((str,), (bytes,)),
+    "examples": (
+        (int,),
+        (str,),
+        (str,),
+        (bytes,),
+        (int,),
+        (int,),
+        (int, type(None)),
+        (int,),
+        (int, type(None)),
+    ),
+    "history": ((int,), (int,), (str,), (str,), (str,), (int, type(None))),
+    "changes": ((int,), (int,), (str,)),
+}
+_MODULUS = 1 << 62
+
+
+def checksum(table: str, row: Row) -> int:
+    """crc32 of the table's name and the row's values; a value of another type counts as another value."""
+    return zlib.crc32(repr((table, *row)).encode("utf-8", "backslashreplace"))
+
+
+def begin(db: sqlite3.Connection) -> None:
+    """A seal of nothing for every checked table."""
+    db.executemany("INSERT INTO seals VALUES (?, 0, 0)", [(table,) for table in COLUMNS])
+
+
+def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
+    """Add rows to a table and to its seal."""
+    marks = ", ".join("?" * (len(COLUMNS[table]) + 1))
+    sums = [checksum(table, row) for row in rows]
+    db.executemany(
+        f"INSERT INTO {table} ({', '.join(COLUMNS[table])}, checksum) VALUES ({marks})",
+        [(*row, total) for row, total in zip(rows, sums, strict=True)],
+    )
+    _reseal(db, table, len(rows), sum(sums))
+
+
+def replace(db: sqlite3.Connection, table: str, old: Sequence[Row], new: Sequence[Row]) -> None:
+    """Write ``new`` over ``old``, pairs of rows of the same key, and move the seal by the difference."""
+    width = _KEY_WIDTH.get(table, 1)
+    columns = COLUMNS[table]
+    setting = ", ".join(f"{column} = ?" for column in (*columns[width:], "checksum"))
+    naming = " AND ".join(f"{column} = ?" for column in columns[:width])
+    sums = [checksum(table, row) for row in new]
+    db.executemany(
+        f"UPDATE {table} SET {setting} WHERE {naming}",
+        [(*row[width:], total, *row[:width]) for row, total in zip(new, sums, strict=True)],
+    )
+    _reseal(db, table, 0, sum(sums) - sum(checksum(table, row) for row in old))
+
+
+def delete(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
+    """Take rows out of a table and out of its seal."""
+    width = _KEY_WIDTH.get(table, 1)
+    naming = " AND ".join(f"{column} = ?" for column in COLUMNS[table][:width])
+    db.executemany(f"DELETE FROM {table} WHERE {naming}", [row[:width] for row in rows])
+    _reseal(db, table, -len(rows), -sum(checksum(table, row) for row in rows))
+
+
+def select(db: sqlite3.Connection, table: str, where: str = "", values: Sequence[Any] = ()) -> Iterator[Row]:
+    """The rows, each compared with its checksum as it is read."""
+    cursor = db.execute(f"SELECT {', '.join(COLUMNS[table])}, checksum FROM {table} {where}", values)
+    for *row, given in cursor:
+        yield _checked(table, tuple(row), given)
+
+
+def select_all(db: sqlite3.Connection, table: str, *, file_bytes: int) -> list[Row]:
+    """All rows, compared with their checksums and with the table's seal.
+
+    ``file_bytes`` bounds what a forged file can make us hold: a tree whose pages point at one another can
+    yield rows without end, so keys have to rise and the values to be no larger than the file they are in.
+    """
+    width = _KEY_WIDTH.get(table, 1)
+    rows: list[Row] = []
+    previous: Row | None = None
+    total = held = 0
+    order = ", ".join(COLUMNS[table][:width])
+    cursor = db.execute(f"SELECT {', '.join(COLUMNS[table])}, checksum FROM {table} ORDER BY {order}")
+    for *values, given in cursor:
+        row = _checked(table, tuple(values), given)
+        held += 8 + sum(len(value) for value in row if isinstance(value, str | bytes))
+        if (previous is not None and row[:width] <= previous) or held > file_bytes:
+            raise FileError(f"The table '{table}' repeats itself; the file is damaged.")
+        previous = row[:width]
+        total += given
+        rows.append(row)
+    if seal(db, table) != (len(rows), total % _MODULUS):
+        raise FileError(f"The table '{table}' does not match its seal: rows were lost or changed.")
+    return rows
+
+
+def seal(db: sqlite3.Connection, table: str) -> tuple[int, int]:
+    """(rows, sum of checksums) as last written."""
+    found = db.execute("SELECT row_count, total FROM seals WHERE name = ?", (table,)).fetchone()
+    if found is None or not all(isinstance(value, int) for value in found):
+        raise FileError(f"The seal of the table '{table}' is missing; the file is damaged.")
+    return int(found[0]), int(found[1])
+
+
+def _checked(table: str, row: Row, given: object) -> Row:
+    fits = all(isinstance(value, types) for value, types in zip(row, _TYPES[table], strict=True))
+    if not fits or checksum(table, row) != given:
+        raise FileError(f"A row of the table '{table}' is damaged (key {str(row[0])[:60]!r}).")
+    return row
+
+
+def _reseal(db: sqlite3.Connection, table: str, rows: int, total: int) -> None:
+    had_rows, had_total = seal(db, table)
+    values = (had_rows + rows, (had_total + total) % _MODULUS, table)
+    db.execute("UPDATE seals SET row_count = ?, total = ? WHERE name = ?", values)
+
+
+def keyed(rows: Iterable[Row]) -> dict[Any, Row]:
+    """Rows by their first column."""
+    return {row[0]: row for row in rows}

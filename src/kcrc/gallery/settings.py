@@ -1,0 +1,121 @@
+"""What a gallery is: its feature, fingerprint, width, parameters and counters; read, checked, written."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kcrc.errors import FileError, ParameterError
+from kcrc.gallery import sealed
+from kcrc.npy import from_npy, to_npy
+from kcrc.prepared import Array
+
+DTYPES = ("float32", "float64")
+WIDTH_LIMIT = 1_000_000
+_TEXT_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one gallery; ``revision`` counts the acts, ``next_id`` is never given out twice."""
+
+    identity: str
+    created_at: int
+    feature: str
+    options: Mapping[str, Any]
+    fingerprint: str
+    dim: int
+    dtype: str
+    parameters: Mapping[str, Any]
+    next_id: int = 1
+    revision: int = 0
+
+    def __post_init__(self) -> None:
+        checks = (
+            (
+                isinstance(self.identity, str) and len(self.identity) == 32 and self.identity.isalnum(),
+                "identity",
+            ),
+            (isinstance(self.created_at, int), "created_at"),
+            (isinstance(self.feature, str) and 0 < len(self.feature) <= 1000, "feature"),
+            (isinstance(self.options, dict), "options"),
+            (isinstance(self.fingerprint, str) and 0 < len(self.fingerprint) <= 1000, "fingerprint"),
+            (isinstance(self.dim, int) and 0 < self.dim <= WIDTH_LIMIT, "dim"),
+            (self.dtype in DTYPES, "dtype"),
+            (isinstance(self.parameters, dict), "parameters"),
+            (isinstance(self.next_id, int) and 0 < self.next_id < 1 << 60, "next_id"),
+            (isinstance(self.revision, int) and 0 <= self.revision < 1 << 60, "revision"),
+        )
+        for fine, name in checks:
+            if not fine:
+                given = repr(getattr(self, name))[:80]
+                raise ParameterError(f"The gallery setting '{name}' cannot be {given}.")
+
+    def act(self, *, new_examples: int = 0, **changes: Any) -> Settings:
+        """The settings after one more act."""
+        return replace(self, revision=self.revision + 1, next_id=self.next_id + new_examples, **changes)
+
+
+def read(db: sqlite3.Connection, *, file_bytes: int) -> Settings:
+    """The settings of the file."""
+    found: dict[str, Any] = {}
+    known = set(Settings.__dataclass_fields__)
+    for key, text in sealed.select_all(db, "settings", file_bytes=file_bytes):
+        if key not in known or len(text) > _TEXT_LIMIT:
+            raise FileError(f"The gallery has the unknown setting {key[:60]!r}.")
+        try:
+            found[key] = json.loads(text)
+        except (ValueError, RecursionError):
+            raise FileError(f"The gallery setting '{key}' is not readable.") from None
+    missing = known - found.keys()
+    if missing:
+        raise FileError(f"The gallery lacks the setting '{min(missing)}'; it is damaged.")
+    try:
+        return Settings(**found)
+    except ParameterError as problem:
+        raise FileError(f"{problem} The file is damaged.") from None
+
+
+def write(db: sqlite3.Connection, settings: Settings, *, old: Settings | None) -> None:
+    """Store what differs from ``old`` (everything, for a new file)."""
+    new_rows = _rows(settings)
+    if old is None:
+        sealed.insert(db, "settings", new_rows)
+        return
+    pairs = [(o, n) for o, n in zip(_rows(old), new_rows, strict=True) if o != n]
+    sealed.replace(db, "settings", [o for o, _ in pairs], [n for _, n in pairs])
+
+
+def _rows(settings: Settings) -> list[sealed.Row]:
+    return [(key, to_json(getattr(settings, key))) for key in sorted(Settings.__dataclass_fields__)]
+
+
+def to_json(value: Any) -> str:
+    """One line of JSON; NumPy numbers are taken, what JSON cannot say is an error."""
+    try:
+        text = json.dumps(value, default=_plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as problem:
+        raise ParameterError(f"A gallery stores plain values (numbers, text, lists): {problem}.") from None
+    if len(text) > _TEXT_LIMIT:
+        raise ParameterError(f"The settings have {len(text)} characters; at most {_TEXT_LIMIT} are stored.")
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not one")
+
+
+def read_state(db: sqlite3.Connection, *, file_bytes: int) -> dict[str, Array]:
+    """The arrays of the fitted feature. They cannot be larger than the file that holds them."""
+    rows = sealed.select_all(db, "feature_state", file_bytes=file_bytes)
+    return {name: from_npy(data, what=f"feature array '{name}'") for name, data in rows}
+
+
+def write_state(db: sqlite3.Connection, state: Mapping[str, Array]) -> None:
+    """Store the arrays of the fitted feature."""
+    sealed.insert(db, "feature_state", [(name, to_npy(array)) for name, array in sorted(state.items())])

@@ -1,0 +1,315 @@
+"""Gallery: labelled examples in one file, changed by acts that are durable, undoable and all-or-nothing.
+
+>>> import tempfile, pathlib, numpy as np
+>>> folder = tempfile.TemporaryDirectory()
+>>> gallery = Gallery.create(pathlib.Path(folder.name) / "birds.kcrc", dim=2)
+>>> gallery.add(["wren", "robin"], [[1.0, 0.0], [0.0, 1.0]]).ids
+(1, 2)
+>>> gallery.relabel([2], "wren")
+(2,)
+>>> gallery.undo().summary
+'relabelled 1 example of robin as wren'
+>>> gallery.counts
+{'robin': 1, 'wren': 1}
+>>> gallery.close(); folder.cleanup()
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from kcrc.errors import DataError, FileError, StateError
+from kcrc.gallery import acts, cache, examples, file, history, payloads, settings
+from kcrc.gallery.acts import Added, Duplicates
+from kcrc.gallery.examples import Contents, Example
+from kcrc.gallery.settings import Settings
+from kcrc.prepared import Array
+
+T = TypeVar("T")
+
+
+class Gallery:
+    """Labelled examples on disk. Open one with ``Gallery.open``, make one with ``Gallery.create``.
+
+    One program writes at a time, many read; threads may share one object. What an act returns has reached the
+    disk. Removed examples stay in the file, out of use, until ``compact``.
+    """
+
+    def __init__(self, path: Path, db: sqlite3.Connection, *, readonly: bool = False) -> None:
+        self.path = path
+        self.readonly = readonly
+        self._db: sqlite3.Connection | None = db
+        self._inode = self._where()
+        self._lock = threading.RLock()
+        self._contents: Contents | None = None
+        self._vectors: tuple[int, Array] | None = None
+        self._settings = self.read(lambda d: settings.read(d, file_bytes=self._file_bytes()))
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, readonly: bool = False) -> Self:
+        """Open a gallery file, after an audit of what is in it."""
+        where = Path(path)
+        db = file.open_file(where, readonly=readonly)
+        try:
+            return cls(where, db, readonly=readonly)
+        except BaseException:
+            db.close()
+            raise
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        feature: Any = None,
+        dim: int | None = None,
+        fingerprint: str | None = None,
+        dtype: str = "float32",
+        overwrite: bool = False,
+    ) -> Self:
+        """A new empty gallery for the vectors of ``feature``, or for ready vectors of ``dim`` numbers."""
+        from kcrc.gallery.building import building
+
+        with building(
+            path, feature=feature, dim=dim, fingerprint=fingerprint, dtype=dtype, overwrite=overwrite
+        ):
+            pass
+        return cls.open(path)
+
+    # What is in it
+
+    @property
+    def settings(self) -> Settings:
+        """Feature, fingerprint, width, parameters, as of now."""
+        self._settings = self.read(lambda db: settings.read(db, file_bytes=self._file_bytes()))
+        return self._settings
+
+    @property
+    def fingerprint(self) -> str:
+        """What made the vectors; vectors of another fingerprint are refused."""
+        return self._settings.fingerprint
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a vector has."""
+        return self._settings.dim
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The tuned parameters of the classifier."""
+        return dict(self.settings.parameters)
+
+    @property
+    def contents(self) -> Contents:
+        """The examples of this moment, by rising id."""
+
+        def look(db: sqlite3.Connection) -> Contents:
+            revision = settings.read(db, file_bytes=self._file_bytes()).revision
+            if self._contents is None or self._contents.revision != revision:
+                self._contents = examples.read_contents(db, revision, file_bytes=self._file_bytes())
+            return self._contents
+
+        return self.read(look)
+
+    def __len__(self) -> int:
+        return len(self.contents)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many examples each class has, classes sorted."""
+        return dict(self.contents.counts)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes, sorted."""
+        return tuple(self.contents.counts)
+
+    def example(self, example: int) -> Example:
+        """One example by its id."""
+        return examples.as_example(self.read(lambda db: acts.live(db, [example]))[0])
+
+    def thumbnail(self, example: int) -> bytes | None:
+        """The small picture of an example (JPEG, PNG or WebP), if it has one."""
+
+        return self.read(lambda db: payloads.read_thumbnail(db, *acts.live(db, [example])))
+
+    def find(self, *, label: str | None = None, source: str | None = None) -> tuple[int, ...]:
+        """The ids of the examples with this label, this source, or both."""
+        name = None if label is None else examples.checked_label(label)
+        where = None if source is None else examples.checked_source(source)
+        rows = self.contents.rows
+        return tuple(
+            r[0] for r in rows if (name is None or r[1] == name) and (where is None or r[2] == where)
+        )
+
+    def vectors(self) -> tuple[Array, Array, Array]:
+        """(ids (n,), vectors (n, dim), labels (n,)) of one moment; the vectors are mapped from the cache."""
+
+        def look(db: sqlite3.Connection) -> tuple[Array, Array, Array]:
+            now = self.contents
+            if self._vectors is None or self._vectors[0] != now.revision:
+                dim, dtype = self._settings.dim, self._settings.dtype
+                if len(now) * dim * np.dtype(dtype).itemsize > self._file_bytes():
+                    raise FileError(f"'{self.path}' claims more vectors than it can hold; it is damaged.")
+                crcs = {row[0]: row[7] for row in now.rows}
+
+                def fetch(ids: Array, out: Array) -> None:
+                    payloads.read_vectors(db, ids, crcs, out)
+
+                where, mode = cache.cache_path(self.path), os.stat(self.path).st_mode
+                self._vectors = (now.revision, cache.load(where, now, dim, dtype, fetch, mode=mode))
+            return now.ids, self._vectors[1], now.labels
+
+        return self.read(look)
+
+    def feature_state(self) -> dict[str, Array]:
+        """The arrays of the fitted feature, by name."""
+        return self.read(lambda db: settings.read_state(db, file_bytes=self._file_bytes()))
+
+    # Acts
+
+    def add(
+        self,
+        labels: str | Sequence[str] | Array,
+        vectors: Any,
+        *,
+        sources: Sequence[str] | None = None,
+        contents: Sequence[bytes | str] | None = None,
+        thumbnails: Sequence[bytes | None] | None = None,
+        fingerprint: str | None = None,
+        duplicates: Duplicates = "skip",
+    ) -> Added:
+        """Add examples: a label each (or one for all), vectors (n, dim), where they came from, their SHA-256.
+
+        ``duplicates`` says what to do with content that is in already: 'skip', 'error' or 'keep'.
+        """
+        had = self._settings
+        if fingerprint is not None and fingerprint != had.fingerprint:
+            raise DataError(
+                f"The gallery holds vectors of '{had.fingerprint}'; these are of '{fingerprint}'. "
+                "Make them with the gallery's own feature, or build another gallery."
+            )
+        array = examples.checked_vectors(vectors, dim=had.dim, dtype=had.dtype, fingerprint=had.fingerprint)
+        n = len(array)
+        names = [labels] * n if isinstance(labels, str) else list(labels)
+        given = {"labels": names, "sources": sources, "contents": contents, "thumbnails": thumbnails}
+        for name, values in given.items():
+            if values is not None and len(values) != n:
+                raise DataError(f"There are {n} vectors but {len(values)} {name}; give one each.")
+        batch = acts.Batch(
+            labels=[examples.checked_label(name) for name in names],
+            vectors=array,
+            sources=[""] * n if sources is None else [examples.checked_source(source) for source in sources],
+            contents=examples.checked_contents(contents, array),
+            thumbnails=[None] * n
+            if thumbnails is None
+            else [examples.checked_thumbnail(data, position) for position, data in enumerate(thumbnails)],
+        )
+        return self._act(lambda db, had: acts.add(db, had, batch, duplicates=duplicates))
+
+    def remove(self, ids: Iterable[int]) -> tuple[int, ...]:
+        """Take examples out; all of them, or none where one of the ids is unknown."""
+        return self._act(lambda db, had: acts.remove(db, had, ids))
+
+    def relabel(self, ids: Iterable[int], label: str) -> tuple[int, ...]:
+        """Give examples another class; the ids of those that had a different one."""
+        name = examples.checked_label(label)
+        return self._act(lambda db, had: acts.relabel(db, had, acts.live(db, ids), name))
+
+    def rename_class(self, old: str, new: str) -> tuple[int, ...]:
+        """Call a class by another name; where that class exists the two become one."""
+        before, after = examples.checked_label(old), examples.checked_label(new)
+
+        def rename(db: sqlite3.Connection, had: Settings) -> tuple[int, ...]:
+            rows = acts.of_class(db, before)
+            if not rows:
+                raise DataError(f"There is no class '{before}' in the gallery. Nothing was changed.")
+            return acts.relabel(db, had, rows, after, action="rename")
+
+        return self._act(rename)
+
+    def set_parameters(self, parameters: Mapping[str, Any]) -> None:
+        """Store the parameters that tuning found."""
+        self._act(lambda db, had: acts.tune(db, had, parameters))
+
+    def undo(self) -> history.Entry:
+        """Revert the latest act that stands; call again to go further back."""
+        return self._act(history.undo)
+
+    def history(self, limit: int | None = None) -> list[history.Entry]:
+        """The latest acts, newest first."""
+        return self.read(lambda db: history.entries(db, limit=limit))
+
+    def compact(self) -> int:
+        """Drop removed examples for good and give their space back; how many. Ends what can be undone."""
+        dropped = self._act(history.forget_removed)
+        with self._lock, file.translated(self.path):
+            self._connection().execute("VACUUM")
+        return dropped
+
+    # The file
+
+    def close(self) -> None:
+        """Let go of the file. An act that returned has long been written."""
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+            self._db = self._contents = self._vectors = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Gallery({str(self.path)!r}, fingerprint={self.fingerprint!r}, dim={self.dim})"
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._db is None:
+            raise StateError(f"The gallery '{self.path}' is closed. Open it again with Gallery.open.")
+        return self._db
+
+    def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        """Run ``look`` on one unchanging state of the file; for parts of the library."""
+        with self._lock:
+            db = self._connection()
+            if db.in_transaction:
+                return look(db)
+            with file.transaction(db, self.path, write=False):
+                return look(db)
+
+    def _act(self, change: Callable[[sqlite3.Connection, Settings], T]) -> T:
+        """Run ``change`` as one transaction; when this returns, it is on the disk."""
+        with self._lock:
+            db = self._connection()
+            if self.readonly:
+                raise StateError(f"'{self.path}' was opened for reading only.")
+            if self._where() != self._inode:
+                raise StateError(f"'{self.path}' was replaced by another file meanwhile. Open it again.")
+            with file.transaction(db, self.path):
+                return change(db, settings.read(db, file_bytes=self._file_bytes()))
+
+    def _where(self) -> tuple[int, int]:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return -1, -1
+        return found.st_dev, found.st_ino
+
+    def _file_bytes(self) -> int:
+        """The size of the file: in the building of one, what SQLite holds back counts too."""
+        db = self._connection()
+        (pages,) = db.execute("PRAGMA page_count").fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+        return int(pages) * int(size)
