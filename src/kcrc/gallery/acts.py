@@ -81,9 +81,7 @@ def add(db: sqlite3.Connection, had: Settings, batch: Batch, *, duplicates: Dupl
         where = (batch.labels[position], batch.sources[position], batch.contents[position], moment, act, None)
         rows.append((example, *where, examples.crc(data.cast("B")), examples.crc(thumbnail)))
     sealed.insert(db, "examples", rows)
-    vectors = [
-        (example, batch.vectors[position].tobytes()) for example, position in zip(ids, fresh, strict=True)
-    ]
+    vectors = [(example, batch.vectors[position].tobytes()) for example, position in zip(ids, fresh, strict=True)]
     db.executemany("INSERT INTO vectors VALUES (?, ?)", vectors)
     pictures = [(example, batch.thumbnails[position]) for example, position in zip(ids, fresh, strict=True)]
     db.executemany("INSERT INTO thumbnails VALUES (?, ?)", [pair for pair in pictures if pair[1] is not None])

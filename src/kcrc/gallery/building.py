@@ -73,9 +73,7 @@ def building(
         raise
 
 
-def new_settings(
-    feature: FittedFeature | None, dim: int | None, fingerprint: str | None, dtype: str
-) -> Settings:
+def new_settings(feature: FittedFeature | None, dim: int | None, fingerprint: str | None, dtype: str) -> Settings:
     """The settings of a new gallery."""
     if feature is None and dim is None:
         raise ParameterError("Give the feature that makes the vectors, or `dim` for ready vectors.")

@@ -120,9 +120,7 @@ def _open(path: Path, dim: int, dtype: str) -> tuple[Array, Array] | None:
             return None
 
 
-def _write(
-    path: Path, ids: Array, dim: int, dtype: str, mode: int, fill: Callable[[Array], Array]
-) -> Array | None:
+def _write(path: Path, ids: Array, dim: int, dtype: str, mode: int, fill: Callable[[Array], Array]) -> Array | None:
     """A new cache under a passing name, then in the old one's place; None where that is not possible."""
     temporary = None
     try:

@@ -1,7 +1,8 @@
 """``verify``: is every byte of a gallery that matters what was written? Read it all and compare.
 
-Opening a gallery audits its schema and settings, and reading examples compares each with its checksum; this goes
-through everything, also what is seldom read: SQLite's own structure, thumbnails, history, the fitted feature.
+Opening a gallery audits its schema and settings, and reading examples compares each with its checksum; this
+goes through everything, also what is seldom read: SQLite's own structure, thumbnails, history, the fitted
+feature.
 """
 
 from __future__ import annotations
@@ -81,9 +82,7 @@ def _counters(
     lost = [change[1] for change in changes if change[1] not in ids]
     if lost:
         yield f"The history speaks of example {lost[0]}, which is not there."
-    beyond = [
-        row[0] for row in rows if not 0 < row[5] <= had.revision or not 0 < (row[6] or 1) <= had.revision
-    ]
+    beyond = [row[0] for row in rows if not 0 < row[5] <= had.revision or not 0 < (row[6] or 1) <= had.revision]
     if beyond:
         yield f"Example {beyond[0]} was added or removed by an act that is not in the history."
 

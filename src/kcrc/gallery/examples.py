@@ -93,9 +93,7 @@ def checked_label(label: Any) -> str:
         raise DataError(f"A class name is text; given {type(label).__name__} {str(label)[:60]!r}.")
     name = unicodedata.normalize("NFC", sound_text(str(label)))
     if not name.strip() or "\0" in name or len(name) > LABEL_LIMIT:
-        raise DataError(
-            f"A class name has 1 to {LABEL_LIMIT} characters that are not all spaces; given {name[:60]!r}."
-        )
+        raise DataError(f"A class name has 1 to {LABEL_LIMIT} characters that are not all spaces; given {name[:60]!r}.")
     return name
 
 

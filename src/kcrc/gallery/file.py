@@ -28,7 +28,7 @@ _SETTINGS = ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0", "s
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: BLOB_LIMIT,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
-    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 1,  # VACUUM needs one
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
@@ -89,9 +89,7 @@ def new_file(path: Path) -> sqlite3.Connection:
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     address = f"{path.absolute().as_uri()}?mode={mode}"
-    db = sqlite3.connect(
-        address, uri=True, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
-    )
+    db = sqlite3.connect(address, uri=True, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     for limit, value in _LIMITS.items():
         db.setlimit(limit, value)
     return db
@@ -128,8 +126,6 @@ def translated(path: Path) -> Iterator[None]:
             raise StateError(f"The disk is full; '{path}' is as it was before.") from None
         raise FileError(f"'{path}' cannot be read or written: {text}.") from None
     except (sqlite3.DatabaseError, sqlite3.InterfaceError, OverflowError, UnicodeDecodeError) as problem:
-        raise FileError(
-            f"'{path}' is damaged or is not a kcrc gallery ({problem}). Restore it from a copy."
-        ) from None
+        raise FileError(f"'{path}' is damaged or is not a kcrc gallery ({problem}). Restore it from a copy.") from None
     except MemoryError:
         raise FileError(f"'{path}' asks for more memory than there is; it is damaged.") from None

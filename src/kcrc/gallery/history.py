@@ -56,9 +56,7 @@ def undo(db: sqlite3.Connection, had: Settings) -> Entry:
         rows = list(sealed.select(db, "examples", "WHERE removed_by = ?", (act,)))
         sealed.replace(db, "examples", rows, [(*old[:6], None, *old[7:]) for old in rows])
     elif action in ("relabel", "rename"):
-        before = {
-            example: label for _, example, label in sealed.select(db, "changes", "WHERE act = ?", (act,))
-        }
+        before = {example: label for _, example, label in sealed.select(db, "changes", "WHERE act = ?", (act,))}
         rows = acts.live(db, before)
         sealed.replace(db, "examples", rows, [(old[0], before[old[0]], *old[2:]) for old in rows])
     sealed.replace(db, "history", [row], [(*row[:5], by)])

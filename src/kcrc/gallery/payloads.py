@@ -28,9 +28,7 @@ def read_vectors(db: sqlite3.Connection, ids: Array, crcs: Mapping[int, int], ou
         query = f"SELECT {columns} FROM vectors WHERE id IN ({marks}) ORDER BY id"
         found = db.execute(query, (row_bytes, *some)).fetchall()
         if [example for example, _ in found] != some:
-            raise FileError(
-                f"The vectors of examples {some[0]} to {some[-1]} are incomplete; the file is damaged."
-            )
+            raise FileError(f"The vectors of examples {some[0]} to {some[-1]} are incomplete; the file is damaged.")
         for offset, (example, data) in enumerate(found):
             if not isinstance(data, bytes) or zlib.crc32(data) != crcs[example]:
                 raise FileError(f"The vector of example {example} is damaged.")

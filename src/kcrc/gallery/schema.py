@@ -39,8 +39,7 @@ STATEMENTS: dict[int, dict[str, str]] = {
     1: {
         **_UNCHANGED,
         "settings": "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-        "feature_state": "CREATE TABLE feature_state (name TEXT PRIMARY KEY, data BLOB NOT NULL) "
-        "WITHOUT ROWID",
+        "feature_state": "CREATE TABLE feature_state (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID",
         "examples": "CREATE TABLE examples ("
         "id INTEGER PRIMARY KEY, label TEXT NOT NULL, source TEXT NOT NULL, "
         "content BLOB NOT NULL, added_at INTEGER NOT NULL, added_by INTEGER NOT NULL, removed_by INTEGER)",

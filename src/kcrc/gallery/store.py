@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from kcrc.gallery.acts import Added, Duplicates
 from kcrc.gallery.examples import Contents, Example
 from kcrc.gallery.settings import Settings
 from kcrc.prepared import Array
+
+if TYPE_CHECKING:
+    from kcrc.gallery.check import Verdict
 
 T = TypeVar("T")
 
@@ -78,9 +81,7 @@ class Gallery:
         """A new empty gallery for the vectors of ``feature``, or for ready vectors of ``dim`` numbers."""
         from kcrc.gallery.building import building
 
-        with building(
-            path, feature=feature, dim=dim, fingerprint=fingerprint, dtype=dtype, overwrite=overwrite
-        ):
+        with building(path, feature=feature, dim=dim, fingerprint=fingerprint, dtype=dtype, overwrite=overwrite):
             pass
         return cls.open(path)
 
@@ -146,9 +147,7 @@ class Gallery:
         name = None if label is None else examples.checked_label(label)
         where = None if source is None else examples.checked_source(source)
         rows = self.contents.rows
-        return tuple(
-            r[0] for r in rows if (name is None or r[1] == name) and (where is None or r[2] == where)
-        )
+        return tuple(r[0] for r in rows if (name is None or r[1] == name) and (where is None or r[2] == where))
 
     def vectors(self) -> tuple[Array, Array, Array]:
         """(ids (n,), vectors (n, dim), labels (n,)) of one moment; the vectors are mapped from the cache."""
@@ -256,6 +255,24 @@ class Gallery:
         return dropped
 
     # The file
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write all examples, vectors and settings to one plain file of arrays; how many examples."""
+        from kcrc.gallery.transfer import export
+
+        return export(self, path)
+
+    def import_(self, path: str | os.PathLike[str], *, duplicates: Duplicates = "skip") -> Added:
+        """Add the examples of an export, or of another gallery, of the same fingerprint."""
+        from kcrc.gallery.transfer import import_
+
+        return import_(self, path, duplicates=duplicates)
+
+    def verify(self) -> Verdict:
+        """Read everything and compare it with its checksums."""
+        from kcrc.gallery.check import verify
+
+        return verify(self)
 
     def close(self) -> None:
         """Let go of the file. An act that returned has long been written."""

@@ -1,0 +1,119 @@
+"""One file of plain arrays and a JSON header, safe to read from anyone: a zip of ``.npy`` members, no pickle.
+
+It is read, audited, and only then used: members are stored uncompressed (nothing unpacks to more than the
+file holds), their names are plain words, each has a crc32, and ``npy.from_npy`` takes numbers and text only.
+``numpy.load`` opens it too. It is written under another name and takes its place whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kcrc.errors import DataError, FileError
+from kcrc.npy import from_npy, to_npy
+from kcrc.prepared import Array
+
+_HEADER = "header.json"
+_HEADER_LIMIT = 10_000_000
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}\Z")
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same content is the same bytes
+
+
+def write_archive(
+    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> None:
+    """Write ``arrays`` and ``header`` as one file; ``kind`` says of what, and is asked for when it is read."""
+    try:
+        text = json.dumps({**header, "kind": kind}, sort_keys=True, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as problem:
+        raise DataError(f"The {kind} holds a value that cannot be stored: {problem}.") from None
+    members = [(_HEADER, text.encode("utf-8", "backslashreplace"))]
+    for name, array in arrays.items():
+        if not _NAME.match(name):
+            raise DataError(f"An array cannot be stored under the name {name[:60]!r}.")
+        members.append((f"{name}.npy", to_npy(array)))
+    goal = Path(path)
+    try:
+        descriptor, passing = tempfile.mkstemp(prefix=f".{goal.name}.", dir=goal.parent)
+    except OSError as problem:
+        raise FileError(f"'{goal}' cannot be written: {problem.strerror}.") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                for name, data in members:
+                    archive.writestr(zipfile.ZipInfo(name, _DATE), data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(passing, 0o666 & ~_umask())
+        os.replace(passing, goal)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(passing)
+        raise
+
+
+def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """(header, arrays) of a file that ``write_archive`` made; anything else is a ``FileError``."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if not zipfile.is_zipfile(file):
+                raise FileError(f"'{path}' is not a {kind} file.")
+            file.seek(0)
+            with zipfile.ZipFile(file) as archive:
+                members = _audited(archive, size, path)
+                header = _header(archive.read(members.pop(_HEADER)), path)
+                if header.pop("kind", None) != kind:
+                    raise FileError(f"'{path}' is not a {kind} file.")
+                arrays = {
+                    name.removesuffix(".npy"): from_npy(archive.read(member), what=f"array '{name}' of '{path}'")
+                    for name, member in members.items()
+                }
+                return header, arrays
+    except OSError as problem:
+        raise FileError(f"'{path}' cannot be read: {problem.strerror or problem}.") from None
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, io.UnsupportedOperation) as p:
+        if isinstance(p, FileError):
+            raise
+        raise FileError(f"'{path}' is damaged ({p}).") from None
+
+
+def _audited(archive: zipfile.ZipFile, size: int, path: object) -> dict[str, zipfile.ZipInfo]:
+    members: dict[str, zipfile.ZipInfo] = {}
+    for member in archive.infolist():
+        name = member.filename
+        plain = name == _HEADER or (name.endswith(".npy") and _NAME.match(name))
+        stored = member.compress_type == zipfile.ZIP_STORED and member.file_size == member.compress_size
+        if not plain or not stored or member.flag_bits & 0x1 or name in members:
+            raise FileError(f"'{path}' has a part {name[:60]!r} that kcrc did not write; nothing was used.")
+        members[name] = member
+    if _HEADER not in members or members[_HEADER].file_size > _HEADER_LIMIT:
+        raise FileError(f"'{path}' has no header that kcrc wrote.")
+    if sum(member.file_size for member in members.values()) > size:
+        raise FileError(f"'{path}' claims more than it holds; it is damaged.")
+    return members
+
+
+def _header(data: bytes, path: object) -> dict[str, Any]:
+    try:
+        header = json.loads(data)
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict):
+        raise FileError(f"The header of '{path}' is not readable.")
+    return header
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

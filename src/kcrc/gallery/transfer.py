@@ -1,0 +1,157 @@
+"""Galleries out and in: export to one plain file of arrays, import from such a file or another gallery."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kcrc.archive import read_archive, write_archive
+from kcrc.errors import FileError
+from kcrc.gallery import payloads
+from kcrc.gallery.acts import Added, Duplicates
+from kcrc.gallery.building import building
+from kcrc.gallery.store import Gallery
+from kcrc.prepared import Array
+
+KIND = "kcrc-export"
+_PREFIX = "feature-"  # before the names of the fitted feature's arrays
+
+
+def export(gallery: Gallery, path: str | os.PathLike[str]) -> int:
+    """Write all examples with their vectors, thumbnails and settings to a file ``numpy.load`` can read; how many.
+
+    Arrays: ids, labels, vectors, sources, contents (n, 32), added_at (µs), thumbnails (all bytes in a row)
+    and thumbnail_ends, where each ends.
+    """
+
+    def look(db: sqlite3.Connection) -> tuple[dict[str, Any], dict[str, Array]]:
+        settings = gallery.settings
+        header = {
+            "version": 1,
+            "feature": settings.feature,
+            "options": dict(settings.options),
+            "fingerprint": settings.fingerprint,
+            "dim": settings.dim,
+            "dtype": settings.dtype,
+            "parameters": dict(settings.parameters),
+        }
+        arrays = _arrays(gallery, db)
+        return header, arrays | {_PREFIX + name: array for name, array in gallery.feature_state().items()}
+
+    header, arrays = gallery.read(look)
+    write_archive(path, KIND, header, arrays)
+    return len(arrays["ids"])
+
+
+def import_(gallery: Gallery, path: str | os.PathLike[str], *, duplicates: Duplicates = "skip") -> Added:
+    """Add the examples of an export or of another gallery, as one act; both have to have the same fingerprint."""
+    fingerprint, arrays = _examples_of(path)
+    return _add(gallery, fingerprint, arrays, duplicates)
+
+
+def restore(path: str | os.PathLike[str], gallery: str | os.PathLike[str], *, overwrite: bool = False) -> Gallery:
+    """A new gallery from an export: feature, parameters and examples (ids and history begin anew)."""
+    header, arrays = read_archive(path, KIND)
+    feature = _Exported(header, {k[len(_PREFIX) :]: v for k, v in arrays.items() if k.startswith(_PREFIX)}, path)
+    with building(gallery, feature=feature, dtype=feature.dtype, overwrite=overwrite) as made:
+        _add(made, feature.fingerprint, _checked(arrays, feature.dim, path), "keep")
+        if feature.parameters:
+            made.set_parameters(feature.parameters)
+    return Gallery.open(gallery)
+
+
+def _examples_of(path: str | os.PathLike[str]) -> tuple[str, dict[str, Array]]:
+    # SQLite looks first: opening a file that is some gallery of this process by other means drops its locks.
+    try:
+        other = Gallery.open(path, readonly=True)
+    except FileError as not_a_gallery:
+        if Path(path).suffix == ".kcrc":
+            raise not_a_gallery from None
+        header, arrays = read_archive(path, KIND)
+        feature = _Exported(header, {}, path)
+        return feature.fingerprint, _checked(arrays, feature.dim, path)
+    with other:
+        return other.fingerprint, other.read(lambda db: _arrays(other, db))
+
+
+def _arrays(gallery: Gallery, db: sqlite3.Connection) -> dict[str, Array]:
+    ids, vectors, labels = gallery.vectors()
+    rows = gallery.contents.rows
+    pictures = [payloads.read_thumbnail(db, row) or b"" for row in rows]
+    return {
+        "ids": ids,
+        "labels": labels,
+        "vectors": vectors,
+        "sources": np.array([row[2] for row in rows], dtype=str) if rows else np.zeros(0, "<U1"),
+        "contents": np.frombuffer(b"".join(row[3] for row in rows), np.uint8).reshape(-1, 32),
+        "added_at": np.array([row[4] for row in rows], np.int64),
+        "thumbnails": np.frombuffer(b"".join(pictures), np.uint8),
+        "thumbnail_ends": np.cumsum([0] + [len(picture) for picture in pictures])[1:].astype(np.int64),
+    }
+
+
+def _add(gallery: Gallery, fingerprint: str, arrays: dict[str, Array], duplicates: Duplicates) -> Added:
+    if len(arrays["labels"]) == 0:
+        return Added(())
+    data, ends = arrays["thumbnails"].tobytes(), arrays["thumbnail_ends"].tolist()
+    pictures: Sequence[bytes] = [data[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    return gallery.add(
+        arrays["labels"],
+        arrays["vectors"],
+        sources=arrays["sources"].tolist(),
+        contents=[row.tobytes() for row in arrays["contents"]],
+        thumbnails=pictures,
+        fingerprint=fingerprint,
+        duplicates=duplicates,
+    )
+
+
+def _checked(arrays: dict[str, Array], dim: int, path: object) -> dict[str, Array]:
+    """The arrays of an export, once their shapes and types fit one another."""
+    try:
+        n = len(arrays["labels"])
+        ends = arrays["thumbnail_ends"]
+        fine = (
+            arrays["labels"].dtype.kind == "U" == arrays["sources"].dtype.kind
+            and arrays["labels"].shape == arrays["sources"].shape == ends.shape == (n,)
+            and arrays["vectors"].shape == (n, dim)
+            and arrays["contents"].shape == (n, 32)
+            and arrays["contents"].dtype == arrays["thumbnails"].dtype == np.uint8
+            and arrays["thumbnails"].ndim == 1
+            and ends.dtype == np.int64
+            and bool((np.diff(ends, prepend=0) >= 0).all())
+            and (n == 0 or ends[-1] == arrays["thumbnails"].size)
+        )
+    except KeyError as missing:
+        raise FileError(f"The export '{path}' lacks its part {missing}.") from None
+    if not fine:
+        raise FileError(f"The parts of the export '{path}' do not fit one another; it is damaged.")
+    return arrays
+
+
+class _Exported:
+    """The feature of an export, as far as a gallery stores it."""
+
+    def __init__(self, header: dict[str, Any], state: dict[str, Array], path: object) -> None:
+        try:
+            if header["version"] != 1:
+                raise FileError(f"The export '{path}' is of version {header['version']!r}; this reads version 1.")
+            self.name = str(header["feature"])
+            self.options = dict(header["options"])
+            self.fingerprint = str(header["fingerprint"])
+            self.dim = int(header["dim"])
+            self.dtype = str(header["dtype"])
+            self.parameters = dict(header["parameters"])
+        except (KeyError, TypeError, ValueError) as problem:
+            if isinstance(problem, FileError):
+                raise
+            raise FileError(f"The header of the export '{path}' is not readable.") from None
+        self._state = state
+
+    def state(self) -> dict[str, Array]:
+        return self._state

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kcrc.gallery import Gallery
+
+PICTURE = b"\xff\xd8\xff" + bytes(range(256)) * 8
+
+
+@pytest.fixture(autouse=True)
+def _cache_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KCRC_CACHE", raising=False)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "birds.kcrc"
+
+
+@pytest.fixture
+def gallery(path: Path) -> Iterator[Gallery]:
+    """Six examples of three classes, 4 numbers each, with thumbnails for the first four."""
+    with Gallery.create(path, dim=4) as made:
+        made.add(
+            ["wren", "wren", "robin", "robin", "heron", "heron"],
+            np.arange(24, dtype=np.float32).reshape(6, 4),
+            sources=[f"birds/{i}.jpg" for i in range(6)],
+            thumbnails=[PICTURE + bytes([i]) for i in range(4)] + [None, None],
+        )
+        yield made

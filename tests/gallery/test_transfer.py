@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kcrc.archive import read_archive, write_archive
+from kcrc.errors import DataError, FileError
+from kcrc.gallery import Gallery, restore
+
+
+def seen(gallery: Gallery) -> list[tuple[object, ...]]:
+    ids, vectors, labels = gallery.vectors()
+    found = []
+    for i, v, label in zip(ids.tolist(), vectors.tolist(), labels.tolist(), strict=True):
+        example = gallery.example(i)
+        found.append((label, v, example.source, example.content, gallery.thumbnail(i)))
+    return found
+
+
+def test_export_and_restore_keep_everything(gallery: Gallery, tmp_path: Path) -> None:
+    gallery.remove([2])
+    gallery.set_parameters({"k": 3})
+    out = tmp_path / "birds.npz"
+    assert gallery.export(out) == 5
+    with restore(out, tmp_path / "again.kcrc") as again:
+        assert seen(again) == seen(gallery)
+        assert again.parameters == {"k": 3}
+        assert again.fingerprint == gallery.fingerprint
+        assert again.verify().problems == ()
+
+
+def test_numpy_reads_an_export(gallery: Gallery, tmp_path: Path) -> None:
+    gallery.export(tmp_path / "birds.npz")
+    with np.load(tmp_path / "birds.npz", allow_pickle=False) as arrays:
+        np.testing.assert_array_equal(arrays["vectors"], np.arange(24).reshape(6, 4))
+        assert arrays["labels"].tolist() == ["wren", "wren", "robin", "robin", "heron", "heron"]
+
+
+@pytest.mark.parametrize("kind", ["export", "gallery"])
+def test_import_adds_what_is_not_there_as_one_act(gallery: Gallery, tmp_path: Path, kind: str) -> None:
+    other = tmp_path / "other.kcrc"
+    with Gallery.create(other, dim=4) as second:
+        second.add(["wren", "owl", "owl"], [[0, 1, 2, 3], [7, 7, 7, 7], [8, 8, 8, 8]], sources=["a", "b", "c"])
+        second.export(tmp_path / "other.npz")
+    added = gallery.import_(other if kind == "gallery" else tmp_path / "other.npz")
+    assert (len(added.ids), len(added.duplicates)) == (2, 1)
+    assert gallery.counts["owl"] == 2
+    gallery.undo()
+    assert "owl" not in gallery.counts
+
+
+def test_an_empty_gallery_travels_too(path: Path, tmp_path: Path) -> None:
+    with Gallery.create(path, dim=4) as empty:
+        assert empty.export(tmp_path / "empty.npz") == 0
+        assert empty.import_(tmp_path / "empty.npz").ids == ()
+    with restore(tmp_path / "empty.npz", tmp_path / "again.kcrc") as again:
+        assert len(again) == 0
+
+
+def test_another_fingerprint_is_refused(gallery: Gallery, tmp_path: Path) -> None:
+    with Gallery.create(tmp_path / "other.kcrc", dim=4, fingerprint="hog") as other:
+        other.add("a", np.ones(4))
+    with pytest.raises(DataError, match="these are of 'hog'"):
+        gallery.import_(tmp_path / "other.kcrc")
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("labels", np.array(["a"])),
+        ("vectors", np.zeros((6, 3), np.float32)),
+        ("contents", np.zeros((6, 31), np.uint8)),
+        ("thumbnail_ends", np.array([5, 4, 3, 2, 1, 0])),
+        ("thumbnail_ends", np.full(6, 10**9)),
+        ("sources", np.arange(6)),
+        ("labels", None),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(
+    gallery: Gallery, tmp_path: Path, part: str, value: np.ndarray | None
+) -> None:
+    out = tmp_path / "birds.npz"
+    gallery.export(out)
+    header, arrays = read_archive(out, "kcrc-export")
+    if value is None:
+        del arrays[part]
+    else:
+        arrays[part] = value
+    write_archive(out, "kcrc-export", header, arrays)
+    before = len(gallery)
+    with pytest.raises(FileError, match=r"do not fit|lacks its part"):
+        gallery.import_(out)
+    with pytest.raises(FileError, match=r"do not fit|lacks its part"):
+        restore(out, tmp_path / "again.kcrc")
+    assert len(gallery) == before
+    assert not (tmp_path / "again.kcrc").exists()
+
+
+def test_what_is_no_export_is_named(gallery: Gallery, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    for name in ("notes.txt", "none.npz", "none.kcrc"):
+        with pytest.raises(FileError, match=name):
+            gallery.import_(tmp_path / name)
