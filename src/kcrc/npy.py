@@ -20,8 +20,8 @@ from kcrc.prepared import Array
 PLAIN_KINDS = "biufU"  # bool, integers, floats, text: nothing that could hold an object
 _HEADER_LIMIT = 10_000
 _HEADER = re.compile(
-    rb"\{'descr': '(?P<dtype>[<>|=](?:b1|[iu][1248]|f[248]|U\d{1,7}))', 'fortran_order': (?P<fortran>True|False), "
-    rb"'shape': \((?P<shape>(?:\d{1,18},? ?){0,8})\), \}\s*\n"
+    rb"\{'descr': '(?P<dtype>[<>|=](?:b1|[iu][1248]|f[248]|U[1-9]\d{0,6}))', 'fortran_order': (?P<fortran>True|False), "
+    rb"'shape': \((?P<shape>(?:\d{1,18}(?:, \d{1,18}){0,7},?)?)\), \}\s*\n"
 )
 
 
@@ -50,8 +50,6 @@ def from_npy(data: bytes | memoryview, *, what: str = "array") -> Array:
     claimed = math.prod(shape) * dtype.itemsize
     if claimed != len(body):
         raise FileError(f"The {what} claims shape {shape} of {dtype}, {claimed} bytes, but has {len(body)}.")
-    if dtype.itemsize == 0:
-        return np.zeros(shape, dtype)
     flat = np.frombuffer(body, dtype)
     array: Array = flat.reshape(shape[::-1]).T if found["fortran"] == b"True" else flat.reshape(shape)
     array.flags.writeable = False

@@ -40,7 +40,7 @@ def old(path: Path) -> Path:
         "identity": "0" * 32,
         "created_at": 1_700_000_000_000_000,
         "feature": "vectors",
-        "options": {},
+        "values": {},
         "fingerprint": "vectors-2",
         "dim": 2,
         "dtype": "float32",

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from kcrc.errors import FileError, ParameterError, StateError
 from kcrc.gallery import file, settings
 from kcrc.gallery.settings import Settings
@@ -26,17 +28,15 @@ _SIDE_FILES = ("-journal", "-wal", "-shm")
 
 
 class FittedFeature(Protocol):
-    """What a gallery needs of the feature that makes its vectors."""
+    """What a gallery needs of the feature that makes its vectors (``kcrc.features.base.Feature`` has it)."""
 
     @property
-    def name(self) -> str: ...
-    @property
-    def options(self) -> Mapping[str, Any]: ...
+    def kind(self) -> str: ...
     @property
     def dim(self) -> int: ...
     @property
     def fingerprint(self) -> str: ...
-    def state(self) -> Mapping[str, Array]: ...
+    def state(self) -> Mapping[str, Any]: ...
 
 
 @contextlib.contextmanager
@@ -59,7 +59,7 @@ def building(
     try:
         with file.transaction(db, passing):
             settings.write(db, made, old=None)
-            settings.write_state(db, {} if feature is None else feature.state())
+            settings.write_state(db, parted(feature)[1])
         gallery = Gallery(passing, db)
         yield gallery
         with file.translated(goal):
@@ -87,14 +87,21 @@ def new_settings(feature: FittedFeature | None, dim: int | None, fingerprint: st
     }
     if feature is None:
         mark = fingerprint or f"vectors-{dim}"
-        return Settings(feature="vectors", options={}, fingerprint=mark, dim=dim, **common)  # type: ignore[arg-type]
+        return Settings(feature="vectors", values={}, fingerprint=mark, dim=dim, **common)  # type: ignore[arg-type]
     return Settings(
-        feature=feature.name,
-        options=dict(feature.options),
+        feature=feature.kind,
+        values=parted(feature)[0],
         fingerprint=feature.fingerprint,
         dim=int(feature.dim),
         **common,
     )
+
+
+def parted(feature: FittedFeature | None) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The state of a feature: its plain values and its arrays."""
+    state = {} if feature is None else feature.state()
+    arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
+    return {name: value for name, value in state.items() if name not in arrays}, arrays
 
 
 def _check_free(goal: Path, overwrite: bool) -> None:

@@ -20,12 +20,16 @@ _TEXT_LIMIT = 1_000_000
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one gallery; ``revision`` counts the acts, ``next_id`` is never given out twice."""
+    """The settings of one gallery.
+
+    ``values`` is the plain part of the feature's state (its options); ``revision`` counts the acts;
+    ``next_id`` is never given out twice.
+    """
 
     identity: str
     created_at: int
     feature: str
-    options: Mapping[str, Any]
+    values: Mapping[str, Any]
     fingerprint: str
     dim: int
     dtype: str
@@ -41,7 +45,7 @@ class Settings:
             ),
             (isinstance(self.created_at, int), "created_at"),
             (isinstance(self.feature, str) and 0 < len(self.feature) <= 1000, "feature"),
-            (isinstance(self.options, dict), "options"),
+            (isinstance(self.values, dict), "values"),
             (isinstance(self.fingerprint, str) and 0 < len(self.fingerprint) <= 1000, "fingerprint"),
             (isinstance(self.dim, int) and 0 < self.dim <= WIDTH_LIMIT, "dim"),
             (self.dtype in DTYPES, "dtype"),

@@ -169,9 +169,10 @@ class Gallery:
 
         return self.read(look)
 
-    def feature_state(self) -> dict[str, Array]:
-        """The arrays of the fitted feature, by name."""
-        return self.read(lambda db: settings.read_state(db, file_bytes=self._file_bytes()))
+    def feature_state(self) -> dict[str, Any]:
+        """The state of the fitted feature, plain values and arrays: what ``kcrc.features.restore`` takes."""
+        arrays = self.read(lambda db: settings.read_state(db, file_bytes=self._file_bytes()))
+        return {**self._settings.values, **arrays}
 
     # Acts
 

@@ -34,14 +34,15 @@ def export(gallery: Gallery, path: str | os.PathLike[str]) -> int:
         header = {
             "version": 1,
             "feature": settings.feature,
-            "options": dict(settings.options),
+            "values": dict(settings.values),
             "fingerprint": settings.fingerprint,
             "dim": settings.dim,
             "dtype": settings.dtype,
             "parameters": dict(settings.parameters),
         }
         arrays = _arrays(gallery, db)
-        return header, arrays | {_PREFIX + name: array for name, array in gallery.feature_state().items()}
+        state = {name: value for name, value in gallery.feature_state().items() if isinstance(value, np.ndarray)}
+        return header, arrays | {_PREFIX + name: value for name, value in state.items()}
 
     header, arrays = gallery.read(look)
     write_archive(path, KIND, header, arrays)
@@ -141,8 +142,8 @@ class _Exported:
         try:
             if header["version"] != 1:
                 raise FileError(f"The export '{path}' is of version {header['version']!r}; this reads version 1.")
-            self.name = str(header["feature"])
-            self.options = dict(header["options"])
+            self.kind = str(header["feature"])
+            self.values = dict(header["values"])
             self.fingerprint = str(header["fingerprint"])
             self.dim = int(header["dim"])
             self.dtype = str(header["dtype"])
@@ -153,5 +154,5 @@ class _Exported:
             raise FileError(f"The header of the export '{path}' is not readable.") from None
         self._state = state
 
-    def state(self) -> dict[str, Array]:
-        return self._state
+    def state(self) -> dict[str, Any]:
+        return {**self.values, **self._state}
