@@ -87,9 +87,11 @@ def _matching(cached: tuple[Array, Array], contents: Contents) -> Array:
     place = np.searchsorted(ids, contents.ids)
     place[place == len(ids)] = 0
     at: Array = np.where(ids[place] == contents.ids, place, -1)
-    expected = contents.vector_crcs
-    for position in np.flatnonzero(at >= 0):
-        if zlib.crc32(vectors[at[position]].data) != expected[position]:
+    flat = vectors.reshape(-1).view(np.uint8).data
+    width = vectors.shape[1] * vectors.itemsize
+    expected = contents.vector_crcs.tolist()
+    for position, row in enumerate(at.tolist()):
+        if row >= 0 and zlib.crc32(flat[row * width : (row + 1) * width]) != expected[position]:
             at[position] = -1
     return at
 

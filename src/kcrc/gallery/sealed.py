@@ -8,6 +8,7 @@ too.
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,29 +36,31 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "changes": ("act", "example", "before"),
 }
 _KEY_WIDTH = {"changes": 2}  # the first columns that name a row; one unless said here
-_TYPES: dict[str, tuple[tuple[type, ...], ...]] = {
-    "settings": ((str,), (str,)),
-    "feature_state": ((str,), (bytes,)),
-    "examples": (
-        (int,),
-        (str,),
-        (str,),
-        (bytes,),
-        (int,),
-        (int,),
-        (int, type(None)),
-        (int,),
-        (int, type(None)),
-    ),
-    "history": ((int,), (int,), (str,), (str,), (str,), (int, type(None))),
-    "changes": ((int,), (int,), (str,)),
+_MAYBE = (int, type(None))
+
+
+def _alternatives(*columns: tuple[type, ...]) -> frozenset[tuple[type, ...]]:
+    return frozenset(itertools.product(*columns))
+
+
+_TYPES: dict[str, frozenset[tuple[type, ...]]] = {
+    "settings": _alternatives((str,), (str,)),
+    "feature_state": _alternatives((str,), (bytes,)),
+    "examples": _alternatives((int,), (str,), (str,), (bytes,), (int,), (int,), _MAYBE, (int,), _MAYBE),
+    "history": _alternatives((int,), (int,), (str,), (str,), (str,), _MAYBE),
+    "changes": _alternatives((int,), (int,), (str,)),
 }
 _MODULUS = 1 << 62
+_WRITTEN_OUT = 16  # a row written out by repr is at most this many times as long as in the file
 
 
 def checksum(table: str, row: Row) -> int:
     """crc32 of the table's name and the row's values; a value of another type counts as another value."""
-    return zlib.crc32(repr((table, *row)).encode("utf-8", "backslashreplace"))
+    return zlib.crc32(_as_bytes(table, row))
+
+
+def _as_bytes(table: str, row: Row) -> bytes:
+    return repr((table, *row)).encode("utf-8", "backslashreplace")
 
 
 def begin(db: sqlite3.Connection) -> None:
@@ -116,11 +119,15 @@ def select_all(db: sqlite3.Connection, table: str, *, file_bytes: int) -> list[R
     previous: Row | None = None
     total = held = 0
     order = ", ".join(COLUMNS[table][:width])
+    kinds = _TYPES[table]
     cursor = db.execute(f"SELECT {', '.join(COLUMNS[table])}, checksum FROM {table} ORDER BY {order}")
     for *values, given in cursor:
-        row = _checked(table, tuple(values), given)
-        held += 8 + sum(len(value) for value in row if isinstance(value, str | bytes))
-        if (previous is not None and row[:width] <= previous) or held > file_bytes:
+        row = tuple(values)
+        encoded = _as_bytes(table, row)
+        if tuple(map(type, row)) not in kinds or zlib.crc32(encoded) != given:
+            raise _damaged(table, row)
+        held += len(encoded)
+        if (previous is not None and row[:width] <= previous) or held > _WRITTEN_OUT * file_bytes:
             raise FileError(f"The table '{table}' repeats itself; the file is damaged.")
         previous = row[:width]
         total += given
@@ -139,10 +146,13 @@ def seal(db: sqlite3.Connection, table: str) -> tuple[int, int]:
 
 
 def _checked(table: str, row: Row, given: object) -> Row:
-    fits = all(isinstance(value, types) for value, types in zip(row, _TYPES[table], strict=True))
-    if not fits or checksum(table, row) != given:
-        raise FileError(f"A row of the table '{table}' is damaged (key {str(row[0])[:60]!r}).")
+    if tuple(map(type, row)) not in _TYPES[table] or checksum(table, row) != given:
+        raise _damaged(table, row)
     return row
+
+
+def _damaged(table: str, row: Row) -> FileError:
+    return FileError(f"A row of the table '{table}' is damaged (key {str(row[0])[:60]!r}).")
 
 
 def _reseal(db: sqlite3.Connection, table: str, rows: int, total: int) -> None:
