@@ -13,7 +13,7 @@ PICTURE = b"\xff\xd8\xff" + bytes(range(256)) * 8
 
 @pytest.fixture(autouse=True)
 def _cache_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KCRC_CACHE", raising=False)
+    monkeypatch.delenv("KCRC_GALLERY_CACHE", raising=False)
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def main(original: Path, first: int, last: int) -> None:
         for left in target.parent.glob("damaged.kcrc*"):
             left.unlink()
         target.write_bytes(mutate(data, rng))
-        os.environ["KCRC_CACHE"] = "" if seed % 3 else str(target.parent / ".kcrc-cache")
+        os.environ["KCRC_GALLERY_CACHE"] = "" if seed % 3 else str(target.parent / ".kcrc-cache")
         sound = verify(target).sound
         try:
             with Gallery.open(target, readonly=bool(seed % 2)) as gallery:

@@ -96,9 +96,9 @@ def test_without_a_folder_to_write_in_it_goes_on_in_memory(
 def test_the_environment_chooses_the_place_or_none(
     gallery: Gallery, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KCRC_CACHE", "")
+    monkeypatch.setenv("KCRC_GALLERY_CACHE", "")
     assert gallery.vectors()[1].shape == (6, 4)
-    monkeypatch.setenv("KCRC_CACHE", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("KCRC_GALLERY_CACHE", str(tmp_path / "elsewhere"))
     with Gallery.open(path) as again:
         again.vectors()
     assert len(list((tmp_path / "elsewhere").iterdir())) == 1

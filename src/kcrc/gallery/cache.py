@@ -34,8 +34,8 @@ Fetch = Callable[[Array, Array], None]  # (ids, out): fill the rows of ``out`` f
 
 
 def cache_path(gallery: Path) -> Path | None:
-    """Where the cache of a gallery lives: beside it, or in the folder KCRC_CACHE names ('' = nowhere)."""
-    chosen = os.environ.get("KCRC_CACHE")
+    """Where the cache of a gallery lives: beside it, or in the folder KCRC_GALLERY_CACHE names ('' = nowhere)."""
+    chosen = os.environ.get("KCRC_GALLERY_CACHE")
     if chosen is None:
         return gallery.absolute().parent / FOLDER / f"{gallery.name}.vectors"
     if not chosen:
