@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from typing import Any, Self
@@ -239,6 +240,21 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
         model = self.model_
         queries = model.method.metric.transform(X.astype(model.vectors.dtype, copy=False))
         return pipeline.answer(model, queries, read, explain=explain)
+
+    # Keeping ----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted classifier to one file without code in it (``load`` reads it back)."""
+        from kcrc.saving import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> KCRCClassifier:
+        """The classifier that ``save`` wrote: the same answers. Safe for files of any origin."""
+        from kcrc.saving import load
+
+        return load(path)
 
     # Checks -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kcrc import KCRCClassifier
+from kcrc.archive import read_archive, write_archive
+from kcrc.errors import DataError, FileError, KCRCError, StateError
+
+
+def problem(rng, n=60, d=6):
+    X = rng.standard_normal((n, d))
+    y = np.array(["wren", "robin", "owl"])[rng.integers(0, 3, n)]
+    return X, y
+
+
+def same_answers(a: KCRCClassifier, b: KCRCClassifier, X) -> None:
+    one, two = a.explain(X), b.explain(X)
+    np.testing.assert_array_equal(one.labels, two.labels)
+    np.testing.assert_array_equal(one.rows, two.rows)
+    np.testing.assert_allclose(one.residuals, two.residuals, rtol=1e-9)
+    np.testing.assert_allclose(one.contributions, two.contributions, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"n_neighbors": None, "kernel": "linear"},
+        {"n_neighbors": 10, "distance": "mahalanobis", "kernel": "exp"},
+        {"n_neighbors": 5, "n_candidates": 20, "distance": "manhattan", "metric": "unit"},
+        {"n_neighbors": 2, "locality": "classes", "form": "gram", "mu": 0.3},
+        {"form": "raw", "decision": "residual"},
+        {"kernel": "polynomial", "degree": 2, "gamma": 0.5, "random_state": np.int64(3)},
+    ],
+)
+def test_a_loaded_classifier_gives_the_same_answers(rng, tmp_path: Path, parameters) -> None:
+    X, y = problem(rng)
+    fitted = KCRCClassifier(**parameters).fit(X, y)
+    fitted.save(tmp_path / "c.kcrcmodel")
+    loaded = KCRCClassifier.load(tmp_path / "c.kcrcmodel")
+    assert loaded.get_params() == fitted.get_params()
+    same_answers(fitted, loaded, rng.standard_normal((20, 6)))
+    assert loaded.classes_.tolist() == fitted.classes_.tolist()
+
+
+def test_what_came_after_fit_is_kept(rng, tmp_path: Path) -> None:
+    X, y = problem(rng)
+    fitted = KCRCClassifier(n_neighbors=8, distance="mahalanobis").fit(X, y)
+    fitted.partial_fit(X[:4] * 3 + 1, ["heron"] * 4).forget([1, 2, 60])
+    fitted.save(tmp_path / "c")
+    loaded = KCRCClassifier.load(tmp_path / "c")
+    queries = rng.standard_normal((15, 6))
+    same_answers(fitted, loaded, queries)
+    for each in (fitted, loaded):  # and both go on alike
+        each.partial_fit(X[:3] - 2, ["wren", "owl", "tit"]).forget([61])
+    same_answers(fitted, loaded, queries)
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [True, False], ["a", "b"], np.array(["a", "bc"], object)])
+def test_labels_keep_their_type(tmp_path: Path, labels) -> None:
+    fitted = KCRCClassifier().fit([[0.0], [1.0]], labels)
+    fitted.save(tmp_path / "c")
+    loaded = KCRCClassifier.load(tmp_path / "c")
+    assert loaded.predict([[0.1]]).dtype == fitted.predict([[0.1]]).dtype
+    assert loaded.predict([[0.9]])[0] == labels[1]
+
+
+def test_the_width_is_remembered(tmp_path: Path) -> None:
+    KCRCClassifier().fit(np.eye(3), [0, 1, 2]).save(tmp_path / "c")
+    with pytest.raises(ValueError, match="3 features"):
+        KCRCClassifier.load(tmp_path / "c").predict([[1.0, 2.0]])
+
+
+def test_code_is_not_saved(rng, tmp_path: Path) -> None:
+    X, y = problem(rng)
+    fitted = KCRCClassifier(distance=lambda a, b: float(abs(a - b).sum())).fit(X, y)
+    with pytest.raises(DataError, match="parameter 'distance' cannot be saved"):
+        fitted.save(tmp_path / "c")
+    with pytest.raises(StateError, match="not fitted"):
+        KCRCClassifier().save(tmp_path / "c")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_file_holds_arrays_and_one_json(rng, tmp_path: Path) -> None:
+    KCRCClassifier().fit(*problem(rng)).save(tmp_path / "c")
+    with zipfile.ZipFile(tmp_path / "c") as archive:
+        kinds = {name.rpartition(".")[2] for name in archive.namelist()}
+        assert kinds == {"json", "npy"}
+        json.loads(archive.read("header.json"))
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda h, a: h.update(version=2),
+        lambda h, a: h.pop("method"),
+        lambda h, a: h["method"].update(part="os.system"),
+        lambda h, a: h["method"]["fields"]["kernel"].update(part="subprocess.Popen"),
+        lambda h, a: h["method"]["fields"]["kernel"].update(part="kernels.CallableKernel", fields={}),
+        lambda h, a: h.update(method={"part": "kernels.Linear", "fields": {}}),
+        lambda h, a: h["attributes"].update(predict=5),
+        lambda h, a: h["attributes"].update(__class__="x"),
+        lambda h, a: h["parameters"].update(nonsense=1),
+        lambda h, a: h.update(parameters=7),
+        lambda h, a: a.update(labels=a["labels"] + 7),
+        lambda h, a: a.update(labels=a["labels"][:-1]),
+        lambda h, a: a.update(ids=a["ids"] * 0),
+        lambda h, a: a.update(vectors=a["vectors"] * np.nan),
+        lambda h, a: a.pop("vectors"),
+    ],
+)
+def test_forged_files_are_refused(rng, tmp_path: Path, forge) -> None:
+    KCRCClassifier().fit(*problem(rng)).save(tmp_path / "c")
+    header, arrays = read_archive(tmp_path / "c", "kcrc-classifier")
+    forge(header, arrays)
+    write_archive(tmp_path / "c", "kcrc-classifier", header, arrays)
+    with pytest.raises(KCRCError):
+        KCRCClassifier.load(tmp_path / "c")
+
+
+def test_deep_nesting_is_refused(rng, tmp_path: Path) -> None:
+    KCRCClassifier().fit(*problem(rng)).save(tmp_path / "c")
+    header, arrays = read_archive(tmp_path / "c", "kcrc-classifier")
+    value: object = 1
+    for _ in range(300):
+        value = {"list": [value]}
+    header["parameters"]["mu"] = value
+    write_archive(tmp_path / "c", "kcrc-classifier", header, arrays)
+    with pytest.raises(FileError, match="nested"):
+        KCRCClassifier.load(tmp_path / "c")
+
+
+def test_another_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(FileError, match=r"notes\.txt"):
+        KCRCClassifier.load(tmp_path / "notes.txt")
