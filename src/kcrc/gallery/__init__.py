@@ -4,8 +4,8 @@ from kcrc.gallery.acts import Added, Duplicate
 from kcrc.gallery.building import building
 from kcrc.gallery.check import Verdict, verify
 from kcrc.gallery.examples import Contents, Example
+from kcrc.gallery.gallery import Gallery
 from kcrc.gallery.history import Entry
-from kcrc.gallery.store import Gallery
 from kcrc.gallery.transfer import restore
 
 __all__ = ["Added", "Contents", "Duplicate", "Entry", "Example", "Gallery", "Verdict", "building", "restore", "verify"]

@@ -20,8 +20,8 @@ import numpy as np
 
 from kcrc.errors import FileError, ParameterError, StateError
 from kcrc.gallery import file, settings
+from kcrc.gallery.gallery import Gallery
 from kcrc.gallery.settings import Settings
-from kcrc.gallery.store import Gallery
 from kcrc.prepared import Array
 
 _SIDE_FILES = ("-journal", "-wal", "-shm")

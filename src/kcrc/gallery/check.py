@@ -16,8 +16,8 @@ import numpy as np
 
 from kcrc.errors import FileError, KCRCError
 from kcrc.gallery import examples, history, payloads, sealed, settings
+from kcrc.gallery.gallery import Gallery
 from kcrc.gallery.settings import Settings
-from kcrc.gallery.store import Gallery
 
 _AT_ONCE = 500
 

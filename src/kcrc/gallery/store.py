@@ -1,18 +1,4 @@
-"""Gallery: labelled examples in one file, changed by acts that are durable, undoable and all-or-nothing.
-
->>> import tempfile, pathlib, numpy as np
->>> folder = tempfile.TemporaryDirectory()
->>> gallery = Gallery.create(pathlib.Path(folder.name) / "birds.kcrc", dim=2)
->>> gallery.add(["wren", "robin"], [[1.0, 0.0], [0.0, 1.0]]).ids
-(1, 2)
->>> gallery.relabel([2], "wren")
-(2,)
->>> gallery.undo().summary
-'relabelled 1 example of robin as wren'
->>> gallery.counts
-{'robin': 1, 'wren': 1}
->>> gallery.close(); folder.cleanup()
-"""
+"""Store: labelled examples in one file, changed by acts that are durable, undoable and all-or-nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -33,14 +19,11 @@ from kcrc.gallery.examples import Contents, Example
 from kcrc.gallery.settings import Settings
 from kcrc.prepared import Array
 
-if TYPE_CHECKING:
-    from kcrc.gallery.check import Verdict
-
 T = TypeVar("T")
 
 
-class Gallery:
-    """Labelled examples on disk. Open one with ``Gallery.open``, make one with ``Gallery.create``.
+class Store:
+    """The examples of a gallery on disk.
 
     One program writes at a time, many read; threads may share one object. What an act returns has reached the
     disk. Removed examples stay in the file, out of use, until ``compact``.
@@ -66,24 +49,6 @@ class Gallery:
         except BaseException:
             db.close()
             raise
-
-    @classmethod
-    def create(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        feature: Any = None,
-        dim: int | None = None,
-        fingerprint: str | None = None,
-        dtype: str = "float32",
-        overwrite: bool = False,
-    ) -> Self:
-        """A new empty gallery for the vectors of ``feature``, or for ready vectors of ``dim`` numbers."""
-        from kcrc.gallery.building import building
-
-        with building(path, feature=feature, dim=dim, fingerprint=fingerprint, dtype=dtype, overwrite=overwrite):
-            pass
-        return cls.open(path)
 
     # What is in it
 
@@ -256,24 +221,6 @@ class Gallery:
         return dropped
 
     # The file
-
-    def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all examples, vectors and settings to one plain file of arrays; how many examples."""
-        from kcrc.gallery.transfer import export
-
-        return export(self, path)
-
-    def import_(self, path: str | os.PathLike[str], *, duplicates: Duplicates = "skip") -> Added:
-        """Add the examples of an export, or of another gallery, of the same fingerprint."""
-        from kcrc.gallery.transfer import import_
-
-        return import_(self, path, duplicates=duplicates)
-
-    def verify(self) -> Verdict:
-        """Read everything and compare it with its checksums."""
-        from kcrc.gallery.check import verify
-
-        return verify(self)
 
     def close(self) -> None:
         """Let go of the file. An act that returned has long been written."""

@@ -15,7 +15,7 @@ from kcrc.errors import FileError
 from kcrc.gallery import payloads
 from kcrc.gallery.acts import Added, Duplicates
 from kcrc.gallery.building import building
-from kcrc.gallery.store import Gallery
+from kcrc.gallery.gallery import Gallery
 from kcrc.prepared import Array
 
 KIND = "kcrc-export"

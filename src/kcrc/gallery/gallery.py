@@ -1,0 +1,136 @@
+"""Gallery: a folder of photographs in, answers with evidence out, corrections at any time.
+
+>>> import tempfile, pathlib, numpy as np
+>>> folder = tempfile.TemporaryDirectory()
+>>> gallery = Gallery.create(pathlib.Path(folder.name) / "birds.kcrc", dim=2)
+>>> gallery.add(["wren", "robin"], [[1.0, 0.0], [0.0, 1.0]]).ids
+(1, 2)
+>>> gallery.relabel([2], "wren")
+(2,)
+>>> gallery.undo().summary
+'relabelled 1 example of robin as wren'
+>>> gallery.counts
+{'robin': 1, 'wren': 1}
+>>> gallery.close(); folder.cleanup()
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from kcrc.gallery.acts import Added, Duplicates
+from kcrc.gallery.answering import Answering
+from kcrc.gallery.store import Store
+from kcrc.prepared import Array
+
+if TYPE_CHECKING:
+    from kcrc.classifier import KCRCClassifier
+    from kcrc.evidence import Evidence
+    from kcrc.gallery.check import Verdict
+    from kcrc.gallery.pictures import Intake
+
+
+class Gallery(Store):
+    """Labelled images or vectors in one file, and the classifier they make.
+
+    Open one with ``Gallery.open``; make one with ``Gallery.from_folder`` or, for ready vectors, ``Gallery.create``.
+    One program writes at a time, many read; what ``add``, ``remove``, ``relabel`` … return has reached the disk,
+    and ``undo`` takes it back.
+    """
+
+    def __init__(self, path: Path, db: sqlite3.Connection, *, readonly: bool = False) -> None:
+        super().__init__(path, db, readonly=readonly)
+        self.answering = Answering(self)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        feature: Any = None,
+        dim: int | None = None,
+        fingerprint: str | None = None,
+        dtype: str = "float32",
+        overwrite: bool = False,
+    ) -> Self:
+        """A new empty gallery for the vectors of ``feature``, or for ready vectors of ``dim`` numbers."""
+        from kcrc.gallery.building import building
+
+        with building(path, feature=feature, dim=dim, fingerprint=fingerprint, dtype=dtype, overwrite=overwrite):
+            pass
+        return cls.open(path)
+
+    @classmethod
+    def from_folder(
+        cls,
+        folder: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
+        *,
+        feature: Any = None,
+        overwrite: bool = False,
+        on_error: Literal["raise", "skip"] = "raise",
+        duplicates: Duplicates = "skip",
+    ) -> Self:
+        """A new gallery of a folder that has one folder of images for each class.
+
+        ``path`` is the file to make (None: the folder's name and ``.kcrc``, beside it). ``feature`` is a name of
+        ``kcrc.features.names()``, a Feature, or None for the best that is installed.
+        """
+        from kcrc.gallery.pictures import build_from_folder
+
+        where = Path(folder).absolute().with_name(f"{Path(folder).absolute().name}.kcrc") if path is None else path
+        build_from_folder(folder, where, feature=feature, overwrite=overwrite, on_error=on_error, duplicates=duplicates)
+        return cls.open(where)
+
+    # Answers
+
+    def classifier(self, **parameters: Any) -> KCRCClassifier:
+        """A classifier with these examples and the tuned parameters; its evidence names examples by their ids."""
+        return self.answering.classifier(**parameters)
+
+    def predict(self, images: Sequence[Any]) -> Array:
+        """The label of each image (n,): files, bytes of files, or arrays."""
+        return self.answering.predict(images)
+
+    def explain(self, images: Sequence[Any]) -> Evidence:
+        """The evidence for each image; ``rows`` are example ids."""
+        return self.answering.explain(images)
+
+    def add_images(
+        self,
+        labels: str | Sequence[str],
+        images: Sequence[str | os.PathLike[str]],
+        *,
+        on_error: Literal["raise", "skip"] = "raise",
+        duplicates: Duplicates = "skip",
+    ) -> Intake:
+        """Add image files, with a label each or one for all, through the gallery's own feature."""
+        from kcrc.gallery.pictures import add_images
+
+        names = [labels] * len(images) if isinstance(labels, str) else list(labels)
+        feature = self.answering.feature()
+        return add_images(self, feature, images, names, on_error=on_error, duplicates=duplicates)
+
+    # Out, in, and whether it is whole
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write all examples, vectors and settings to one plain file of arrays; how many examples."""
+        from kcrc.gallery.transfer import export
+
+        return export(self, path)
+
+    def import_(self, path: str | os.PathLike[str], *, duplicates: Duplicates = "skip") -> Added:
+        """Add the examples of an export, or of another gallery, of the same fingerprint."""
+        from kcrc.gallery.transfer import import_
+
+        return import_(self, path, duplicates=duplicates)
+
+    def verify(self) -> Verdict:
+        """Read everything and compare it with its checksums."""
+        from kcrc.gallery.check import verify
+
+        return verify(self)
