@@ -107,12 +107,15 @@ class Store:
 
         return self.read(lambda db: payloads.read_thumbnail(db, *acts.live(db, [example])))
 
-    def find(self, *, label: str | None = None, source: str | None = None) -> tuple[int, ...]:
-        """The ids of the examples with this label, this source, or both."""
+    def find(
+        self, *, label: str | None = None, source: str | None = None, content: bytes | None = None
+    ) -> tuple[int, ...]:
+        """The ids of the examples with this label, this source and this content (SHA-256), as far as given."""
         name = None if label is None else examples.checked_label(label)
         where = None if source is None else examples.checked_source(source)
-        rows = self.contents.rows
-        return tuple(r[0] for r in rows if (name is None or r[1] == name) and (where is None or r[2] == where))
+        rows = (row for row in self.contents.rows if name is None or row[1] == name)
+        rows = (row for row in rows if where is None or row[2] == where)
+        return tuple(row[0] for row in rows if content is None or row[3] == content)
 
     def vectors(self) -> tuple[Array, Array, Array]:
         """(ids (n,), vectors (n, dim), labels (n,)) of one moment; the vectors are mapped from the cache."""

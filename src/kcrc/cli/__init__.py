@@ -1,0 +1,106 @@
+"""The command line: ``kcrc COMMAND``. One file a command or small family; a command is imported when it is used.
+
+Exit codes: 0 done; 1 something given could not be used, or a check failed; 2 the command was not understood;
+130 interrupted (Ctrl-C); 141 the reader of our output went away.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from kcrc.errors import KCRCError, ParameterError
+
+# name: (file, what it does). The help is here and not in the files so that `kcrc --help` imports none of them.
+COMMANDS = {
+    "build": ("build", "Make a gallery from a folder of class folders."),
+    "predict": ("predict", "Say what is on images."),
+    "explain": ("explain", "Show which examples decided an answer, and by how much."),
+    "add": ("edit", "Add images of a class."),
+    "remove": ("edit", "Take examples out."),
+    "relabel": ("edit", "Give examples another class."),
+    "rename": ("edit", "Give a class another name."),
+    "undo": ("edit", "Take back the latest change."),
+    "history": ("edit", "List the changes."),
+    "evaluate": ("evaluate", "Measure accuracy on a folder of labelled images."),
+    "tune": ("tune", "Choose the parameters by leaving examples out."),
+    "audit": ("audit", "Look for wrong labels, duplicates and useless examples."),
+    "info": ("keep", "Say what is in a gallery."),
+    "verify": ("keep", "Check every byte of a gallery that matters."),
+    "compact": ("keep", "Drop removed examples for good."),
+    "export": ("keep", "Write a gallery to one plain file of arrays."),
+    "import": ("keep", "Add the examples of an export or of another gallery."),
+    "serve": ("serve", "Answer on a local web page."),
+    "demo": ("demo", "The main job on data that comes along."),
+    "bench": ("bench", "Measure speed."),
+    "reproduce": ("reproduce", "Print the paper's tables."),
+    "completion": ("completion", "Print the shell's completion script."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, (file, _) in COMMANDS.items() if find_spec(f"kcrc.cli.{file}") is not None]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"kcrc.cli.{COMMANDS[name][0]}")
+        command: click.Command = getattr(module, f"{name}_" if name in ("import",) else name)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        known = self.list_commands(ctx)
+        if args and args[0] not in known:
+            import difflib
+
+            close = difflib.get_close_matches(args[0], known, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else " See 'kcrc --help'."
+            ctx.fail(f"There is no command '{args[0]}'.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="kcrc", message="kcrc %(version)s")
+def cli() -> None:
+    """Classify images by example, and say which examples decided.
+
+    \b
+    kcrc build photos/ -o birds.kcrc        a folder with a folder of images for each class
+    kcrc predict birds.kcrc new/*.jpg
+    kcrc explain birds.kcrc new/1.jpg --html why.html
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code."""
+    try:
+        result = cli.main(args=None if arguments is None else list(arguments), prog_name="kcrc", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as leaving:
+        return int(leaving.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("kcrc: interrupted; what was reported as done is kept, nothing is half-written.", err=True)
+        return 130
+    except click.ClickException as problem:
+        problem.show()
+        return int(problem.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more on its way out
+        return 141
+    except KCRCError as problem:
+        click.echo(f"kcrc: {problem}", err=True)
+        return 2 if isinstance(problem, ParameterError) else 1

@@ -1,0 +1,103 @@
+"""What commands take and how they speak: galleries, images from the line, folders or stdin; harmless output."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kcrc.errors import DataError
+
+if TYPE_CHECKING:
+    from kcrc.gallery import Gallery
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def gallery_argument(function: F) -> F:
+    """The first argument of most commands: the gallery file."""
+    return click.argument("gallery", type=click.Path(path_type=Path))(function)
+
+
+def images_argument(function: F) -> F:
+    """Images: files, folders, patterns, or '-' for a list of them on stdin."""
+    return click.argument("images", nargs=-1, required=True)(function)
+
+
+def open_gallery(path: Path, *, write: bool = False) -> Gallery:
+    """A gallery to read or to change. Where we may, it is opened for writing also to be read: an interrupted writer's
+    journal can then be rolled back, and an older file brought up to date."""
+    from kcrc.gallery import Gallery
+
+    return Gallery.open(path, readonly=not write and not os.access(path, os.W_OK))
+
+
+def expand(images: Sequence[str]) -> list[str]:
+    """The files that arguments stand for, in order: '-' reads names from stdin, a folder stands for its images."""
+    from kcrc.datasets.folders import image_files
+
+    found: list[str] = []
+    for given in images:
+        if given == "-":
+            found += expand([name for name in _names_on_stdin() if name != "-"])
+        elif os.path.isdir(given):
+            inside = [str(path) for path in image_files(Path(given))]
+            if not inside:
+                raise DataError(f"The folder '{shown(given)}' has no image files.")
+            found += inside
+        elif not os.path.exists(given) and any(mark in given for mark in "*?["):
+            matching = sorted(glob.glob(given, recursive=True))
+            if not matching:
+                raise DataError(f"No file matches '{shown(given)}'.")
+            found += expand(matching)
+        else:
+            found.append(given)
+    return found
+
+
+def _names_on_stdin() -> list[str]:
+    """One name a line, or NUL between names (find -print0)."""
+    data = sys.stdin.buffer.read()
+    parts = data.split(b"\0") if b"\0" in data else data.splitlines()
+    return [os.fsdecode(part) for part in parts if part.strip()]
+
+
+def shown(text: Any) -> str:
+    """A name in one harmless line: class and file names may hold line breaks and terminal codes."""
+    name = str(text)
+    return name if name.isprintable() else ascii(name)[1:-1]
+
+
+def note(text: str) -> None:
+    """A line for the person and not for the next program: on stderr."""
+    click.echo(text, err=True)
+
+
+def complain(problems: Iterable[object]) -> None:
+    """One line for each thing that could not be used, on stderr."""
+    for problem in problems:
+        note(f"kcrc: {shown(problem)}")
+
+
+def progress(total: int, what: str) -> Any:
+    """A bar on a terminal's stderr, for work of more than two seconds."""
+    from tqdm import tqdm
+
+    return tqdm(total=total, desc=what, unit=" images", delay=2, disable=None, leave=False, file=sys.stderr)
+
+
+def ids_text(ids: Sequence[int]) -> str:
+    """Ids in a few characters: 3, 5–9."""
+    parts: list[str] = []
+    start = 0
+    for place in range(1, len(ids) + 1):
+        if place == len(ids) or ids[place] != ids[place - 1] + 1:
+            first, last = ids[start], ids[place - 1]
+            parts.append(str(first) if first == last else f"{first}–{last}" if last > first + 1 else f"{first}, {last}")
+            start = place
+    return ", ".join(parts[:8]) + (" …" if len(parts) > 8 else "")

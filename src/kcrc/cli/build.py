@@ -1,0 +1,92 @@
+"""``kcrc build``: a folder of class folders becomes a gallery."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kcrc.cli.arguments import complain, note, progress, shown
+from kcrc.errors import ParameterError
+
+
+@click.command(short_help="Make a gallery from a folder of class folders.")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The gallery file [default: FOLDER.kcrc].")
+@click.option("-f", "--feature", help="How images become vectors [default: the embedding, or hog without it].")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the feature; repeatable.")
+@click.option("--force", is_flag=True, help="Overwrite an existing gallery.")
+@click.option(
+    "--on-error",
+    type=click.Choice(["skip", "fail"]),
+    default="skip",
+    show_default=True,
+    help="What to do with an image that cannot be read.",
+)
+@click.option(
+    "--duplicates",
+    type=click.Choice(["skip", "error", "keep"]),
+    default="skip",
+    show_default=True,
+    help="What to do with the same image a second time.",
+)
+def build(
+    folder: Path,
+    output: Path | None,
+    feature: str | None,
+    options: tuple[str, ...],
+    force: bool,
+    on_error: str,
+    duplicates: Any,
+) -> int:
+    """Make a gallery from FOLDER, which has a folder of images for each class.
+
+    The gallery is there, whole, when the command is done, and not before; Ctrl-C leaves nothing.
+    """
+    from kcrc import features
+    from kcrc.gallery import Gallery
+    from kcrc.gallery.pictures import build_from_folder, default_feature, labelled_files
+
+    started = time.perf_counter()
+    goal = output or folder.absolute().with_name(f"{folder.absolute().name}.kcrc")
+    made = features.make(feature or default_feature(), **dict(_option(text) for text in options))
+    files, _ = labelled_files(folder)
+    with progress(len(files), "images") as bar:
+        told = build_from_folder(
+            folder,
+            goal,
+            feature=made,
+            overwrite=force,
+            on_error="skip" if on_error == "skip" else "raise",
+            duplicates=duplicates,
+            progress=bar.update,
+        )
+    complain(told.problems)
+    for line in told.notes:
+        note(f"kcrc: {shown(line)}")
+    for twin in told.duplicates:
+        if twin.label != twin.existing_label:
+            note(f"kcrc: {shown(twin.source)}: the same image is in as '{shown(twin.existing_label)}' too.")
+    if told.problems or told.duplicates:
+        note(told.summary)
+    with Gallery.open(goal) as gallery:
+        seconds = time.perf_counter() - started
+        click.echo(
+            f"{shown(goal)}: {len(gallery)} examples of {len(gallery.classes)} classes, {gallery.settings.feature} "
+            f"({gallery.dim} numbers each), {seconds:.1f} s"
+        )
+    return 0
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ParameterError(f"An option is NAME=VALUE; got '{shown(text)}'.")
+    try:
+        plain = json.loads(value)
+    except ValueError:
+        plain = value
+    return name.replace("-", "_"), tuple(plain) if isinstance(plain, list) else plain

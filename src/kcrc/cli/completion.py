@@ -1,0 +1,20 @@
+"""``kcrc completion``: what a shell needs to complete commands, options and files."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(short_help="Print the shell's completion script.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print the completion script of SHELL; for bash: eval "$(kcrc completion bash)" in ~/.bashrc."""
+    from click.shell_completion import get_completion_class
+
+    from kcrc.cli import cli
+
+    maker = get_completion_class(shell)
+    if maker is None:
+        raise click.UsageError(f"There is no completion for {shell}.")
+    click.echo(maker(cli, {}, "kcrc", "_KCRC_COMPLETE").source())
+    return 0

@@ -1,0 +1,14 @@
+"""``kcrc demo``: the main job on data that comes along."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(short_help="The main job on data that comes along.")
+@click.argument("folder", default="demo-out")
+def demo(folder: str) -> int:
+    """Classify handwritten digits, print accuracy and speed, and draw why into FOLDER."""
+    from kcrc.demo import main
+
+    return main(folder)

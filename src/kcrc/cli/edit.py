@@ -1,0 +1,150 @@
+"""Commands that change a gallery: add, remove, relabel, rename, undo; and the list of changes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kcrc.cli.arguments import (
+    complain,
+    expand,
+    gallery_argument,
+    ids_text,
+    images_argument,
+    note,
+    open_gallery,
+    progress,
+    shown,
+)
+from kcrc.errors import DataError
+
+if TYPE_CHECKING:
+    from kcrc.gallery import Gallery
+
+
+@click.command(short_help="Add images of a class.")
+@gallery_argument
+@images_argument
+@click.option("-l", "--label", required=True, help="The class, known or new.")
+@click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
+def add(gallery: Path, images: tuple[str, ...], label: str, duplicates: Any) -> int:
+    """Add IMAGES to GALLERY as examples of a class."""
+    from kcrc.gallery.pictures import add_images
+
+    files = expand(images)
+    with open_gallery(gallery, write=True) as opened, progress(len(files), "images") as bar:
+        feature = opened.answering.feature()
+        told = add_images(
+            opened,
+            feature,
+            files,
+            [label] * len(files),
+            on_error="skip",
+            duplicates=duplicates,
+            progress=bar.update,
+        )
+    complain(told.problems)
+    for twin in told.duplicates:
+        note(f"kcrc: {shown(twin.source)}: is in already as '{shown(twin.existing_label)}'; not added.")
+    click.echo(f"added {len(told.added)} of {len(files)} as {shown(label)}" + _with_ids(told.added))
+    return 1 if told.problems else 0
+
+
+@click.command(short_help="Take examples out.")
+@gallery_argument
+@click.argument("examples", nargs=-1)
+@click.option("-l", "--label", help="All examples of this class.")
+def remove(gallery: Path, examples: tuple[str, ...], label: str | None) -> int:
+    """Take EXAMPLES out of GALLERY: their ids, or images that are in it."""
+    with open_gallery(gallery, write=True) as opened:
+        ids = _chosen(opened, examples, label)
+        gone = opened.remove(ids)
+    click.echo(f"removed {len(gone)}" + _with_ids(gone))
+    return 0
+
+
+@click.command(short_help="Give examples another class.")
+@gallery_argument
+@click.argument("examples", nargs=-1, required=True)
+@click.option("-l", "--label", required=True, help="Their new class.")
+def relabel(gallery: Path, examples: tuple[str, ...], label: str) -> int:
+    """Give EXAMPLES of GALLERY (ids, or images that are in it) another class."""
+    with open_gallery(gallery, write=True) as opened:
+        changed = opened.relabel(_chosen(opened, examples, None), label)
+    click.echo(f"relabelled {len(changed)} as {shown(label)}" + _with_ids(changed))
+    return 0
+
+
+@click.command(short_help="Give a class another name.")
+@gallery_argument
+@click.argument("old")
+@click.argument("new")
+def rename(gallery: Path, old: str, new: str) -> int:
+    """Call the class OLD by the name NEW; where NEW exists, the two become one."""
+    with open_gallery(gallery, write=True) as opened:
+        changed = opened.rename_class(old, new)
+    click.echo(f"renamed {shown(old)} to {shown(new)} ({len(changed)} examples)")
+    return 0
+
+
+@click.command(short_help="Take back the latest change.")
+@gallery_argument
+def undo(gallery: Path) -> int:
+    """Take back the latest change that stands; again, to go further back."""
+    with open_gallery(gallery, write=True) as opened:
+        entry = opened.undo()
+    click.echo(f"undid: {shown(entry.summary)}")
+    return 0
+
+
+@click.command(short_help="List the changes.")
+@gallery_argument
+@click.option("-n", "--number", default=20, show_default=True, type=click.IntRange(1), help="How many, latest first.")
+def history(gallery: Path, number: int) -> int:
+    """List the changes of GALLERY, latest first."""
+    with open_gallery(gallery) as opened:
+        for entry in opened.history(number):
+            taken_back = "" if entry.undone_by is None else "  (undone)"
+            click.echo(f"{entry.at.astimezone():%Y-%m-%d %H:%M:%S}  {shown(entry.summary)}{taken_back}")
+    return 0
+
+
+def _chosen(gallery: Gallery, examples: Sequence[str], label: str | None) -> list[int]:
+    """The ids that arguments stand for: an id, the file of an image that is in, or the name it came under."""
+    if label is not None:
+        found = gallery.find(label=label)
+        if not found or examples:
+            raise DataError(
+                "Give examples or a class, not both."
+                if examples
+                else f"There is no class '{shown(label)}' in the gallery."
+            )
+        return list(found)
+    if not examples:
+        raise DataError("Say which examples: ids, images that are in the gallery, or --label for a whole class.")
+    ids: list[int] = []
+    for given in examples:
+        if given.isascii() and given.lstrip("#").isdigit():
+            ids.append(int(given.lstrip("#")))
+            continue
+        found = gallery.find(content=_content(given)) if os.path.isfile(given) else ()
+        found = found or gallery.find(source=given)
+        if not found:
+            raise DataError(f"'{shown(given)}' is not in the gallery, neither its content nor its name.")
+        ids += found
+    return ids
+
+
+def _content(path: str) -> bytes:
+    from kcrc.features.images import fetch
+
+    return hashlib.sha256(fetch(path)).digest()
+
+
+def _with_ids(ids: Sequence[int]) -> str:
+    return f" (examples {ids_text(ids)})" if len(ids) else ""

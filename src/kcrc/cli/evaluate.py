@@ -1,0 +1,93 @@
+"""``kcrc evaluate``: accuracy on labelled images, by class, and the worst mistakes with their evidence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+
+from kcrc.cli.arguments import complain, gallery_argument, note, open_gallery, progress, shown
+from kcrc.cli.predict import answered
+from kcrc.errors import DataError
+
+if TYPE_CHECKING:
+    from kcrc.evidence import Evidence
+    from kcrc.gallery import Gallery
+    from kcrc.report.case import Case
+    from kcrc.report.evaluation import Evaluation
+
+
+@click.command(short_help="Measure accuracy on a folder of labelled images.")
+@gallery_argument
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page with everything in it.")
+@click.option("--png", type=click.Path(path_type=Path), help="Write the confusion matrix as a picture.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@click.option("--worst", default=12, show_default=True, type=click.IntRange(0, 500), help="Mistakes to show.")
+def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, as_json: bool, worst: int) -> int:
+    """Classify the images of FOLDER, which has a folder for each class, and compare with those classes."""
+    from kcrc.gallery.pictures import labelled_files
+    from kcrc.report.evaluation import evaluation
+
+    files, classes = labelled_files(folder)
+    truth_of = {str(path): label for path, label in zip(files, classes, strict=True)}
+    names: list[str] = []
+    parts: list[Evidence] = []
+    unread = 0
+    with open_gallery(gallery) as opened:
+        with progress(len(files), "images") as bar:
+            for some, evidence, problems in answered(opened, [str(path) for path in files]):
+                names += some
+                parts += [] if evidence is None else [evidence]
+                complain(problems)
+                unread += len(problems)
+                bar.update(len(some) + len(problems))
+        if not names:
+            raise DataError(f"None of the images in '{shown(folder)}' can be read.")
+        truth = [truth_of[name] for name in names]
+        answers = [str(label) for part in parts for label in part.labels]
+        found = evaluation(truth, answers, np.concatenate([part.margin for part in parts]))
+        if as_json:
+            click.echo(json.dumps({**found.to_dict(), "unread": unread}))
+        else:
+            _print(found, names, truth, answers, worst)
+        if html is not None:
+            from kcrc.report.evaluation_page import evaluation_page
+            from kcrc.report.html import write_page
+
+            cases = [_case(opened, parts, names, truth, at) for at in found.mistakes[:worst]]
+            write_page(html, evaluation_page(found, cases, gallery=str(gallery), folder=str(folder), unread=unread))
+            note(f"wrote {shown(html)}")
+        if png is not None:
+            from kcrc.report.evaluation_page import draw_confusion
+
+            draw_confusion(found, png)
+            note(f"wrote {shown(png)}")
+    return 1 if unread else 0
+
+
+def _case(gallery: Gallery, parts: list[Evidence], names: list[str], truth: list[str], at: int) -> Case:
+    from kcrc.features.images import fetch
+    from kcrc.report.case import case_from
+
+    place, part = at, 0
+    while place >= len(parts[part]):
+        place -= len(parts[part])
+        part += 1
+    return case_from(gallery, names[at], fetch(names[at]), parts[part][place], truth=truth[at])
+
+
+def _print(found: Evaluation, names: list[str], truth: list[str], answers: list[str], worst: int) -> None:
+    click.echo(f"{found.accuracy:.2%} of {found.total} images right\n")
+    width = min(30, max(len(shown(name)) for name in found.classes))
+    click.echo(f"{'class':<{width}}  images   found  precision")
+    for name, images, right, precision in found.per_class():
+        recall = f"{right / images:7.1%}" if images else "      –"
+        click.echo(f"{shown(name)[:width]:<{width}}  {images:6d} {recall}    {precision:7.1%}")
+    if found.mistakes and worst:
+        click.echo("\nThe mistakes it was surest of:")
+        for at in found.mistakes[:worst]:
+            click.echo(f"  {shown(names[at])}: {shown(answers[at])} instead of {shown(truth[at])}")

@@ -1,0 +1,67 @@
+"""``kcrc explain``: the examples that decided, as text, JSON, a page or a picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kcrc.cli.arguments import gallery_argument, note, open_gallery, shown
+
+if TYPE_CHECKING:
+    from kcrc.report.case import Case
+
+
+@click.command(short_help="Show which examples decided an answer, and by how much.")
+@gallery_argument
+@click.argument("image")
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page: one file, with all pictures in it.")
+@click.option("--png", type=click.Path(path_type=Path), help="Write a picture.")
+@click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON.")
+@click.option("--top", default=12, show_default=True, type=click.IntRange(1, 500), help="How many examples to show.")
+def explain(gallery: Path, image: str, html: Path | None, png: Path | None, as_json: bool, top: int) -> int:
+    """Show which examples of GALLERY decided what IMAGE is, and by how much."""
+    from kcrc.report.case import case_of
+
+    with open_gallery(gallery) as opened:
+        case = case_of(opened, image)
+        if as_json:
+            click.echo(json.dumps({"image": image, **_as_json(case)}))
+        else:
+            _print(case, top)
+        if html is not None:
+            from kcrc.report.evidence_page import evidence_page
+            from kcrc.report.html import write_page
+
+            write_page(html, evidence_page([case], gallery=str(gallery), top=top))
+            note(f"wrote {shown(html)}")
+        if png is not None:
+            from kcrc.report.figure import draw_evidence
+
+            draw_evidence(case.evidence, case.query_pixels(), case.pixels_of, png, top=top)
+            note(f"wrote {shown(png)}")
+    return 0
+
+
+def _as_json(case: Case) -> dict[str, Any]:
+    said: Any = case.evidence.to_dict()
+    for neighbour in said["neighbours"]:
+        neighbour["example"] = neighbour.pop("row")
+        neighbour["source"] = case.source_of(neighbour["example"])
+    return dict(said)
+
+
+def _print(case: Case, top: int) -> None:
+    from kcrc.report.case import deciding, verdict_sentence
+
+    click.echo(f"{shown(case.name)}: {shown(case.label)}")
+    click.echo(shown(verdict_sentence(case)))
+    click.echo("\nThe examples that decided:")
+    for part in deciding(case, top):
+        share = "        " if part.share is None else f"{part.share:+8.1%}"
+        click.echo(f"  {share}  {shown(part.label):<20} distance {part.distance:<9.4g} #{part.id} {shown(part.source)}")
+    click.echo("\nClass residuals (the smallest wins):")
+    for name, residual in case.residuals()[:8]:
+        click.echo(f"  {residual:<10.4g} {shown(name)}")

@@ -1,0 +1,105 @@
+"""Commands about the file: info, verify, compact, export, import."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kcrc.cli.arguments import gallery_argument, note, open_gallery, shown
+
+
+@click.command(short_help="Say what is in a gallery.")
+@gallery_argument
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def info(gallery: Path, as_json: bool) -> int:
+    """Say what is in GALLERY: classes, feature, parameters, size."""
+    with open_gallery(gallery) as opened:
+        settings = opened.settings
+        facts: dict[str, Any] = {
+            "gallery": str(gallery),
+            "bytes": gallery.stat().st_size,
+            "examples": len(opened),
+            "classes": opened.counts,
+            "feature": settings.feature,
+            "dim": settings.dim,
+            "fingerprint": settings.fingerprint,
+            "parameters": dict(settings.parameters),
+            "created": datetime.datetime.fromtimestamp(settings.created_at / 1e6, datetime.UTC).isoformat(),
+            "changes": settings.revision,
+        }
+    if as_json:
+        click.echo(json.dumps(facts))
+        return 0
+    click.echo(f"{shown(gallery)}  {facts['bytes'] / 1e6:.1f} MB, made {facts['created'][:10]}")
+    click.echo(f"examples    {facts['examples']} of {len(facts['classes'])} classes")
+    click.echo(f"feature     {shown(facts['feature'])}, {facts['dim']} numbers, {shown(facts['fingerprint'])}")
+    chosen = ", ".join(f"{k}={v}" for k, v in facts["parameters"].items()) or "defaults (see: kcrc tune)"
+    click.echo(f"parameters  {shown(chosen)}")
+    for name, count in facts["classes"].items():
+        click.echo(f"{count:>10}  {shown(name)}")
+    return 0
+
+
+@click.command(short_help="Check every byte of a gallery that matters.")
+@gallery_argument
+def verify(gallery: Path) -> int:
+    """Read all of GALLERY and compare it with its checksums; exit code 1 where something is wrong."""
+    from kcrc.gallery import verify as look
+
+    verdict = look(gallery)
+    for problem in verdict.problems:
+        note(f"kcrc: {shown(problem)}")
+    if verdict.sound:
+        removed = f", {verdict.removed} removed ones kept for undo" if verdict.removed else ""
+        click.echo(f"{shown(gallery)} is sound: {verdict.examples} examples{removed}, {verdict.acts} changes")
+        return 0
+    click.echo(f"{shown(gallery)} is damaged")
+    return 1
+
+
+@click.command(short_help="Drop removed examples for good.")
+@gallery_argument
+def compact(gallery: Path) -> int:
+    """Drop removed examples of GALLERY for good and give their space back. Nothing before can be undone then."""
+    before = gallery.stat().st_size if gallery.exists() else 0
+    with open_gallery(gallery, write=True) as opened:
+        dropped = opened.compact()
+    click.echo(f"dropped {dropped} removed examples; {before / 1e6:.1f} MB -> {gallery.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+@click.command(short_help="Write a gallery to one plain file of arrays.")
+@gallery_argument
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+def export(gallery: Path, output: Path, force: bool) -> int:
+    """Write GALLERY to OUTPUT (.npz): vectors, labels, sources, thumbnails. numpy.load reads it."""
+    if output.exists() and not force:
+        raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
+    with open_gallery(gallery) as opened:
+        count = opened.export(output)
+    click.echo(f"{shown(output)}: {count} examples")
+    return 0
+
+
+@click.command("import", short_help="Add the examples of an export or of another gallery.")
+@gallery_argument
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
+def import_(gallery: Path, source: Path, duplicates: Any) -> int:
+    """Add to GALLERY the examples of SOURCE; a gallery that does not exist yet is made from an export."""
+    from kcrc.gallery import restore
+
+    if not gallery.exists():
+        with restore(source, gallery) as made:
+            click.echo(f"made {shown(gallery)} with {len(made)} examples")
+        return 0
+    with open_gallery(gallery, write=True) as opened:
+        added = opened.import_(source, duplicates=duplicates)
+    there = f", {len(added.duplicates)} were there already" if added.duplicates else ""
+    click.echo(f"added {len(added.ids)} examples{there}")
+    return 0

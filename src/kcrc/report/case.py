@@ -1,0 +1,153 @@
+"""One answered image with all a report shows of it: picture, verdict, the examples that decided."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kcrc.errors import KCRCError
+from kcrc.evidence import HOW, Evidence
+from kcrc.prepared import Array
+
+if TYPE_CHECKING:
+    from kcrc.gallery import Gallery
+
+QUERY_SIDE = 320
+
+
+@dataclass(frozen=True)
+class Part:
+    """One stored example's part in an answer; ``share`` of the query explained, None where nothing was coded."""
+
+    id: int
+    label: str
+    source: str
+    share: float | None
+    distance: float
+    own: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The evidence of one image; examples are named by id."""
+
+    name: str
+    evidence: Evidence
+    picture: bytes | None
+    thumbnail_of: Callable[[int], bytes | None]
+    source_of: Callable[[int], str]
+    truth: str | None = None
+
+    @property
+    def label(self) -> str:
+        return str(self.evidence.labels[0])
+
+    def residuals(self) -> list[tuple[str, float]]:
+        """The classes that were compared, best first."""
+        row = self.evidence.residuals[0]
+        order = [int(c) for c in np.argsort(row, kind="stable") if np.isfinite(row[c])]
+        return [(str(self.evidence.classes[c]), float(row[c])) for c in order]
+
+    def explained(self) -> dict[str, float]:
+        """The share of the query that each class's examples explain."""
+        one = self.evidence
+        total = float(one.energy[0]) or 1.0
+        sums: dict[str, float] = {}
+        for label, part in zip(one.neighbour_labels[0], one.contributions[0], strict=True):
+            if label >= 0:
+                name = str(one.classes[label])
+                sums[name] = sums.get(name, 0.0) + float(part) / total
+        return sums
+
+    def query_pixels(self) -> Array:
+        """The query's picture as an array, for a plot."""
+        return _pixels(self.picture)
+
+    def pixels_of(self, example: int) -> Array:
+        """An example's picture as an array, for a plot."""
+        return _pixels(self.thumbnail_of(example))
+
+
+def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | None = None) -> Case:
+    """Look at one image file and answer."""
+    from kcrc.features.images import decode, fetch
+
+    name = os.fspath(image)
+    content = fetch(name)
+    feature = gallery.answering.feature()
+    pixels = decode(content, feature.view, source=name).pixels
+    evidence = gallery.classifier().explain(feature.transform([pixels]))
+    return case_from(gallery, name, content, evidence, truth=truth)
+
+
+def case_from(
+    gallery: Gallery, name: str, content: bytes | None, evidence: Evidence, *, truth: str | None = None
+) -> Case:
+    """A case from evidence that is there already."""
+    from kcrc.features.images import decode
+    from kcrc.features.views import View
+    from kcrc.gallery.pictures import jpeg
+
+    small = None
+    if content is not None:
+        small = jpeg(decode(content, View(size=(QUERY_SIDE, QUERY_SIDE), fit="inside"), source=name).pixels)
+
+    def thumbnail_of(example: int) -> bytes | None:
+        try:
+            return gallery.thumbnail(example)
+        except KCRCError:
+            return None
+
+    def source_of(example: int) -> str:
+        return gallery.example(example).source
+
+    return Case(name, evidence, small, thumbnail_of, source_of, truth)
+
+
+def deciding(case: Case, top: int) -> list[Part]:
+    """The examples with the largest parts, for or against; the nearest ones where nothing had to be coded."""
+    one = case.evidence
+    coded = HOW[one.how[0]] == "coded"
+    weight = np.abs(one.contributions[0]) if coded else -one.distances[0]
+    total = float(one.energy[0]) or 1.0
+    places = [int(j) for j in np.argsort(-weight, kind="stable") if one.rows[0, j] >= 0][:top]
+    return [
+        Part(
+            id=int(one.rows[0, j]),
+            label=str(one.classes[one.neighbour_labels[0, j]]),
+            source=case.source_of(int(one.rows[0, j])),
+            share=float(one.contributions[0, j]) / total if coded else None,
+            distance=float(one.distances[0, j]),
+            own=bool(one.neighbour_labels[0, j] == one.winner[0]),
+        )
+        for j in places
+    ]
+
+
+def verdict_sentence(case: Case) -> str:
+    """How the answer came about, in one sentence."""
+    one = case.evidence
+    how = HOW[one.how[0]]
+    near = int((one.rows[0] >= 0).sum())
+    if how == "unanimous":
+        return f"All {near} nearest examples are of this class, so nothing had to be weighed."
+    if how == "nearest":
+        return "Nothing in the gallery resembles it; this is the class of the nearest example. Do not rely on it."
+    second = case.residuals()
+    next_best = f" The runner-up is {second[1][0]}." if len(second) > 1 else ""
+    return (
+        f"Represented by its {near} nearest examples together; this class's examples fit best, "
+        f"margin {one.margin[0]:.2f} (0 is a tie, 1 as clear as can be).{next_best}"
+    )
+
+
+def _pixels(data: bytes | None) -> Array:
+    from kcrc.features.images import decode
+
+    if data is None:
+        return np.full((32, 32, 3), 235, np.uint8)
+    return decode(data).pixels

@@ -1,0 +1,122 @@
+"""The evidence report: one page in one file that says what was answered, and shows who decided it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+from kcrc.report.case import Case, Part, deciding, verdict_sentence
+from kcrc.report.html import Element, element, page, picture
+
+
+def evidence_page(cases: Sequence[Case], *, gallery: str, top: int = 12) -> str:
+    """The page about one or several answered images."""
+    title = f"Why “{cases[0].label}”?" if len(cases) == 1 else f"{len(cases)} answers and their evidence"
+    stamp = f"{datetime.datetime.now():%Y-%m-%d %H:%M}"
+    return page(
+        title,
+        element("h1", title),
+        element("p", f"Answered from the gallery {gallery} on {stamp} by kcrc.", class_="quiet"),
+        *(case_article(case, top=top) for case in cases),
+        reading_help(),
+    )
+
+
+def case_article(case: Case, *, top: int = 12) -> Element:
+    """One answered image: picture and verdict, deciding examples, classes."""
+    truth = None if case.truth is None else element("p", "Its label is ", element("strong", case.truth), ".")
+    return element(
+        "article",
+        element(
+            "div",
+            picture(case.picture, f"The image in question, {case.name}"),
+            element(
+                "div",
+                element("p", case.label, class_="answer"),
+                truth,
+                element("p", verdict_sentence(case)),
+                element("p", case.name, class_="quiet"),
+            ),
+            class_="verdict",
+        ),
+        element("h2", "The examples that decided"),
+        element("ul", [_card(case, part) for part in deciding(case, top)], class_="examples"),
+        element("h2", "The classes compared"),
+        _classes(case),
+    )
+
+
+def _card(case: Case, part: Part) -> Element:
+    if part.share is None:
+        words, kind = f"distance {part.distance:.3g}", "for" if part.own else None
+    else:
+        words = f"{part.share:+.1%}"
+        kind = None if not part.own else "for" if part.share >= 0 else "against"
+    spoken = f"Example {part.id} of class {part.label}, {words}"
+    return element(
+        "li",
+        element(
+            "figure",
+            picture(case.thumbnail_of(part.id), spoken),
+            element(
+                "figcaption",
+                element("span", words, class_="share"),
+                " ",
+                part.label,
+                element("br"),
+                element("small", f"no. {part.id}, {part.source}" if part.source else f"no. {part.id}"),
+            ),
+            class_=kind,
+        ),
+    )
+
+
+def _classes(case: Case, most: int = 10) -> Element:
+    residuals = case.residuals()[:most]
+    if not residuals:
+        return element("p", "No class was compared: the nearest examples were enough.")
+    explained = case.explained()
+    worst = max(value for _, value in residuals) or 1.0
+    rows = []
+    for name, value in residuals:
+        bar = element(
+            "span",
+            class_="bar won" if name == case.label else "bar",
+            style=f"width: {12 * value / worst:.2f}rem",
+            aria_hidden="true",
+        )
+        share = explained.get(name)
+        rows.append(
+            element(
+                "tr",
+                element("th", name, scope="row"),
+                element("td", f"{value:.4g}", class_="number"),
+                element("td", "" if share is None else f"{share:.1%}", class_="number"),
+                element("td", bar),
+            )
+        )
+    header = element(
+        "tr",
+        element("th", "class", scope="col"),
+        element("th", "residual", scope="col", class_="number"),
+        element("th", "explains", scope="col", class_="number"),
+        element("td"),
+    )
+    return element("table", element("thead", header), element("tbody", rows))
+
+
+def reading_help() -> Element:
+    """What the numbers mean."""
+    return element(
+        "section",
+        element("h2", "How to read this"),
+        element(
+            "p",
+            "The image is rebuilt from its nearest stored examples, all together. The percentage at an example is the "
+            "part of the image that it explains for its own class; a negative one made its class fit worse. The "
+            "residual of a class is what its examples leave unexplained, in relation to the weight they needed: the "
+            "smallest wins. A blue frame marks examples that spoke for the answer, a red one those of its class that "
+            "spoke against it, a grey one examples of other classes.",
+        ),
+        class_="quiet",
+    )
