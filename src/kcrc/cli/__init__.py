@@ -1,7 +1,7 @@
 """The command line: ``kcrc COMMAND``. One file a command or small family; a command is imported when it is used.
 
 Exit codes: 0 done; 1 something given could not be used, or a check failed; 2 the command was not understood;
-130 interrupted (Ctrl-C); 141 the reader of our output went away.
+130 interrupted (Ctrl-C). Where the reader of our output goes away, the exit is quiet with code 1.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(problem.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more on its way out
-        return 141
+        return 1
     except KCRCError as problem:
         click.echo(f"kcrc: {problem}", err=True)
         return 2 if isinstance(problem, ParameterError) else 1

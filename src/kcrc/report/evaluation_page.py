@@ -12,6 +12,7 @@ from kcrc.report.case import Case
 from kcrc.report.evaluation import Evaluation
 from kcrc.report.evidence_page import case_article, reading_help
 from kcrc.report.html import Element, element, page
+from kcrc.report.words import for_plot
 
 _LABELLED = 60  # a matrix with more classes than this has no room for names
 
@@ -106,8 +107,7 @@ def draw_confusion(found: Evaluation, path: str | Path) -> None:
     share = found.confusion / np.maximum(1, found.confusion.sum(axis=1, keepdims=True))
     axis.imshow(share, cmap="Blues", vmin=0, vmax=1)
     if n <= _LABELLED:
-        # Names may hold dollar signs, which matplotlib would read as mathematics.
-        names = [c.replace("$", r"\$")[:24] for c in found.classes]
+        names = [for_plot(c, 24) for c in found.classes]
         axis.set_xticks(range(n), names, rotation=90)
         axis.set_yticks(range(n), names)
         for i, j in zip(*np.nonzero(found.confusion), strict=True):

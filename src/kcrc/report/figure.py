@@ -10,6 +10,7 @@ import numpy as np
 
 from kcrc.evidence import HOW, Evidence
 from kcrc.prepared import Array
+from kcrc.report.words import for_plot
 
 FOR, AGAINST, OTHER = "#1b6ca8", "#b8336a", "#9aa3ab"  # told apart by every kind of colour vision
 
@@ -39,7 +40,7 @@ def draw_evidence(
     label = one.labels[0]
     seen = figure.add_subplot(outer[0, 0])
     _picture(seen, query)
-    seen.set_title(f"query\nanswer: {label}\n{HOW[one.how[0]]}, margin {one.margin[0]:.2f}", fontsize=11)
+    seen.set_title(f"query\nanswer: {for_plot(label)}\n{HOW[one.how[0]]}, margin {one.margin[0]:.2f}", fontsize=11)
     grid = outer[0, 1].subgridspec(lines, columns)
     total = float(one.energy[0]) or 1.0
     for place, j in enumerate(shown):
@@ -49,7 +50,7 @@ def draw_evidence(
         own = one.neighbour_labels[0, j] == one.winner[0]
         colour = FOR if own and share >= 0 else AGAINST if own else OTHER
         text = f"{share:+.0%}" if one.how[0] == 0 else f"d {one.distances[0, j]:.3g}"
-        axis.set_title(f"{one.classes[one.neighbour_labels[0, j]]}\n{text}", fontsize=9, color=colour)
+        axis.set_title(f"{for_plot(one.classes[one.neighbour_labels[0, j]])}\n{text}", fontsize=9, color=colour)
         for spine in axis.spines.values():
             spine.set(color=colour, linewidth=2.5)
     _residuals(figure.add_subplot(outer[0, 2]), one, classes)
@@ -76,6 +77,6 @@ def _residuals(axis: Any, one: Evidence, classes: int) -> None:
     order = np.argsort(one.residuals[0], kind="stable")[:classes]
     order = order[np.isfinite(one.residuals[0, order])][::-1]
     colours = [FOR if c == one.winner[0] else OTHER for c in order]
-    axis.barh([str(one.classes[c]) for c in order], one.residuals[0, order], color=colours)
+    axis.barh([for_plot(one.classes[c]) for c in order], one.residuals[0, order], color=colours)
     axis.set_title("class residuals (smallest wins)", fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kcrc.errors import FileError
+from kcrc.report.words import visible
 
 _VOID = frozenset({"img", "meta", "br", "hr", "col", "rect", "line"})
 _PICTURES = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG", "image/png"), (b"RIFF", "image/webp"))
@@ -85,8 +86,7 @@ def element(tag: str, *children: Any, **attributes: Any) -> Element:
 
 def escape(text: Any) -> str:
     """Text for HTML: marked characters escaped, control characters and lone surrogates made visible."""
-    safe = "".join(c if c in "\n\t" or c.isprintable() or c.isspace() else ascii(c)[1:-1] for c in str(text))
-    return html.escape(safe, quote=True)
+    return html.escape(visible(text), quote=True)
 
 
 def picture(data: bytes | None, alt: str, **attributes: Any) -> Element:

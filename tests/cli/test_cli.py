@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from photos import folder, photo
+
+pytest.importorskip("kcrc.features", reason="the features are not there")
+
+from kcrc.cli import COMMANDS, main
+from kcrc.gallery import Gallery
+
+
+@pytest.fixture
+def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with photos/, test/ and birds.kcrc in it, where the commands are run."""
+    folder(tmp_path / "photos", 6)
+    folder(tmp_path / "test", 2, first=50)
+    monkeypatch.chdir(tmp_path)
+    assert main(["build", "photos", "-o", "birds.kcrc", "-f", "pixels"]) == 0
+    return tmp_path
+
+
+@pytest.fixture
+def run(birds: Path, capsys: pytest.CaptureFixture[str]):
+    capsys.readouterr()
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
+
+
+def test_help_imports_nothing_heavy() -> None:
+    program = (
+        "import sys; from kcrc.cli import main; code = main(['--help'])\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'PIL', 'tqdm', 'sqlite3'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy or code else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "kcrc build photos/ -o birds.kcrc" in done.stdout
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_that_is_there_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from kcrc.cli import cli
+
+    code = main([command, "--help"])
+    there = command in cli.list_commands(None)  # type: ignore[arg-type]
+    assert code == (0 if there else 2)
+    assert not there or "Usage: kcrc" in capsys.readouterr().out
+
+
+def test_the_three_commands(run, birds: Path) -> None:
+    code, out, err = run("predict", "birds.kcrc", "test/wren/50.jpg", "test/heron/50.jpg")
+    assert code == 0
+    assert [line.split("\t")[:2] for line in out.splitlines()] == [
+        ["test/wren/50.jpg", "wren"],
+        ["test/heron/50.jpg", "heron"],
+    ]
+    assert err == ""
+    code, out, err = run("explain", "birds.kcrc", "test/wren/50.jpg", "--html", "why.html", "--png", "why.png")
+    assert code == 0
+    assert "wren" in out.splitlines()[0]
+    assert (birds / "why.html").read_text().count("<img") > 5
+    assert (birds / "why.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_predict_as_json_and_csv(run) -> None:
+    _, out, _ = run("predict", "birds.kcrc", "test/wren", "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [row["label"] for row in rows] == ["wren", "wren"]
+    assert set(rows[0]) == {"image", "label", "margin", "runner_up", "how"}
+    _, out, _ = run("predict", "birds.kcrc", "test/*/50.jpg", "--csv")
+    table = list(csv.DictReader(io.StringIO(out)))
+    assert [row["label"] for row in table] == ["heron", "robin", "wren"]
+
+
+def test_names_come_on_stdin(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for data in (b"test/wren/50.jpg\ntest/robin/50.jpg\n", b"test/wren/50.jpg\0test/robin/50.jpg\0"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        code, out, _ = run("predict", "birds.kcrc", "-")
+        assert code == 0
+        assert [line.split("\t")[1] for line in out.splitlines()] == ["wren", "robin"]
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_answered(run, birds: Path) -> None:
+    (birds / "bad.jpg").write_bytes(b"nothing")
+    code, out, err = run("predict", "birds.kcrc", "bad.jpg", "test/wren/50.jpg", "none.jpg")
+    assert code == 1
+    assert len(out.splitlines()) == 1
+    assert "bad.jpg" in err
+    assert "none.jpg" in err
+
+
+def test_corrections(run, birds: Path) -> None:
+    owls = [str(photo(birds / "owls" / f"{i}.jpg", "owl", i)) for i in range(4)]
+    query = str(photo(birds / "q.jpg", "owl", 9))
+    code, out, _ = run("add", "birds.kcrc", "--label", "owl", *owls)
+    assert (code, out) == (0, "added 4 of 4 as owl (examples 19–22)\n")
+    assert "owl" in run("predict", "birds.kcrc", query)[1]
+    code, out, err = run("add", "birds.kcrc", "--label", "owl", owls[0])
+    assert "added 0 of 1" in out
+    assert "in already as 'owl'" in err
+    assert run("remove", "birds.kcrc", owls[1])[1] == "removed 1 (examples 20)\n"
+    assert run("remove", "birds.kcrc", "#19", "21", "owls/3.jpg")[1] == "removed 3 (examples 19, 21, 22)\n"
+    assert run("undo", "birds.kcrc")[1] == "undid: removed 3 examples of owl\n"
+    assert run("relabel", "birds.kcrc", "19", "--label", "barn owl")[1] == "relabelled 1 as barn owl (examples 19)\n"
+    assert run("rename", "birds.kcrc", "owl", "tawny owl")[0] == 0
+    counts = json.loads(run("info", "birds.kcrc", "--json")[1])["classes"]
+    assert counts == {"barn owl": 1, "heron": 6, "robin": 6, "tawny owl": 2, "wren": 6}
+    assert run("remove", "birds.kcrc", "--label", "tawny owl")[1].startswith("removed 2")
+    assert len(run("history", "birds.kcrc")[1].splitlines()) >= 6
+    assert run("verify", "birds.kcrc")[1].startswith("birds.kcrc is sound: 19 examples")
+    assert run("compact", "birds.kcrc")[1].startswith("dropped 3")
+
+
+def test_evaluate(run, birds: Path) -> None:
+    photo(birds / "test" / "heron" / "wrong.jpg", "wren", 70)
+    code, out, _ = run("evaluate", "birds.kcrc", "test", "--html", "e.html", "--png", "e.png")
+    assert code == 0
+    assert out.startswith("85.71% of 7 images right")
+    assert re.search(r"wrong\.jpg: wren instead of heron", out)
+    page = (birds / "e.html").read_text()
+    assert "85.7% of 7 images right" in page
+    assert "1 of class heron taken for wren" in page
+    found = json.loads(run("evaluate", "birds.kcrc", "test", "--json")[1])
+    assert found["confused"] == [{"times": 1, "class": "heron", "taken_for": "wren"}]
+
+
+def test_export_and_import(run, birds: Path) -> None:
+    assert run("export", "birds.kcrc", "birds.npz")[1] == "birds.npz: 18 examples\n"
+    assert run("export", "birds.kcrc", "birds.npz")[0] == 2
+    assert run("import", "again.kcrc", "birds.npz")[1] == "made again.kcrc with 18 examples\n"
+    assert run("import", "again.kcrc", "birds.kcrc")[1] == "added 0 examples, 18 were there already\n"
+    assert run("predict", "again.kcrc", "test/wren/50.jpg")[1].split("\t")[1] == "wren"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["pedict"], 2, "Did you mean 'predict'?"),
+        (["predict", "birds.kcrc"], 2, "Missing argument"),
+        (["predict", "none.kcrc", "test/wren/50.jpg"], 1, "There is no gallery"),
+        (["predict", "photos/wren/0.jpg", "x.jpg"], 1, "not a kcrc gallery"),
+        (["predict", "birds.kcrc", "no*match"], 1, "No file matches"),
+        (["build", "photos", "-o", "birds.kcrc", "-f", "pixels"], 1, "exists already"),
+        (["build", "photos", "-o", "x.kcrc", "-f", "pixel"], 2, "Did you mean 'pixels'?"),
+        (["build", "photos", "-o", "x.kcrc", "-f", "pixels", "--option", "nonsense=3"], 2, "has no option"),
+        (["build", "none", "-o", "x.kcrc", "-f", "pixels"], 1, "is not a folder"),
+        (["remove", "birds.kcrc", "99"], 1, "no example 99"),
+        (["remove", "birds.kcrc"], 1, "Say which examples"),
+        (["remove", "birds.kcrc", "other.jpg"], 1, "not in the gallery"),
+        (["rename", "birds.kcrc", "emu", "x"], 1, "no class 'emu'"),
+        (["explain", "birds.kcrc", "test/wren/50.jpg", "--html", "none/x.html"], 1, "cannot be written"),
+    ],
+)
+def test_errors_are_one_line_and_a_code(run, birds: Path, arguments: list[str], code: int, words: str) -> None:
+    before = sorted(p.name for p in birds.iterdir())
+    found, _, err = run(*arguments)
+    assert found == code
+    assert words in err
+    assert "Traceback" not in err
+    assert sorted(p.name for p in birds.iterdir() if p.name != ".kcrc-cache") == [
+        name for name in before if name != ".kcrc-cache"
+    ]
+
+
+def test_nothing_to_undo_is_an_error(run) -> None:
+    assert run("undo", "birds.kcrc")[0] == 0
+    code, _, err = run("undo", "birds.kcrc")
+    assert (code, err) == (1, "kcrc: There is nothing to undo.\n")
+
+
+def test_a_damaged_gallery_is_reported(run, birds: Path) -> None:
+    data = bytearray((birds / "birds.kcrc").read_bytes())
+    data[-5000:-4000] = b"\xaa" * 1000
+    (birds / "birds.kcrc").write_bytes(bytes(data))
+    code, out, err = run("verify", "birds.kcrc")
+    assert code == 1
+    assert "is damaged" in out
+    assert err.startswith("kcrc: ")
+
+
+def test_ctrl_c_in_a_build_leaves_nothing(run, birds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kcrc.features.linear import Pixels
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Pixels, "transform", interrupted)
+    before = sorted(p.name for p in birds.iterdir())
+    code, _, err = run("build", "photos", "-o", "new.kcrc", "-f", "pixels")
+    assert code == 130
+    assert "interrupted" in err
+    assert sorted(p.name for p in birds.iterdir()) == before
+
+
+def test_names_cannot_reach_the_terminal_or_the_disk(run, birds: Path) -> None:
+    evil = "\x1b[31m../../evil\n<script>"
+    with Gallery.open("birds.kcrc") as gallery:
+        gallery.rename_class("wren", evil)
+    for arguments in (
+        ["predict", "birds.kcrc", "test/wren/50.jpg"],
+        ["explain", "birds.kcrc", "test/wren/50.jpg"],
+        ["info", "birds.kcrc"],
+        ["history", "birds.kcrc"],
+        ["evaluate", "birds.kcrc", "test"],
+    ):
+        code, out, err = run(*arguments)
+        assert code == 0
+        assert "\x1b" not in out + err
+        assert "\\x1b[31m../../evil\\n<script>" in out
+    assert not list(birds.parent.glob("evil*"))
+
+
+def test_a_formula_in_a_name_is_harmless_in_a_spreadsheet(run) -> None:
+    with Gallery.open("birds.kcrc") as gallery:
+        gallery.rename_class("wren", "=cmd()")
+    _, out, _ = run("predict", "birds.kcrc", "test/wren/50.jpg", "--csv")
+    assert ",'=cmd()," in out
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(birds: Path) -> None:
+    program = "import sys; from kcrc.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = [sys.executable, "-c", program, "predict", "birds.kcrc", "test", "--json"]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(arguments, stdout=write, stderr=subprocess.PIPE, cwd=birds, timeout=60)
+    os.close(write)
+    assert done.returncode == 1
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("click.shell_completion.BashComplete._check_version", staticmethod(lambda: None))
+    assert main(["completion", shell]) == 0
+    assert "_KCRC_COMPLETE" in capsys.readouterr().out

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from kcrc import KCRCClassifier
+from kcrc.report.case import Case
+from kcrc.report.evaluation import evaluation
+from kcrc.report.evaluation_page import draw_confusion, evaluation_page
+from kcrc.report.evidence_page import evidence_page
+from kcrc.report.html import STYLE, element, escape, page, picture, write_page
+
+PICTURE = b"\xff\xd8\xff" + b"x" * 50
+EVIL = [
+    '<script>alert("1")</script>',
+    '"><img src=x onerror=alert(1)>',
+    "'; DROP TABLE",
+    "\u202etxt\x00\x1b[0m\udc80",
+    "$x^$",
+]
+
+
+class Reader(HTMLParser):
+    """Collects what a browser would see."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("img", "meta", "br", "rect"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def cases(names: list[str], truth: str | None = None) -> list[Case]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    y = np.array(names)[rng.integers(0, len(names), 40)]
+    evidence = KCRCClassifier(n_neighbors=12).fit(X, y).explain(rng.standard_normal((3, 5)))
+    return [
+        Case(names[0] + ".jpg", one, PICTURE, lambda i: PICTURE if i % 2 else None, lambda i: f"{names[0]}/{i}", truth)
+        for one in evidence
+    ]
+
+
+@pytest.fixture(params=["plain", "hostile"])
+def text(request: pytest.FixtureRequest) -> str:
+    names = ["wren", "robin", "owl"] if request.param == "plain" else EVIL
+    return evidence_page(cases(names, truth=names[1]), gallery=f"{names[0]}.kcrc")
+
+
+def test_a_page_is_well_formed_and_loads_nothing(text: str) -> None:
+    seen = Reader(text)
+    assert seen.open == []
+    assert seen.tags[0] == ("html", {"lang": "en"})
+    for tag, attributes in seen.tags:
+        assert tag not in ("script", "iframe", "object", "link", "form")
+        assert not any(name.startswith("on") for name in attributes)
+        assert "href" not in attributes
+        assert (attributes.get("src") or "data:image/").startswith("data:image/")
+    assert "url(" not in STYLE
+    assert "@import" not in STYLE
+
+
+def test_every_picture_has_words(text: str) -> None:
+    seen = Reader(text)
+    pictures = [a for tag, a in seen.tags if tag == "img"]
+    missing = [a for tag, a in seen.tags if a.get("role") == "img"]
+    assert len(pictures) > 5
+    assert len(missing) > 5
+    assert all((a.get("alt") or "").strip() for a in pictures)
+    assert all((a.get("aria-label") or "").strip() for a in missing)
+
+
+def test_names_come_through_as_text() -> None:
+    seen = Reader(evidence_page(cases(EVIL[:2]), gallery="g"))
+    assert '<script>alert("1")</script>' in seen.text
+    assert '"><img src=x onerror=alert(1)>' in seen.text
+
+
+def test_headings_and_tables_are_marked_up(text: str) -> None:
+    tags = [tag for tag, _ in Reader(text).tags]
+    assert tags.count("h1") == 1
+    assert tags.count("main") == 1
+    scopes = {a.get("scope") for tag, a in Reader(text).tags if tag == "th"}
+    assert scopes == {"row", "col"}
+    assert "@media print" in text
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_text_colours_have_contrast() -> None:
+    named = dict(re.findall(r"--(\w+): (#\w{6})", STYLE))
+    for ink in ("ink", "quiet", "for", "against"):
+        for paper in ("#ffffff", named["soft"]):
+            light, dark = luminance(paper), luminance(named[ink])
+            assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_escaping_leaves_no_control_characters() -> None:
+    assert escape("a\x1b[31m\x00\u202eb\udcff") == "a\\x1b[31m\\x00\\u202eb\\udcff"
+    assert escape('<a href="x">&') == "&lt;a href=&quot;x&quot;&gt;&amp;"
+    assert str(element("p", "<", ["x", None], title='"', class_="c")) == '<p title="&quot;" class="c">&lt;x</p>'
+    assert "no picture" in str(picture(b"GIF89a<script>", "words"))
+
+
+def test_the_evaluation(tmp_path) -> None:
+    truth, answers = ["a", "a", "b", "b", "c"], ["a", "b", "b", "a", "a"]
+    found = evaluation(truth, answers, np.array([0.1, 0.2, 0.3, 0.9, 0.5]))
+    assert found.accuracy == 0.4
+    assert found.mistakes == (3, 4, 1)
+    assert found.confused() == [(1, "a", "b"), (1, "b", "a"), (1, "c", "a")]
+    assert [(c, n, r) for c, n, r, _ in found.per_class()] == [("a", 2, 1), ("b", 2, 1), ("c", 1, 0)]
+    seen = Reader(evaluation_page(found, cases(["a", "b", "c"], "a"), gallery="g", folder="f", unread=2))
+    assert seen.open == []
+    assert "40.0% of 5 images right" in seen.text
+    assert "1 of class c taken for a" in seen.text
+    assert "2 files could not be read" in seen.text
+
+
+def test_a_matrix_of_odd_or_many_classes_is_drawn(tmp_path) -> None:
+    found = evaluation(EVIL, EVIL[::-1], np.zeros(len(EVIL)))
+    draw_confusion(found, tmp_path / "m.png")
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    many = [f"c{i}" for i in range(120)]
+    assert Reader(evaluation_page(evaluation(many, many, np.zeros(120)), [], gallery="g", folder="f")).open == []
+
+
+def test_a_page_is_written_whole(tmp_path) -> None:
+    write_page(tmp_path / "p.html", page("t", "a\udcff"))
+    assert "a\\udcff" in (tmp_path / "p.html").read_text()
+    assert [p.name for p in tmp_path.iterdir()] == ["p.html"]
