@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier as KCRCClassifier
     from kcrc.evidence import Evidence as Evidence
+    from kcrc.gallery import Gallery as Gallery
 
 __version__ = "0.1.0"
-__all__ = ["Evidence", "KCRCClassifier", "coding", "distances", "kernels", "methods", "projections"]
+__all__ = ["Evidence", "Gallery", "KCRCClassifier", "coding", "distances", "kernels", "methods", "projections"]
 
-_LAZY = {"Evidence": "kcrc.evidence", "KCRCClassifier": "kcrc.classifier"}
+_LAZY = {"Evidence": "kcrc.evidence", "Gallery": "kcrc.gallery", "KCRCClassifier": "kcrc.classifier"}
 _MODULES = frozenset({"coding", "distances", "kernels", "methods", "projections"})
 
 
