@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from conftest import DATA
 
 pytest.importorskip("kcrc.features", reason="the features are not there")
