@@ -1,6 +1,10 @@
 """How far two samples are apart: ``names()`` and ``make(name, **options)``."""
 
-from kcrc.distances import pixel, precomputed  # noqa: F401  (importing a family registers its distances)
+from kcrc.distances import (  # noqa: F401  (importing a family registers its distances)
+    lbp,
+    pixel,
+    precomputed,
+)
 from kcrc.distances.base import Distance, VectorDistance, make, names, register, resolve
 
 __all__ = ["Distance", "VectorDistance", "make", "names", "register", "resolve"]
