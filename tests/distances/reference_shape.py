@@ -6,9 +6,11 @@ options and what it learned, and shares no code with the library.
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
+from scipy import ndimage
 
 
 def chi2(g, h):
@@ -75,4 +77,79 @@ def lbp_chi2(a, b, distance):
     return total
 
 
-REFERENCES = {"lbp-chi2": lbp_chi2}
+@functools.cache
+def filters(distance):
+    """The bank, value by value, as its documentation says."""
+    reach = math.ceil(3 * distance.elongation * max(distance.scales))
+    positions = [(y, x) for y in range(-reach, reach + 1) for x in range(-reach, reach + 1)]
+
+    def finish(values, zero_mean):
+        inside = {at: value for at, value in values.items() if value is not None}
+        mean = sum(inside.values()) / len(inside) if zero_mean else 0.0
+        size = sum(abs(value - mean) for value in inside.values())
+        kernel = np.zeros((2 * reach + 1, 2 * reach + 1))
+        for (y, x), value in inside.items():
+            kernel[y + reach, x + reach] = (value - mean) / size
+        return kernel
+
+    bank = []
+    for sigma in distance.scales:
+        long = distance.elongation * sigma
+        for order in (1, 2):
+            for k in range(distance.orientations):
+                cos, sin = math.cos(math.pi * k / distance.orientations), math.sin(math.pi * k / distance.orientations)
+                values = {}
+                for y, x in positions:
+                    u, v = x * cos + y * sin, -x * sin + y * cos
+                    density = math.exp(-(v**2) / (2 * sigma**2) - u**2 / (2 * long**2))
+                    derivative = -v / sigma**2 if order == 1 else (v**2 / sigma**2 - 1) / sigma**2
+                    values[y, x] = derivative * density if abs(u) <= 3 * long and abs(v) <= 3 * sigma else None
+                bank.append(finish(values, True))
+        spot, blob = {}, {}
+        for y, x in positions:
+            r2 = y**2 + x**2
+            near = math.sqrt(r2) <= 3 * sigma
+            spot[y, x] = (r2 / sigma**2 - 2) * math.exp(-r2 / (2 * sigma**2)) if near else None
+            blob[y, x] = math.exp(-r2 / (2 * sigma**2)) if near else None
+        bank += [finish(spot, True), finish(blob, False)]
+    return bank
+
+
+def responses(image, distance):
+    deviation = image.std()
+    image = (image - image.mean()) / deviation if deviation > 1e-12 else image * 0
+    return [ndimage.convolve(image, kernel, mode="reflect") for kernel in filters(distance)]
+
+
+def windows(shape, grid):
+    ys, xs = window_bounds(shape[0], grid[0]), window_bounds(shape[1], grid[1])
+    for r in range(grid[0]):
+        for c in range(grid[1]):
+            yield slice(ys[r], ys[r + 1]), slice(xs[c], xs[c + 1])
+
+
+def texton_chi2(a, b, distance):
+    def histograms(image):
+        maps = responses(image, distance)
+        for rows, columns in windows(image.shape, distance.grid):
+            points = np.stack([m[rows, columns].ravel() for m in maps], axis=1)
+            counts = np.zeros(len(distance.textons))
+            for point in points:
+                counts[int(np.argmin([np.sum((point - t) ** 2) for t in distance.textons]))] += 1
+            yield counts / len(points)
+
+    return sum(chi2(g, h) for g, h in zip(histograms(a), histograms(b), strict=True))
+
+
+def marginal(a, b, distance):
+    def histograms(image):
+        for values, edges in zip(responses(image, distance), distance.edges, strict=True):
+            for rows, columns in windows(image.shape, distance.grid):
+                inside = values[rows, columns].ravel()
+                below = [np.sum(inside <= edge) for edge in edges]
+                yield np.diff([0, *below, len(inside)]) / len(inside)
+
+    return sum(chi2(g, h) for g, h in zip(histograms(a), histograms(b), strict=True))
+
+
+REFERENCES = {"lbp-chi2": lbp_chi2, "texton-chi2": texton_chi2, "marginal": marginal}

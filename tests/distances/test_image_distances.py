@@ -10,6 +10,8 @@ from .reference_shape import REFERENCES
 
 OPTIONS: dict[str, list[dict]] = {
     "lbp-chi2": [{}, {"grid": (2, 3), "weights": (1, 2, 0, 4, 0.5, 1), "radius": 1.0}],
+    "texton-chi2": [{"n_textons": 12}, {"scales": (0.8,), "orientations": 3, "grid": (2, 3), "n_textons": 5}],
+    "marginal": [{}, {"scales": (0.8,), "orientations": 3, "grid": (2, 3), "n_bins": 5}],
 }
 CASES = [(name, options) for name, many in OPTIONS.items() for options in many]
 ids = [f"{name}-{number}" for name, many in OPTIONS.items() for number in range(len(many))]
@@ -87,9 +89,7 @@ def test_each_image_is_prepared_on_its_own(name):
     alone = [distance.prepare(image.reshape(1, -1)) for image in images]
     assert len(together) == 4
     for part, values in together.parts.items():
-        np.testing.assert_allclose(
-            values, np.concatenate([one[part] for one in alone]), rtol=1e-9, atol=1e-12
-        )
+        np.testing.assert_allclose(values, np.concatenate([one[part] for one in alone]), rtol=1e-9, atol=1e-12)
 
 
 @each

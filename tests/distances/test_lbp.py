@@ -38,9 +38,7 @@ def test_bins_are_those_of_nri_uniform():
     labels, n_labels = uniform_labels(8)
     assert n_labels == 59
     image = rng.random((150, 150))
-    inside = np.s_[
-        2:-2, 2:-2
-    ]  # beyond the border neighbours are exactly as bright, where theirs round either way
+    inside = np.s_[2:-2, 2:-2]  # beyond the border neighbours are exactly as bright, where theirs round either way
     ours = labels[lbp_codes(image[None])[0]][inside]
     theirs = skimage_lbp(image, 8, 2.0, "nri_uniform")[inside]
     pairs = set(zip(ours.ravel().tolist(), theirs.ravel().tolist(), strict=True))
@@ -50,9 +48,7 @@ def test_bins_are_those_of_nri_uniform():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("scale", "shift"), [(1 / 255, 0.0), (2 / 255, -1.0), (1.0, 17.0)])
 def test_patterns_do_not_depend_on_the_range_of_values(dtype, scale, shift):
-    images = (
-        rng.integers(0, 6, (4, 30, 25)).astype(dtype) * 50
-    )  # few levels: many neighbours exactly as bright
+    images = rng.integers(0, 6, (4, 30, 25)).astype(dtype) * 50  # few levels: many neighbours exactly as bright
     moved = (images.astype(np.float64) * scale + shift).astype(dtype)
     np.testing.assert_array_equal(lbp_codes(images), lbp_codes(moved))
 

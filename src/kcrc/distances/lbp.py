@@ -78,9 +78,7 @@ class LBPChi2(HistogramImageDistance):
     A constant image is "all as bright" everywhere: constant images are at distance 0 from each other.
     """
 
-    formula: ClassVar[str] = (
-        "Σ_r w_r Σ_i (a_ri − b_ri)² / (a_ri + b_ri), a and b regional histograms of LBP codes"
-    )
+    formula: ClassVar[str] = "Σ_r w_r Σ_i (a_ri − b_ri)² / (a_ri + b_ri), a and b regional histograms of LBP codes"
 
     points: int = 8
     radius: float = 2.0
