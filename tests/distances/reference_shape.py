@@ -152,4 +152,63 @@ def marginal(a, b, distance):
     return sum(chi2(g, h) for g, h in zip(histograms(a), histograms(b), strict=True))
 
 
-REFERENCES = {"lbp-chi2": lbp_chi2, "texton-chi2": texton_chi2, "marginal": marginal}
+def smooth(image, sigma):
+    """A Gaussian over the image, cut at four widths, the border pixels repeated."""
+    if sigma == 0:
+        return image
+    reach = int(4 * sigma + 0.5)
+    weights = [math.exp(-0.5 * (t / sigma) ** 2) for t in range(-reach, reach + 1)]
+    padded = np.pad(image, reach, mode="edge")
+    rows = sum(w * padded[t : t + image.shape[0]] for t, w in enumerate(weights)) / sum(weights)
+    return sum(w * rows[:, t : t + image.shape[1]] for t, w in enumerate(weights)) / sum(weights)
+
+
+def to_unit_range(image):
+    low, high = image.min(), image.max()
+    return (image - low) / (high - low) if high > low else image * 0.0
+
+
+def sift_descriptors(image, distance):
+    """Every pixel votes for every cell it is near, one vote at a time."""
+    image = smooth(to_unit_range(image), distance.smoothing)
+    (height, width), (rows, columns), n = image.shape, distance.grid, distance.n_cells
+    cell = distance.cell or max(height / rows, width / columns) / 2
+    padded = np.pad(image, 1, mode="edge")
+    descriptors = []
+    for r in range(rows):
+        for c in range(columns):
+            v, u = (r + 0.5) * height / rows - 0.5, (c + 0.5) * width / columns - 0.5
+            votes = np.zeros((n, n, distance.n_angles))
+            for y in range(height):
+                for x in range(width):
+                    dy = (padded[y + 2, x + 1] - padded[y, x + 1]) / 2
+                    dx = (padded[y + 1, x + 2] - padded[y + 1, x]) / 2
+                    weight = math.exp(-0.5 * ((y - v) ** 2 + (x - u) ** 2) / (n * cell / 2) ** 2) * math.hypot(dy, dx)
+                    turn = math.atan2(dy, dx) / (2 * math.pi) * distance.n_angles
+                    first = math.floor(turn)
+                    for i in range(n):
+                        for j in range(n):
+                            near = max(0, 1 - abs((y - v) / cell - i + (n - 1) / 2))
+                            near *= max(0, 1 - abs((x - u) / cell - j + (n - 1) / 2))
+                            votes[i, j, first % distance.n_angles] += weight * near * (first + 1 - turn)
+                            votes[i, j, (first + 1) % distance.n_angles] += weight * near * (turn - first)
+            if votes.sum() <= 1e-4:
+                votes[:] = 0
+            else:
+                votes = np.minimum(votes / np.linalg.norm(votes), distance.clip)
+                votes /= np.linalg.norm(votes)
+            descriptors.append(votes.ravel())
+    return np.array(descriptors)
+
+
+def sift(a, b, distance):
+    difference = sift_descriptors(a, distance) - sift_descriptors(b, distance)
+    return math.sqrt(np.mean(np.sum(difference**2, axis=1)))
+
+
+REFERENCES = {
+    "lbp-chi2": lbp_chi2,
+    "texton-chi2": texton_chi2,
+    "marginal": marginal,
+    "sift": sift,
+}

@@ -4,6 +4,7 @@ from kcrc.distances import (  # noqa: F401  (importing a family registers its di
     lbp,
     pixel,
     precomputed,
+    sift,
     textons,
 )
 from kcrc.distances.base import Distance, VectorDistance, make, names, register, resolve
