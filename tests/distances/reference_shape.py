@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 from scipy import ndimage
+from scipy.optimize import linear_sum_assignment
 
 
 def chi2(g, h):
@@ -152,13 +153,13 @@ def marginal(a, b, distance):
     return sum(chi2(g, h) for g, h in zip(histograms(a), histograms(b), strict=True))
 
 
-def smooth(image, sigma):
-    """A Gaussian over the image, cut at four widths, the border pixels repeated."""
+def smooth(image, sigma, beyond="edge"):
+    """A Gaussian over the image, cut at four widths; ``beyond`` the border its pixels are repeated, or 0."""
     if sigma == 0:
         return image
     reach = int(4 * sigma + 0.5)
     weights = [math.exp(-0.5 * (t / sigma) ** 2) for t in range(-reach, reach + 1)]
-    padded = np.pad(image, reach, mode="edge")
+    padded = np.pad(image, reach, mode=beyond)
     rows = sum(w * padded[t : t + image.shape[0]] for t, w in enumerate(weights)) / sum(weights)
     return sum(w * rows[:, t : t + image.shape[1]] for t, w in enumerate(weights)) / sum(weights)
 
@@ -171,7 +172,7 @@ def to_unit_range(image):
 def sift_descriptors(image, distance):
     """Every pixel votes for every cell it is near, one vote at a time."""
     image = smooth(to_unit_range(image), distance.smoothing)
-    (height, width), (rows, columns), n = image.shape, distance.grid, distance.n_cells
+    (height, width), (rows, columns), n = image.shape, distance.grid or (1, 1), distance.n_cells
     cell = distance.cell or max(height / rows, width / columns) / 2
     padded = np.pad(image, 1, mode="edge")
     descriptors = []
@@ -206,9 +207,197 @@ def sift(a, b, distance):
     return math.sqrt(np.mean(np.sum(difference**2, axis=1)))
 
 
+def at(image, y, x, beyond=None):
+    """Bilinear value between pixels; ``beyond`` the border a constant, or the border pixels when None."""
+    height, width = image.shape
+
+    def pixel(r, c):
+        if beyond is not None and not (0 <= r < height and 0 <= c < width):
+            return beyond
+        return float(image[min(max(r, 0), height - 1), min(max(c, 0), width - 1)])
+
+    r, c = math.floor(y), math.floor(x)
+    v, u = y - r, x - c
+    upper = (1 - u) * pixel(r, c) + u * pixel(r, c + 1)
+    return (1 - v) * upper + v * ((1 - u) * pixel(r + 1, c) + u * pixel(r + 1, c + 1))
+
+
+def central_differences(image):
+    padded = np.pad(image, 1, mode="edge")
+    return (padded[2:, 1:-1] - padded[:-2, 1:-1]) / 2, (padded[1:-1, 2:] - padded[1:-1, :-2]) / 2
+
+
+def edge_points(image, distance):
+    image = to_unit_range(image)
+    if not image.any():
+        return []
+    factor = max(1, math.ceil(48 / min(image.shape)))
+    fine = np.array(
+        [
+            [at(image, (r + 0.5) / factor - 0.5, (c + 0.5) / factor - 0.5) for c in range(image.shape[1] * factor)]
+            for r in range(image.shape[0] * factor)
+        ]
+    )
+    down, right = central_differences(smooth(fine, distance.smoothing * factor))
+    length = np.sqrt(down**2 + right**2)
+    top = length.max()
+    points = []
+    for r in range(fine.shape[0]):
+        for c in range(fine.shape[1]):
+            here = length[r, c]
+            if here < distance.threshold * top or here < 1e-6 * top:
+                continue
+            v, u = down[r, c] / here, right[r, c] / here
+            ahead, behind = at(length, r + v, c + u), at(length, r - v, c - u)
+            if here < ahead - 1e-9 * top or here < behind - 1e-9 * top:
+                continue
+            bend = 2 * here - ahead - behind
+            offset = min(0.5, max(-0.5, (ahead - behind) / (2 * bend))) if bend > 1e-9 * top else 0.0
+            points.append(((r + offset * v + 0.5) / factor - 0.5, (c + offset * u + 0.5) / factor - 0.5))
+    return points
+
+
+def spread_points(points, count):
+    """Farthest first from the middle, then from those chosen; ties within 1e-6 go to the upper, then the left."""
+    left = sorted(points, key=lambda p: (round(p[0] / 1e-6), round(p[1] / 1e-6)))
+    if not left:
+        return np.empty((0, 2))
+    middle = (sum(p[0] for p in left) / len(left), sum(p[1] for p in left) / len(left))
+    chosen = [max(left, key=lambda p: round(math.dist(p, middle) / 1e-6))]
+    while len(chosen) < count:
+        following = max(left, key=lambda p: round(min(math.dist(p, q) for q in chosen) / 1e-6))
+        if min(math.dist(following, q) for q in chosen) <= 1e-6:
+            break
+        chosen.append(following)
+    return np.array(sorted(chosen, key=lambda p: (round(p[0] / 1e-6), round(p[1] / 1e-6))))
+
+
+def shape_contexts(points, distance):
+    m = len(points)
+    histograms = np.zeros((m, distance.n_radii, distance.n_angles))
+    apart = [math.dist(points[i], points[j]) for i in range(m) for j in range(m) if i != j]
+    mean = sum(apart) / len(apart) if apart and sum(apart) > 0 else 1.0
+    nodes = np.linspace(math.log(distance.inner), math.log(distance.outer), distance.n_radii)
+    for i in range(m):
+        for j in range(m):
+            if i == j:
+                continue
+            dy, dx = points[j][0] - points[i][0], points[j][1] - points[i][1]
+            r = min(max(math.hypot(dy, dx) / mean, distance.inner), distance.outer)
+            turn = math.atan2(dy, dx) / (2 * math.pi) * distance.n_angles
+            for ring in range(distance.n_radii):
+                gap = nodes[1] - nodes[0] if distance.n_radii > 1 else 1.0
+                in_ring = max(0.0, 1 - abs(math.log(r) - nodes[ring]) / gap) if distance.n_radii > 1 else 1.0
+                for first in (math.floor(turn), math.floor(turn) + 1):
+                    share = in_ring * (1 - abs(turn - first)) / (m - 1)
+                    histograms[i, ring, first % distance.n_angles] += share
+    return histograms
+
+
+def bumps(a, b):
+    return np.array([[0.0 if (d := math.dist(p, q)) == 0 else d**2 * math.log(d**2) for q in b] for p in a])
+
+
+def bend(a, b, windows_a, windows_b, distance):
+    """One direction of the shape context distance, with the spline found in the null space of its constraints."""
+    warped, energy = a, 0.0
+    contexts_b = shape_contexts(b, distance)
+    for step in range(distance.iterations + 1):
+        contexts_a = shape_contexts(warped, distance)
+        costs = np.array([[0.5 * chi2(g, h) for h in contexts_b] for g in contexts_a])
+        nearer = costs + 1e-6 * np.array([[math.dist(p, q) ** 2 for q in b] for p in warped])
+        if step == distance.iterations:
+            break
+        larger = max(len(a), len(b))
+        size = larger + round(distance.dummies * larger)
+        square = np.full((size, size), float(distance.dummy_cost))
+        square[: len(a), : len(b)] = nearer
+        pairs = [(i, j) for i, j in zip(*linear_sum_assignment(square), strict=True) if i < len(a) and j < len(b)]
+        if len(pairs) < 3:
+            break
+        source, target = a[[i for i, _ in pairs]], b[[j for _, j in pairs]]
+        K, P = bumps(source, source), np.column_stack([np.ones(len(source)), source])
+        Z = np.linalg.qr(P, mode="complete")[0][:, 3:]
+        stiff = K + distance.stiffness * np.eye(len(K))
+        w = Z @ np.linalg.solve(Z.T @ stiff @ Z, Z.T @ target)
+        affine = np.linalg.lstsq(P, target - stiff @ w, rcond=None)[0]
+        warped = bumps(a, source) @ w + np.column_stack([np.ones(len(a)), a]) @ affine
+        energy = max(0.0, np.trace(w.T @ K @ w) / 2)
+    context = (np.mean([min(row) for row in costs]) + np.mean([min(column) for column in costs.T])) / 2
+    looks = [np.sum((windows_a[i] - windows_b[int(np.argmin(nearer[i]))]) ** 2) for i in range(len(a))]
+    return context + distance.bending_weight * energy + distance.appearance_weight * np.mean(looks)
+
+
+def shape_context(a, b, distance):
+    points, windows = [], []
+    for image in (a, b):
+        found = spread_points(edge_points(image, distance), distance.n_points)
+        weights = {(v, u): math.exp(-0.5 * (v * v + u * u)) for v in range(-2, 3) for u in range(-2, 3)}
+        total = sum(weights.values())
+        grey = to_unit_range(image)
+        windows.append(
+            [
+                np.array([math.sqrt(w / total) * at(grey, y + v, x + u) for (v, u), w in weights.items()])
+                for y, x in found
+            ]
+        )
+        if len(found) > 1:
+            mean = np.mean([math.dist(p, q) for i, p in enumerate(found) for q in found[:i]])
+            found = (found - found.mean(axis=0)) / mean
+        points.append(found)
+    if not len(points[0]) or not len(points[1]):
+        return 0.0 if len(points[0]) == len(points[1]) else 1.0 + distance.appearance_weight
+    return (bend(*points, *windows, distance) + bend(*points[::-1], *windows[::-1], distance)) / 2
+
+
+def geometric_blur(a, b, distance):
+    def described(image):
+        points = spread_points(edge_points(image, distance), distance.n_points)
+        down, right = central_differences(smooth(to_unit_range(image), distance.smoothing))
+        length = np.sqrt(down**2 + right**2)
+        channels = np.zeros((distance.n_angles, *image.shape))
+        for r in range(image.shape[0]):
+            for c in range(image.shape[1]):
+                if length[r, c] >= distance.threshold * length.max():
+                    turn = math.atan2(down[r, c], right[r, c]) / (2 * math.pi) * distance.n_angles
+                    first = math.floor(turn)
+                    channels[first % distance.n_angles, r, c] += length[r, c] * (first + 1 - turn)
+                    channels[(first + 1) % distance.n_angles, r, c] += length[r, c] * (turn - first)
+        radii = [0.0] + [distance.reach * min(image.shape) / 2**k for k in reversed(range(distance.n_rings))]
+        described = []
+        blurred = {
+            radius: [smooth(m, distance.blur_base + distance.blur_growth * radius, "constant") for m in channels]
+            for radius in radii
+        }
+        for y, x in points:
+            values = []
+            for radius in radii:
+                for k in range(distance.n_spokes if radius else 1):
+                    angle = 2 * math.pi * k / distance.n_spokes
+                    v, u = y + radius * math.sin(angle), x + radius * math.cos(angle)
+                    values += [at(m, v, u, beyond=0.0) for m in blurred[radius]]
+            size = math.sqrt(sum(value * value for value in values))
+            described.append((np.array(values) / size if size else np.array(values), (y, x)))
+        return described
+
+    left, right = described(a), described(b)
+    if not left or not right:
+        return 0.0 if len(left) == len(right) else 1.0
+    diagonal = math.hypot(*a.shape)
+    costs = np.array(
+        [
+            [np.sum((f - g) ** 2) / 2 + distance.position_weight * (math.dist(p, q) / diagonal) ** 2 for g, q in right]
+            for f, p in left
+        ]
+    )
+    return (np.mean(costs.min(axis=1)) + np.mean(costs.min(axis=0))) / 2
+
+
 REFERENCES = {
     "lbp-chi2": lbp_chi2,
     "texton-chi2": texton_chi2,
     "marginal": marginal,
     "sift": sift,
+    "shape-context": shape_context,
+    "geometric-blur": geometric_blur,
 }

@@ -13,6 +13,11 @@ OPTIONS: dict[str, list[dict]] = {
     "texton-chi2": [{"n_textons": 12}, {"scales": (0.8,), "orientations": 3, "grid": (2, 3), "n_textons": 5}],
     "marginal": [{}, {"scales": (0.8,), "orientations": 3, "grid": (2, 3), "n_bins": 5}],
     "sift": [{"grid": (2, 2)}, {"grid": (1, 2), "cell": 3.0, "n_cells": 2, "n_angles": 5, "smoothing": 0.0}],
+    "shape-context": [
+        {"n_points": 15},
+        {"n_points": 12, "iterations": 1, "dummies": 0.0, "n_radii": 3, "n_angles": 7, "appearance_weight": 0.0},
+    ],
+    "geometric-blur": [{"n_points": 10}, {"n_points": 7, "n_rings": 1, "n_spokes": 5, "position_weight": 0.0}],
 }
 CASES = [(name, options) for name, many in OPTIONS.items() for options in many]
 ids = [f"{name}-{number}" for name, many in OPTIONS.items() for number in range(len(many))]

@@ -20,4 +20,5 @@ PYBIND11_MODULE(KCRC_MODULE, m) {
     m.attr("build") = KCRC_BUILD_NAME(KCRC_MODULE);
     m.def("cpu_has_avx2", &cpu_has_avx2, "Whether this CPU can run the AVX2 + FMA build.");
     bind_omp(m);
+    bind_shape_context(m);
 }

@@ -3,3 +3,4 @@
 #include <pybind11/pybind11.h>
 
 void bind_omp(pybind11::module_&);
+void bind_shape_context(pybind11::module_&);

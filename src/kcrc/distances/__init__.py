@@ -1,9 +1,11 @@
 """How far two samples are apart: ``names()`` and ``make(name, **options)``."""
 
 from kcrc.distances import (  # noqa: F401  (importing a family registers its distances)
+    geometric_blur,
     lbp,
     pixel,
     precomputed,
+    shape_context,
     sift,
     textons,
 )

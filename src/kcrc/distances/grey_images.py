@@ -113,6 +113,6 @@ class GreyImageDistance(Distance):
         """Grey images a few at a time, so that ``maps`` maps of each fit the cache and memory."""
         shape = self.fitted_shape or shape_of_samples(X.shape[1], None, self.image_shape)
         step = max(1, _CHUNK_VALUES // (maps * shape[0] * shape[1]))
-        for start in range(0, len(X), step):
+        for start in range(0, max(1, len(X)), step):  # no samples: one chunk of none
             rows = slice(start, min(start + step, len(X)))
             yield rows, grey_images(X[rows], shape)

@@ -58,9 +58,10 @@ def _cell_weights(length: int, keypoints: int, cell: float, n_cells: int) -> Arr
 class SIFT(GreyImageDistance):
     """√ of the mean, over the keypoints of a grid, of the squared distance between SIFT descriptors there.
 
-    ``grid`` = (rows, columns) keypoints are spread evenly over the image. ``cell`` is the side of a cell in pixels;
-    None takes half the greater spacing of the keypoints: with 4 × 4 cells neighbouring descriptors overlap by half.
-    A descriptor of a flat place is 0: constant images are at distance 0 from each other, at most 1 from any other.
+    ``grid`` = (rows, columns) keypoints are spread evenly over the image: every 8 pixels, at most 8 a side, when None.
+    ``cell`` is the side of a cell in pixels; None takes half the greater spacing of the keypoints: with 4 × 4 cells
+    neighbouring descriptors overlap by half. A descriptor of a flat place is 0: constant images are at distance 0 from
+    each other, at most 1 from any other.
     """
 
     formula: ClassVar[str] = "√ (1/n) Σ_p ‖a_p − b_p‖², a_p and b_p SIFT descriptors at grid point p"
@@ -68,7 +69,7 @@ class SIFT(GreyImageDistance):
     power: ClassVar[int] = 2
     rules: ClassVar[tuple[str, ...]] = ("exp", "polarisation")
 
-    grid: tuple[int, int] = (4, 4)
+    grid: tuple[int, int] | None = None
     cell: float | None = None
     n_cells: int = 4
     n_angles: int = 8
@@ -77,7 +78,8 @@ class SIFT(GreyImageDistance):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "grid", checked_grid(self.grid, name="grid"))
+        if self.grid is not None:
+            object.__setattr__(self, "grid", checked_grid(self.grid, name="grid"))
         for name in ("n_cells", "n_angles"):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or value < 1:
@@ -89,10 +91,14 @@ class SIFT(GreyImageDistance):
         if not 0 < self.clip <= 1:
             raise ParameterError(f"clip lies above 0 and at most at 1; got {self.clip!r}.")
 
+    def keypoints(self, height: int, width: int) -> tuple[int, int]:
+        """The rows and columns of keypoints of an image."""
+        return self.grid or (min(8, max(1, round(height / 8))), min(8, max(1, round(width / 8))))
+
     def descriptors(self, images: Array) -> Array:
         """Descriptors (n, rows, columns, n_cells, n_cells, n_angles) of grey images (n, h, w)."""
         height, width = images.shape[1:]
-        (rows, columns), cells = self.grid, self.n_cells
+        (rows, columns), cells = self.keypoints(height, width), self.n_cells
         cell = self.cell or max(height / rows, width / columns) / 2
         down = _cell_weights(height, rows, cell, cells).astype(images.dtype)
         across = _cell_weights(width, columns, cell, cells).astype(images.dtype)
@@ -103,10 +109,9 @@ class SIFT(GreyImageDistance):
         return _unit(np.minimum(_unit(kept), self.clip))
 
     def prepare(self, X: Array) -> Prepared:
-        scale = 1 / np.sqrt(self.grid[0] * self.grid[1])
-        parts = [self.descriptors(images) * scale for _, images in self.chunks(X, maps=2 * self.n_angles)]
-        rows = np.concatenate(parts)
-        return prepare_vectors(rows.reshape(len(rows), -1).astype(rows.dtype, copy=False))
+        rows = np.concatenate([self.descriptors(images) for _, images in self.chunks(X, maps=2 * self.n_angles)])
+        scale = rows.dtype.type(1 / np.sqrt(rows.shape[1] * rows.shape[2]))
+        return prepare_vectors(rows.reshape(len(rows), -1) * scale)
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         return Euclidean().pairwise(a, b)
