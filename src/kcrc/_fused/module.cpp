@@ -21,4 +21,5 @@ PYBIND11_MODULE(KCRC_MODULE, m) {
     m.def("cpu_has_avx2", &cpu_has_avx2, "Whether this CPU can run the AVX2 + FMA build.");
     bind_omp(m);
     bind_shape_context(m);
+    bind_local(m);
 }

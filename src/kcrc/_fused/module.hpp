@@ -4,3 +4,4 @@
 
 void bind_omp(pybind11::module_&);
 void bind_shape_context(pybind11::module_&);
+void bind_local(pybind11::module_& m);
