@@ -238,8 +238,8 @@ def test_exp_is_exact_to_rounding():
     rows = np.tile(np.array([0, 1], np.int64), (len(squared), 1))
     for dtype, ulp in ((np.float32, 1.2e-7 * 2), (np.float64, 2.3e-16 * 2)):
         x = native.local_stage(
-            rows=rows, labels=labels, n_classes=2, kernel=np.zeros((2, 2), dtype), squared=squared, kind=2, gamma=1.0,
-            self=np.ones(len(rows)), mu=1.0, normalize=False, wide=dtype is np.float64,
+            rows=rows, labels=labels, n_classes=2, kernel=np.zeros((2, 2), dtype), squared=squared, kind=2,
+            gamma=1.0, self=np.ones(len(rows)), mu=1.0, normalize=False, wide=dtype is np.float64,
         )[0]  # fmt: skip
         np.testing.assert_allclose(x, np.exp(-squared.astype(dtype).astype(np.float64)), rtol=ulp)
 
@@ -257,7 +257,8 @@ def test_exp_is_exact_to_rounding():
 )
 def test_wrong_arrays_are_refused(change, message):
     good = {
-        "rows": np.array([[0, 1]]), "labels": np.array([0, 1, 0, 1], np.int32), "n_classes": 2, "kernel": np.eye(4),
+        "rows": np.array([[0, 1]]), "labels": np.array([0, 1, 0, 1], np.int32), "n_classes": 2,
+        "kernel": np.eye(4),
         "cross": np.zeros((1, 2)), "self": np.ones(1), "mu": 0.1, "wide": True,
     }  # fmt: skip
     native.local_stage(**good)
