@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array
@@ -46,6 +47,92 @@ class Unit(Metric):
     def transform(self, X: Array) -> Array:
         length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
         return np.asarray(np.divide(X, length, out=np.zeros_like(X), where=length > 0))
+
+
+@register("standard")
+@dataclass(frozen=True, eq=False)
+class Standard(Metric):
+    """Every feature less its mean, over its standard deviation; a constant feature becomes 0."""
+
+    mean: Array | None = None
+    scale: Array | None = None
+
+    def fit(self, X: Array, y: Array) -> Standard:
+        mean = X.mean(axis=0, dtype=np.float64)
+        deviation = X.std(axis=0, dtype=np.float64)
+        varies = deviation > 1e-7 * max(float(deviation.max()), np.finfo(np.float64).tiny)
+        scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+        return Standard(mean.astype(X.dtype), scale.astype(X.dtype))
+
+    def transform(self, X: Array) -> Array:
+        if self.mean is None or self.scale is None:
+            raise ParameterError("The standard metric needs fit(X, y) before it can transform.")
+        return np.asarray((X - self.mean) * self.scale)
+
+
+@register("within")
+@dataclass(frozen=True, eq=False)
+class Within(Metric):
+    """Whitening by the pooled within-class covariance: what varies inside classes counts less.
+
+    S = (1 − s) C + s v I with C the pooled within-class covariance, v its mean variance and s the ``shrinkage``;
+    z = L⁻¹(x − m) for S = L Lᵀ and the overall mean m, then (``unit``) scaled to length 1. Distances between z are
+    Mahalanobis distances. Every class needs no more than one example; C comes from those with two or more.
+    """
+
+    shrinkage: float = 0.2
+    unit: bool = True
+    mean: Array | None = None
+    whitening: Array | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.shrinkage <= 1.0:
+            raise ParameterError(f"shrinkage is above 0 and at most 1; got {self.shrinkage!r}.")
+
+    def fit(self, X: Array, y: Array) -> Within:
+        return self.fit_covariance(X, within_covariance(X, y))
+
+    def fit_covariance(self, X: Array, covariance: Array) -> Within:
+        """Like ``fit`` with C given, so that several shrinkages share one covariance."""
+        factor = shrunk_factor(covariance, self.shrinkage)
+        whitening = solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
+        mean = X.mean(axis=0, dtype=np.float64)
+        return replace(self, mean=mean.astype(X.dtype), whitening=whitening.T.astype(X.dtype))
+
+    def whitened(self, X: Array) -> Array:
+        """z before it is scaled to unit length."""
+        if self.mean is None or self.whitening is None:
+            raise ParameterError("The within metric needs fit(X, y) before it can transform.")
+        return np.asarray((X - self.mean) @ self.whitening)
+
+    def transform(self, X: Array) -> Array:
+        z = self.whitened(X)
+        return Unit().transform(z) if self.unit else z
+
+
+def within_deviations(X: Array, y: Array) -> tuple[Array, Array]:
+    """Each example less the mean of its class (n, d), and the number of examples in its class (n,)."""
+    deviations = np.array(X)
+    sizes = np.empty(len(X), np.intp)
+    for c in np.unique(y):
+        members = np.flatnonzero(y == c)
+        deviations[members] -= X[members].mean(axis=0, dtype=np.float64).astype(X.dtype)
+        sizes[members] = len(members)
+    return deviations, sizes
+
+
+def within_covariance(X: Array, y: Array) -> Array:
+    """C (d, d), the pooled within-class covariance (float64)."""
+    deviations, _ = within_deviations(X, y)
+    return np.asarray(deviations.T @ deviations, np.float64) / max(1, len(X) - len(np.unique(y)))
+
+
+def shrunk_factor(covariance: Array, shrinkage: float) -> Array:
+    """The lower Cholesky factor of (1 − s) C + s v I; v is the mean variance, or 1 where nothing varies."""
+    variance = float(np.trace(covariance)) / len(covariance) or 1.0
+    shrunk = (1.0 - shrinkage) * covariance
+    shrunk[np.diag_indices_from(shrunk)] += shrinkage * variance
+    return np.asarray(cholesky(shrunk, lower=True, overwrite_a=True, check_finite=False))
 
 
 def resolve(spec: str | Metric) -> Metric:

@@ -47,9 +47,7 @@ def by_the_book(G, k, own, labels, n_classes, *, mu, form, normalize, ratio):
 class Problem:
     """Random examples and queries, with all that the compiled stage may be given."""
 
-    def __init__(
-        self, *, K: int, kind: str = "rbf", queries: int = 13, n: int = 0, d: int = 19, seed: int = 0
-    ) -> None:
+    def __init__(self, *, K: int, kind: str = "rbf", queries: int = 13, n: int = 0, d: int = 19, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
         n = n or 2 * K + 30
         self.n_classes = 5
@@ -105,9 +103,7 @@ def check(problem: Problem, answers: tuple[np.ndarray, ...], tolerance: float, *
         x, c, r, t = problem.expected(i, **options)
         scale = np.abs(x).max()
         np.testing.assert_allclose(coefficients[i][real], x, atol=tolerance * scale, rtol=tolerance)
-        np.testing.assert_allclose(
-            contributions[i][real], c, atol=tolerance * max(np.abs(c).max(), t), rtol=tolerance
-        )
+        np.testing.assert_allclose(contributions[i][real], c, atol=tolerance * max(np.abs(c).max(), t), rtol=tolerance)
         assert not coefficients[i][~real].any()
         assert not contributions[i][~real].any()
         # A residual is a difference of squares: its rounding is relative to the energy.

@@ -22,4 +22,5 @@ PYBIND11_MODULE(KCRC_MODULE, m) {
     bind_omp(m);
     bind_shape_context(m);
     bind_local(m);
+    bind_judge(m);
 }

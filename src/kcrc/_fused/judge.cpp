@@ -1,0 +1,203 @@
+// Leave-one-out trials: one local problem, many settings. For every trial, dictionary size and penalty the margin of
+// the true class under both decisions, log(best other residual) − log(true residual): above 0 is a right answer.
+//
+// Trials come as kernel matrices G (B, K, K) of the trial's neighbours, nearest first, so the first K' of them are the
+// local dictionary of size K'. A Cholesky factor for each penalty costs less than the one eigendecomposition that
+// would serve all of them: at K = 200 about 1/40 of it.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "module.hpp"
+#include "panels.hpp"
+
+namespace py = pybind11;
+
+namespace kcrc {
+namespace {
+
+constexpr float LOST = -std::numeric_limits<float>::infinity();
+
+template <class T>
+class Judge {
+  public:
+    Judge(int largest, const double* mus, int n_mus, bool gram_form)
+        : mus_(mus), n_mus_(n_mus), gram_form_(gram_form), problem_(Panels<T>::room(largest)),
+          factor_(Panels<T>::room(largest)), b_(rounded_up(largest + 1, MR<T>)), x_(b_.size()), inverse_(b_.size()),
+          scale_(b_.size()), order_(largest), start_(largest + 1), group_(largest) {}
+
+    // The first ``K`` atoms of the trial as the dictionary; margins go to out[mu][decision], ``step`` apart.
+    void run(const T* G, int stride, const T* k, double self, const std::int32_t* labels, std::int32_t truth, int K,
+             float* out, std::size_t step) {
+        int m = 0;
+        n_groups_ = 0;
+        own_ = -1;
+        for (int i = 0; i < K; ++i) {  // real atoms, grouped by class
+            if (labels[i] < 0) continue;
+            int g = 0;
+            while (g < n_groups_ && seen_[g] != labels[i]) ++g;
+            if (g == n_groups_) {
+                seen_.resize(std::max<std::size_t>(seen_.size(), g + 1));
+                seen_[g] = labels[i];
+                if (labels[i] == truth) own_ = g;
+                ++n_groups_;
+            }
+            group_[i] = g;
+            ++m;
+        }
+        if (n_groups_ <= 1 || own_ < 0) {  // unanimous, or the true class is not there: no penalty changes it
+            const float verdict = own_ >= 0 && n_groups_ == 1 ? -LOST : LOST;
+            for (int i = 0; i < 2 * n_mus_; ++i) out[i * step] = verdict;
+            return;
+        }
+        int at = 0;
+        for (int g = 0; g < n_groups_; ++g) {
+            start_[g] = at;
+            for (int i = 0; i < K; ++i)
+                if (labels[i] >= 0 && group_[i] == g) order_[at++] = i;
+        }
+        start_[n_groups_] = m;
+        const double energy = pose(G, stride, k, self, m);
+        for (int u = 0; u < n_mus_; ++u) {
+            const bool solved = solve(T(mus_[u]), m);
+            float* here = out + static_cast<std::size_t>(2 * u) * step;
+            if (solved) weigh(energy, here, step);
+            else here[0] = here[step] = LOST;
+        }
+    }
+
+  private:
+    const double* mus_;
+    int n_mus_;
+    bool gram_form_;
+    std::vector<T> problem_, factor_, b_, x_, inverse_, scale_;
+    std::vector<int> order_, start_, group_;
+    std::vector<std::int32_t> seen_;
+    int n_groups_ = 0, own_ = -1;
+
+    // H and b of the grouped atoms with unit columns; returns ‖y‖².
+    double pose(const T* G, int stride, const T* k, double self, int m) {
+        const Panels<T> H(problem_.data(), m);
+        double energy = self;
+        for (int j = 0; j < m; ++j) b_[j] = k[order_[j]];
+        if (!gram_form_) {
+            fill(H, G, stride, m, false);
+        } else {
+            const Panels<T> whole(factor_.data(), m);
+            fill(whole, G, stride, m, true);
+            product_with_itself<T>(whole.data, m, whole.columns, H);
+            energy = 0;
+            for (int j = 0; j < m; ++j) energy += double(b_[j]) * double(b_[j]);
+            for (int i = 0; i < m; ++i) {
+                T sum = 0;
+                const T* row = G + static_cast<std::size_t>(order_[i]) * stride;
+                for (int j = 0; j < m; ++j) sum += row[order_[j]] * b_[j];
+                x_[i] = sum;
+            }
+            std::copy(x_.begin(), x_.begin() + m, b_.begin());
+        }
+        for (int j = 0; j < m; ++j) {
+            const T squared = H.at(j, j);
+            scale_[j] = squared > std::numeric_limits<T>::min() ? T(1) / std::sqrt(squared) : T(0);
+        }
+        for (int j = 0; j < m; ++j) {
+            b_[j] *= scale_[j];
+            for (int i = j; i < m; ++i) H.at(i, j) *= scale_[i] * scale_[j];
+        }
+        return energy;
+    }
+
+    void fill(const Panels<T>& out, const T* G, int stride, int m, bool whole) {
+        std::fill(out.data, out.data + Panels<T>::room(m), T(0));
+        for (int i = 0; i < m; ++i) {
+            const T* row = G + static_cast<std::size_t>(order_[i]) * stride;
+            for (int j = 0; j < (whole ? m : i + 1); ++j) out.at(i, j) = row[order_[j]];
+        }
+    }
+
+    bool solve(T mu, int m) {
+        std::copy(problem_.begin(), problem_.begin() + Panels<T>::room(m), factor_.begin());
+        const Panels<T> L(factor_.data(), m);
+        for (int j = 0; j < m; ++j) {
+            L.at(j, j) += mu;
+            L.at(m, j) = b_[j];
+        }
+        std::fill(inverse_.begin(), inverse_.end(), T(0));
+        if (!(cholesky<T>(L, inverse_.data()) > T(0))) return false;
+        for (int j = 0; j < L.columns; ++j) x_[j] = j < m ? L.at(m, j) : T(0);
+        solve_transposed<T>(L, inverse_.data(), x_.data());
+        return true;
+    }
+
+    void weigh(double energy, float* out, std::size_t step) {
+        const Panels<T> H(problem_.data(), start_[n_groups_]);
+        double ratio_best = INFINITY, plain_best = INFINITY, ratio_own = INFINITY, plain_own = INFINITY;
+        for (int g = 0; g < n_groups_; ++g) {
+            double explained = 0, length = 0;
+            for (int i = start_[g]; i < start_[g + 1]; ++i) {
+                double mutual = 0;  // off-diagonal entries count twice
+                for (int j = start_[g]; j < i; ++j) mutual += double(H.at(i, j)) * double(x_[j]);
+                explained += double(x_[i]) * (2.0 * double(b_[i]) - 2.0 * mutual - double(H.at(i, i)) * double(x_[i]));
+                length += double(x_[i]) * double(x_[i]);
+            }
+            if (!(length > 0)) continue;
+            const double plain = 0.5 * std::log(std::max(energy - explained, 1e-12 * energy));
+            const double ratio = plain - 0.5 * std::log(length);
+            if (g == own_) {
+                ratio_own = ratio;
+                plain_own = plain;
+            } else {
+                ratio_best = std::min(ratio_best, ratio);
+                plain_best = std::min(plain_best, plain);
+            }
+        }
+        out[0] = margin(ratio_best, ratio_own);
+        out[step] = margin(plain_best, plain_own);
+    }
+    static float margin(double other, double own) {
+        if (!std::isfinite(own)) return LOST;
+        return std::isfinite(other) ? static_cast<float>(other - own) : -LOST;
+    }
+};
+
+template <class T>
+using Plain = py::array_t<T, py::array::c_style>;
+
+template <class T>
+py::array_t<float> judge(const Plain<T>& G, const Plain<T>& k, const Plain<double>& self,
+                         const Plain<std::int32_t>& labels, const Plain<std::int32_t>& truth,
+                         const Plain<std::int32_t>& sizes, const Plain<double>& mus, bool gram_form) {
+    const auto B = k.shape(0), K = k.shape(1), n_sizes = sizes.shape(0), n_mus = mus.shape(0);
+    const bool fits = G.ndim() == 3 && G.shape(0) == B && G.shape(1) == K && G.shape(2) == K && self.shape(0) == B &&
+                      labels.shape(0) == B && labels.shape(1) == K && truth.shape(0) == B;
+    if (!fits) throw std::invalid_argument("judge: shapes do not fit");
+    py::array_t<float> out({n_sizes, n_mus, py::ssize_t(2), B});
+    float* const to = out.mutable_data();
+    const T *const Gs = G.data(), *const ks = k.data();
+    const double *const selves = self.data(), *const penalties = mus.data();
+    const std::int32_t *const classes = labels.data(), *const truths = truth.data(), *const wanted = sizes.data();
+    py::gil_scoped_release free;
+    Judge<T> one(static_cast<int>(K), penalties, static_cast<int>(n_mus), gram_form);
+    for (py::ssize_t s = 0; s < n_sizes; ++s)
+        for (py::ssize_t q = 0; q < B; ++q)
+            one.run(Gs + q * K * K, static_cast<int>(K), ks + q * K, selves[q], classes + q * K, truths[q],
+                    std::min<int>(wanted[s], static_cast<int>(K)), to + s * n_mus * 2 * B + q, static_cast<std::size_t>(B));
+    return out;
+}
+
+}  // namespace
+}  // namespace kcrc
+
+void bind_judge(py::module_& m) {
+    const char* doc =
+        "Margins (sizes, mus, 2, B) of the true class by the ratio and by the plain residual, for local kernel "
+        "matrices G (B, K, K), k (B, K), k(y, y) (B,), class numbers (B, K) with -1 for padding, and the truth (B,).";
+    m.def("judge", &kcrc::judge<float>, doc, py::arg("G").noconvert(), py::arg("k").noconvert(), py::arg("self"),
+          py::arg("labels"), py::arg("truth"), py::arg("sizes"), py::arg("mus"), py::arg("gram_form"));
+    m.def("judge", &kcrc::judge<double>, doc, py::arg("G").noconvert(), py::arg("k").noconvert(), py::arg("self"),
+          py::arg("labels"), py::arg("truth"), py::arg("sizes"), py::arg("mus"), py::arg("gram_form"));
+}

@@ -1,0 +1,122 @@
+"""What a setting makes of trials: the margin by which the true class won or lost each of them.
+
+A margin is log(best other residual) − log(the true class's residual): above 0 is a right answer. ∞ where all
+neighbours share the true class, −∞ where the true class is not in the dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kcrc import evidence as ev
+from kcrc._fused.native import native
+from kcrc.coding.base import Coder, Dictionary, Target
+from kcrc.prepared import Array
+from kcrc.projections.base import Projection
+from kcrc.tuning.geometry import Trials
+
+DECISIONS = ("ratio", "residual")
+
+
+def kernel_of(trials: Trials, gamma: float | None) -> tuple[Array, Array, Array]:
+    """G (B, W, W), k (B, W) and k(y, y) (B,): exp(−gamma·Dist), or the dot products where gamma is None."""
+    if gamma is None:
+        assert trials.dots is not None and trials.dot is not None and trials.self_dot is not None
+        return trials.dots, trials.dot, np.asarray(trials.self_dot, np.float64)
+    assert trials.among is not None and trials.cross is not None
+    G = np.multiply(trials.among, -gamma)
+    k = np.multiply(trials.cross, -gamma)
+    return np.exp(G, out=G), np.exp(k, out=k), np.ones(len(k))
+
+
+def margins(
+    kernel: tuple[Array, Array, Array], labels: Array, truth: Array, sizes: list[int], mus: list[float], form: str
+) -> Array:
+    """(sizes, mus, 2, B) with the ridge coder: compiled where it can be, else by ``staged_margins``."""
+    G, k, self_value = kernel
+    if native is None:
+        from kcrc.coding.ridge import Ridge
+
+        return staged_margins(kernel, labels, truth, sizes, mus, form, lambda mu: Ridge(mu=mu), None)
+    asked = np.asarray(sizes, np.int32)
+    return np.asarray(
+        native.judge(
+            np.ascontiguousarray(G),
+            np.ascontiguousarray(k),
+            self_value,
+            np.ascontiguousarray(labels),
+            truth,
+            asked,
+            np.asarray(mus, np.float64),
+            form == "gram",
+        )
+    )
+
+
+def staged_margins(
+    kernel: tuple[Array, Array, Array],
+    labels: Array,
+    truth: Array,
+    sizes: list[int],
+    mus: list[float],
+    form: str,
+    coder_of: Callable[[float], Coder],
+    projection: Projection | None,
+    seed: int = 0,
+) -> Array:
+    """The same for any coder and projection, by the stages of the pipeline: the readable reference."""
+    G_all, k_all, self_value = kernel
+    out = np.full((len(sizes), len(mus), 2, len(truth)), -np.inf, np.float32)
+    n_classes = int(max(labels.max(), truth.max())) + 1
+    for s, size in enumerate(sizes):
+        classes = labels[:, :size]
+        real = classes >= 0
+        G = np.where(real[:, :, None] & real[:, None, :], G_all[:, :size, :size], 0.0).astype(np.float64)
+        k = np.where(real, k_all[:, :size], 0.0).astype(np.float64)
+        dictionary, target = _posed(G, k, self_value, classes, real, form, projection, seed)
+        present = np.zeros((len(truth), n_classes + 1), bool)
+        np.put_along_axis(present, classes.astype(np.intp), True, axis=1)
+        alone = present[:, :n_classes].sum(axis=1) == 1
+        has_truth = present[np.arange(len(truth)), truth]
+        for u, mu in enumerate(mus):
+            coder = coder_of(mu)
+            code = coder.solve(coder.factorise(dictionary), target)
+            contributed = ev.contributions(dictionary, target, code, classes)
+            for d, decision in enumerate(DECISIONS):
+                residuals = ev.class_residuals(contributed, code, target, classes, n_classes, decision)
+                own = residuals[np.arange(len(truth)), truth].copy()
+                residuals[np.arange(len(truth)), truth] = np.inf
+                other = residuals.min(axis=1)
+                tiny = 1e-6 * np.sqrt(np.maximum(target.energy, np.finfo(np.float64).tiny))
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    margin = np.log(np.maximum(other, tiny)) - np.log(np.maximum(own, tiny))
+                margin = np.where(np.isfinite(own), margin, -np.inf)
+                margin = np.where(alone, np.where(has_truth, np.inf, -np.inf), margin)
+                out[s, u, d] = np.where(has_truth, margin, -np.inf)
+    return out
+
+
+def _posed(
+    G: Array,
+    k: Array,
+    self_value: Array,
+    classes: Array,
+    real: Array,
+    form: str,
+    projection: Projection | None,
+    seed: int,
+) -> tuple[Dictionary, Target]:
+    """Dictionary and target of a kernel in one of the two forms, columns of unit length."""
+    if form == "gram":
+        psi = None if projection is None else projection.matrix(G, classes, real, np.random.default_rng(seed))
+        columns = G if psi is None else psi.transpose(0, 2, 1) @ G
+        y = k if psi is None else np.einsum("bk,bkc->bc", k, np.broadcast_to(psi, (len(k), *psi.shape[1:])))
+        norms = np.sqrt(np.einsum("bck,bck->bk", columns, columns))
+        columns = columns * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None, :]
+        dictionary = Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real)
+        return dictionary, Target(np.einsum("bc,bck->bk", y, columns), np.einsum("bc,bc->b", y, y), y)
+    norms = np.sqrt(np.maximum(np.einsum("bkk->bk", G), 0.0))
+    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+    return Dictionary(G * scale[:, :, None] * scale[:, None, :], None, real), Target(k * scale, self_value, None)

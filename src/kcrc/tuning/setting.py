@@ -1,0 +1,166 @@
+"""One setting of the classifier's parameters, and the table of what leave-one-out made of many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kcrc.prepared import Array
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the search chooses. ``geometry`` names the metric; kernel "given" is one the caller fixed."""
+
+    geometry: str
+    locality: str
+    n_neighbors: int
+    kernel: str
+    gamma: float | None
+    mu: float
+    form: str
+    decision: str
+
+    @property
+    def cost(self) -> float:
+        """Arithmetic of one answer, roughly: ties go to the cheaper setting."""
+        size = self.n_neighbors * (20 if self.locality == "classes" else 1)
+        return float(
+            size**2 * (size / 3 + 10) * (4 if self.form == "gram" else 1) * (1 if self.kernel == "linear" else 1.2)
+        )
+
+
+@dataclass
+class Score:
+    """Right answers among the trials a setting was tried on."""
+
+    right: int = 0
+    trials: int = 0
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.trials if self.trials else 0.0
+
+    @property
+    def error(self) -> float:
+        """The standard error of the accuracy; never 0, so that 10 of 10 does not count as certainty."""
+        if not self.trials:
+            return 1.0
+        share = (self.right + 1) / (self.trials + 2)
+        return float(np.sqrt(share * (1 - share) / self.trials))
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """The stored examples' own answers under the chosen setting, each left out: what confidence is fitted on.
+
+    rows (B,) which examples; truth (B,) their class numbers; residuals (B, C) as in Evidence; nearest (B,) distance
+    to the nearest other example; energy (B,) ‖y‖²; partner (B,) the nearest other example.
+    """
+
+    rows: Array
+    truth: Array
+    residuals: Array
+    nearest: Array
+    energy: Array
+    partner: Array
+    used: Array  # (n,) in how many trials' dictionaries of the winning class each stored example had a part
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """What the search tried and chose: ``classifier.tuning_``."""
+
+    best: Setting
+    scores: dict[Setting, Score]
+    seconds: float
+    metric: Any = field(repr=False)
+    left_out: LeftOut | None = field(default=None, repr=False)
+
+    @property
+    def accuracy(self) -> float:
+        """Leave-one-out accuracy of the chosen setting (on the rows it was chosen by, so a little too good)."""
+        return self.scores[self.best].accuracy
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """Every setting tried, best first: its parameters, accuracy, standard error and number of trials."""
+        order = sorted(self.scores, key=lambda s: (-self.scores[s].trials, -self.scores[s].accuracy, s.cost))
+        return [
+            {
+                **vars(s),
+                "accuracy": self.scores[s].accuracy,
+                "error": self.scores[s].error,
+                "trials": self.scores[s].trials,
+            }
+            for s in order
+        ]
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.table)
+
+    def __repr__(self) -> str:
+        b = self.best
+        width = "" if b.gamma is None else f" gamma={b.gamma:.4g}"
+        score = self.scores[b]
+        return (
+            f"Tuning: metric {b.geometry}, {b.n_neighbors} nearest {b.locality}, {b.kernel} kernel{width}, mu={b.mu:g}, "
+            f"{b.form}, {b.decision}; leave-one-out accuracy {score.accuracy:.2%} ± {score.error:.2%} on {score.trials} "
+            f"of the examples; {len(self.scores)} settings in {self.seconds:.1f} s"
+        )
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The best accuracy by each parameter; returns the Matplotlib figure, and writes it to ``path`` if given."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        names = ("geometry", "n_neighbors", "gamma", "mu", "form", "decision")
+        figure = Figure(figsize=(13, 6.5), layout="constrained")
+        FigureCanvasAgg(figure)
+        for place, name in enumerate(names):
+            axis = figure.add_subplot(2, 3, place + 1)
+            self._plot_one(axis, name)
+        figure.suptitle(
+            f"Leave-one-out accuracy by parameter; chosen: {self.best.geometry}, K = {self.best.n_neighbors}"
+        )
+        if path is not None:
+            figure.savefig(path, dpi=110)
+        return figure
+
+    def _plot_one(self, axis: Any, name: str) -> None:
+        points: dict[Any, list[tuple[float, float]]] = {}
+        for setting, score in self.scores.items():
+            value = getattr(setting, name)
+            key = ("none" if value is None else value) if name != "n_neighbors" else (setting.locality, value)
+            points.setdefault(key, []).append((score.accuracy, score.error))
+        best = {key: max(values) for key, values in points.items()}
+        chosen = getattr(self.best, name)
+        if name in ("gamma", "mu"):
+            numbers = sorted(k for k in best if not isinstance(k, str))
+            if numbers:
+                axis.errorbar(
+                    numbers, [best[k][0] for k in numbers], [best[k][1] for k in numbers], marker="o", capsize=3
+                )
+                axis.set_xscale("log")
+            if chosen is not None:
+                axis.axvline(chosen, color="#b8336a", linestyle="--")
+        else:
+            keys = sorted(best, key=str) if name != "n_neighbors" else sorted(best)
+            shown = [f"{k[1]} {k[0]}" if isinstance(k, tuple) else str(k) for k in keys]
+            mine = (self.best.locality, chosen) if name == "n_neighbors" else chosen
+            colours = ["#1b6ca8" if k == mine else "#9aa3ab" for k in keys]
+            axis.bar(shown, [best[k][0] for k in keys], yerr=[best[k][1] for k in keys], color=colours, capsize=3)
+            axis.tick_params(axis="x", rotation=35)
+            low = min(best[k][0] for k in keys)
+            axis.set_ylim(max(0.0, low - 0.05), 1.0)
+        axis.set_title(name)
+        axis.set_ylabel("accuracy")
