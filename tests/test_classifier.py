@@ -10,8 +10,9 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import manhattan_distances, rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
-from kcrc import KCRCClassifier, methods
+from kcrc import methods
 from kcrc.errors import DataError, KCRCError, ParameterError, UnknownName
+from problems import given as settled
 from problems import problem
 
 
@@ -29,7 +30,7 @@ def same_answers(a, b, Xq, rows=True):
 def test_one_neighbour_is_the_nearest_neighbour_classifier():
     X, y, Xq = problem(1, queries=30)
     knn = KNeighborsClassifier(1).fit(X, y).predict(Xq)
-    np.testing.assert_array_equal(KCRCClassifier(1).fit(X, y).predict(Xq), knn)
+    np.testing.assert_array_equal(settled(1).fit(X, y).predict(Xq), knn)
     np.testing.assert_array_equal(methods.make("NN").fit(X, y).predict(Xq), knn)
 
 
@@ -38,9 +39,9 @@ def test_one_neighbour_is_the_nearest_neighbour_classifier():
 def test_all_neighbours_are_the_global_dictionary(form, kernel):
     X, y, Xq = problem(2)
     options = {"form": form, "kernel": kernel, "mu": 0.1}
-    everyone = KCRCClassifier(None, **options).fit(X, y)
-    same_answers(everyone, KCRCClassifier(len(X), **options).fit(X, y), Xq)
-    same_answers(everyone, KCRCClassifier(10 * len(X), **options).fit(X, y), Xq)
+    everyone = settled(None, **options).fit(X, y)
+    same_answers(everyone, settled(len(X), **options).fit(X, y), Xq)
+    same_answers(everyone, settled(10 * len(X), **options).fit(X, y), Xq)
 
 
 @pytest.mark.parametrize("K", [12, None])
@@ -48,8 +49,8 @@ def test_all_neighbours_are_the_global_dictionary(form, kernel):
 def test_the_order_of_the_examples_changes_nothing(K, form, rng):
     X, y, Xq = problem(3)
     shuffled = rng.permutation(len(X))
-    a = KCRCClassifier(K, form=form, gamma=0.1).fit(X, y).explain(Xq)
-    b = KCRCClassifier(K, form=form, gamma=0.1).fit(X[shuffled], y[shuffled]).explain(Xq)
+    a = settled(K, form=form, gamma=0.1).fit(X, y).explain(Xq)
+    b = settled(K, form=form, gamma=0.1).fit(X[shuffled], y[shuffled]).explain(Xq)
     np.testing.assert_array_equal(a.rows, shuffled[b.rows])
     np.testing.assert_allclose(a.coefficients, b.coefficients, atol=1e-9)
     np.testing.assert_allclose(a.residuals, b.residuals, atol=1e-9)
@@ -59,7 +60,7 @@ def test_the_order_of_the_examples_changes_nothing(K, form, rng):
 @pytest.mark.parametrize("K", [3, None])
 def test_an_answer_does_not_depend_on_its_batch_or_the_threads(K, locality):
     X, y, Xq = problem(4, n=60, queries=25)
-    clf = KCRCClassifier(K, locality=locality, n_jobs=1).fit(X, y)
+    clf = settled(K, locality=locality, n_jobs=1).fit(X, y)
     together = clf.explain(Xq)
     assert len(together) == 25
     for i in range(len(Xq)):
@@ -67,13 +68,13 @@ def test_an_answer_does_not_depend_on_its_batch_or_the_threads(K, locality):
         width = alone.rows.shape[1]
         np.testing.assert_array_equal(alone.rows[0], together.rows[i][:width])
         np.testing.assert_allclose(alone.residuals[0], together.residuals[i], rtol=1e-9)
-    threaded = KCRCClassifier(K, locality=locality, n_jobs=2, memory_budget="1MiB").fit(X, y).explain(Xq)
+    threaded = settled(K, locality=locality, n_jobs=2, memory_budget="1MiB").fit(X, y).explain(Xq)
     np.testing.assert_allclose(threaded.residuals, together.residuals, rtol=1e-9)
 
 
 def test_whole_classes_as_dictionary():
     X, y, Xq = problem(5, classes=5)
-    evidence = KCRCClassifier(2, locality="classes").fit(X, y).explain(Xq)
+    evidence = settled(2, locality="classes").fit(X, y).explain(Xq)
     means = np.array([X[y == c].mean(axis=0) for c in range(5)])
     for i, q in enumerate(Xq):
         nearest = np.argsort(np.linalg.norm(means - q, axis=1))[:2]
@@ -83,8 +84,8 @@ def test_whole_classes_as_dictionary():
 
 def test_decision_residual_is_the_ratio_without_the_division():
     X, y, Xq = problem(6)
-    ratio = KCRCClassifier(None, decision="ratio").fit(X, y).explain(Xq)
-    plain = KCRCClassifier(None, decision="residual").fit(X, y).explain(Xq)
+    ratio = settled(None, decision="ratio").fit(X, y).explain(Xq)
+    plain = settled(None, decision="residual").fit(X, y).explain(Xq)
     for c in range(4):
         length = np.sqrt(np.where(ratio.neighbour_labels == c, ratio.coefficients**2, 0).sum(axis=1))
         np.testing.assert_allclose(ratio.residuals[:, c] * length, plain.residuals[:, c], rtol=1e-9)
@@ -117,8 +118,8 @@ def test_same_direction_data(m):
 def test_adding_in_pieces_is_fitting_at_once(K, locality):
     X, y, Xq = problem(7)
     options = {"n_neighbors": K, "locality": locality, "gamma": 0.1}
-    whole = KCRCClassifier(**options).fit(X, y)
-    pieces = KCRCClassifier(**options).fit(X[:5], y[:5])
+    whole = settled(**options).fit(X, y)
+    pieces = settled(**options).fit(X[:5], y[:5])
     for i in range(5, len(X), 7):
         pieces.partial_fit(X[i : i + 7], y[i : i + 7])
     same_answers(whole, pieces, Xq)
@@ -129,7 +130,7 @@ def test_adding_in_pieces_is_fitting_at_once(K, locality):
 def test_adding_then_forgetting_restores_every_answer(seed, K, locality):
     X, y, Xq = problem(seed)
     more, more_y, _ = problem(seed + 1, n=9)
-    clf = KCRCClassifier(K, locality=locality, gamma=0.1).fit(X, y)
+    clf = settled(K, locality=locality, gamma=0.1).fit(X, y)
     before = clf.explain(Xq)
     clf.partial_fit(more, more_y + 100)
     assert 103 in clf.classes_
@@ -142,7 +143,7 @@ def test_adding_then_forgetting_restores_every_answer(seed, K, locality):
 
 def test_rows_keep_their_numbers():
     X, y, _ = problem(8)
-    clf = KCRCClassifier(1).fit(X, y)
+    clf = settled(1).fit(X, y)
     clf.forget([0, 5])
     assert clf.explain(X[10:11]).rows[0, 0] == 10
     clf.partial_fit(X[:1] + 50, [7])
@@ -155,11 +156,11 @@ def test_rows_keep_their_numbers():
 def test_forget_class():
     X, y, Xq = problem(9)
     names = np.array(["wren", "robin", "finch", "owl"])[y]
-    clf = KCRCClassifier(10, gamma=0.1).fit(X, names)
+    clf = settled(10, gamma=0.1).fit(X, names)
     clf.forget_class("owl")
     assert list(clf.classes_) == ["finch", "robin", "wren"]
     others = names != "owl"
-    same_answers(clf, KCRCClassifier(10, gamma=0.1).fit(X[others], names[others]), Xq, rows=False)
+    same_answers(clf, settled(10, gamma=0.1).fit(X[others], names[others]), Xq, rows=False)
     with pytest.raises(UnknownName, match="Did you mean 'wren'"):
         clf.forget_class("wern")
 
@@ -167,7 +168,7 @@ def test_forget_class():
 def test_one_more_example_does_not_touch_the_others(rng):
     X = rng.normal(size=(5000, 20)).astype(np.float32)
     y = np.arange(5000) % 3
-    clf = KCRCClassifier(5).fit(X, y)
+    clf = settled(5).fit(X, y)
     assert np.shares_memory(clf.model_.vectors, X)  # no copy of the caller's array either
     clf.partial_fit(X[:1] + 1, [0])
     old = clf.model_.vectors
@@ -178,7 +179,7 @@ def test_one_more_example_does_not_touch_the_others(rng):
 
 def test_classes_announced_before_their_first_example():
     X, y, Xq = problem(10)
-    clf = KCRCClassifier(5).partial_fit(X, y, classes=[0, 1, 2, 3, 4])
+    clf = settled(5).partial_fit(X, y, classes=[0, 1, 2, 3, 4])
     assert list(clf.classes_) == [0, 1, 2, 3, 4]
     assert clf.decision_function(Xq).shape == (len(Xq), 5)
     assert (clf.decision_function(Xq)[:, 4] == 0).all()
@@ -191,15 +192,15 @@ def test_classes_announced_before_their_first_example():
 
 def test_precomputed_distances_and_kernels_equal_computed_ones():
     X, y, Xq = problem(11)
-    own = KCRCClassifier(9, distance="manhattan", kernel="exp", gamma=0.2).fit(X, y)
-    given_ = KCRCClassifier(9, metric="precomputed", kernel="exp", gamma=0.2).fit(manhattan_distances(X), y)
+    own = settled(9, distance="manhattan", kernel="exp", gamma=0.2).fit(X, y)
+    given_ = settled(9, metric="precomputed", kernel="exp", gamma=0.2).fit(manhattan_distances(X), y)
     np.testing.assert_allclose(
         own.explain(Xq).residuals, given_.explain(manhattan_distances(Xq, X)).residuals, rtol=1e-7
     )
     for K in (9, None):
         for form in ("gram", "rkhs"):
-            own = KCRCClassifier(K, gamma=0.2, form=form).fit(X, y)
-            given_ = KCRCClassifier(K, kernel="precomputed", form=form).fit(rbf_kernel(X, gamma=0.2), y)
+            own = settled(K, gamma=0.2, form=form).fit(X, y)
+            given_ = settled(K, kernel="precomputed", form=form).fit(rbf_kernel(X, gamma=0.2), y)
             np.testing.assert_allclose(
                 own.explain(Xq).residuals, given_.explain(rbf_kernel(Xq, X, gamma=0.2)).residuals, rtol=1e-6
             )
@@ -207,15 +208,15 @@ def test_precomputed_distances_and_kernels_equal_computed_ones():
     assert 3 not in given_.explain(rbf_kernel(Xq, X, gamma=0.2)).rows
     with pytest.raises(ParameterError, match="precomputed"):
         given_.partial_fit(rbf_kernel(Xq, X, gamma=0.2), y[: len(Xq)])
-    uneven = KCRCClassifier(5, kernel="precomputed").fit(X @ X.T, y)
+    uneven = settled(5, kernel="precomputed").fit(X @ X.T, y)
     with pytest.raises(DataError, match="constant diagonal"):
         uneven.predict(Xq @ X.T)
 
 
 def test_functions_as_distance_and_kernel():
     X, y, Xq = problem(12)
-    named = KCRCClassifier(9, distance="manhattan", kernel="rbf", gamma=0.2).fit(X, y)
-    functions = KCRCClassifier(
+    named = settled(9, distance="manhattan", kernel="rbf", gamma=0.2).fit(X, y)
+    functions = settled(
         9, distance=lambda u, v: float(np.abs(u - v).sum()), kernel=lambda A, B: rbf_kernel(A, B, gamma=0.2)
     ).fit(X, y)
     same_answers(named, functions, Xq)
@@ -224,8 +225,8 @@ def test_functions_as_distance_and_kernel():
 def test_images_are_samples():
     digits = load_digits()
     flat, images = digits.data[:300], digits.images[:300]
-    a = KCRCClassifier(20).fit(flat[:200], digits.target[:200])
-    b = KCRCClassifier(20).fit(images[:200], digits.target[:200])
+    a = settled(20).fit(flat[:200], digits.target[:200])
+    b = settled(20).fit(images[:200], digits.target[:200])
     np.testing.assert_array_equal(a.predict(flat[200:]), b.predict(images[200:]))
     with pytest.raises(DataError, match="shape"):
         b.predict(images[200:, :, :4])
@@ -233,8 +234,8 @@ def test_images_are_samples():
 
 def test_float32_stays_float32_and_agrees():
     X, y, Xq = problem(13)
-    wide = KCRCClassifier(15).fit(X, y)
-    narrow = KCRCClassifier(15).fit(X.astype(np.float32), y)
+    wide = settled(15).fit(X, y)
+    narrow = settled(15).fit(X.astype(np.float32), y)
     assert narrow.model_.vectors.dtype == np.float32
     np.testing.assert_array_equal(wide.predict(Xq), narrow.predict(Xq))
     np.testing.assert_allclose(wide.decision_function(Xq), narrow.decision_function(Xq), atol=1e-3)
@@ -244,12 +245,12 @@ def test_odd_data_have_answers():
     X, y, Xq = problem(14)
     for options in ({}, {"form": "gram"}, {"form": "raw"}, {"n_neighbors": None}, {"metric": "unit"}):
         for data in (np.zeros_like(X), np.ones_like(X), np.repeat(X[:1], len(X), 0)):
-            clf = KCRCClassifier(**options).fit(data, y)
+            clf = settled(**options).fit(data, y)
             assert np.isin(clf.predict(data[:3]), y).all()
             assert np.isin(clf.predict(Xq), y).all()
-        assert (KCRCClassifier(**options).fit(X, np.ones(len(X))).predict(Xq) == 1).all()
-        assert KCRCClassifier(**options).fit(X[:1], [5]).predict(Xq[:1])[0] == 5
-        assert KCRCClassifier(**options).fit(X, y).predict(np.zeros((1, 6))).shape == (1,)
+        assert (settled(**options).fit(X, np.ones(len(X))).predict(Xq) == 1).all()
+        assert settled(**options).fit(X[:1], [5]).predict(Xq[:1])[0] == 5
+        assert settled(**options).fit(X, y).predict(np.zeros((1, 6))).shape == (1,)
 
 
 # Errors -------------------------------------------------------------------------------------------------------------
@@ -283,12 +284,12 @@ def test_bad_parameters_say_what_to_do(options, message):
     X, y, _ = problem(15)
     data = np.abs(X @ X.T) if options.get("metric") == "precomputed" else X
     with pytest.raises(KCRCError, match=message):
-        KCRCClassifier(**options).fit(data, y)
+        settled(**options).fit(data, y)
 
 
 def test_a_failed_call_leaves_the_model_as_it_was():
     X, y, Xq = problem(16)
-    clf = KCRCClassifier(10).fit(X, y)
+    clf = settled(10).fit(X, y)
     before = clf.explain(Xq)
     broken = Xq.copy()
     broken[0, 0] = np.nan
@@ -320,7 +321,7 @@ def test_a_kernel_that_turns_nan_on_a_query_is_named():
         values = rbf_kernel(A, B, gamma=0.1)
         return np.where(np.abs(A).max(axis=1)[:, None] > 50, np.nan, values)
 
-    clf = KCRCClassifier(10, kernel=kernel).fit(X, y)
+    clf = settled(10, kernel=kernel).fit(X, y)
     with pytest.raises(DataError, match=r"kernel of the query.*NaN"):
         clf.predict(Xq * 1000)
     assert np.isin(clf.predict(Xq), y).all()
@@ -330,12 +331,12 @@ def test_a_precomputed_kernel_and_distance_must_be_square():
     X, y, _ = problem(18)
     for options in ({"kernel": "precomputed"}, {"metric": "precomputed"}):
         with pytest.raises(DataError, match="square"):
-            KCRCClassifier(**options).fit(X, y)
+            settled(**options).fit(X, y)
 
 
 def test_random_state_and_memory_budget_forms():
     X, y, Xq = problem(19)
-    expected = KCRCClassifier(10).fit(X, y).predict(Xq)
+    expected = settled(10).fit(X, y).predict(Xq)
     for options in (
         {"random_state": 3},
         {"random_state": np.random.RandomState(0)},
@@ -343,6 +344,6 @@ def test_random_state_and_memory_budget_forms():
         {"memory_budget": "1.5 MiB"},
         {"n_jobs": -1},
     ):
-        np.testing.assert_array_equal(KCRCClassifier(10, **options).fit(X, y).predict(Xq), expected)
+        np.testing.assert_array_equal(settled(10, **options).fit(X, y).predict(Xq), expected)
     with pytest.raises(ParameterError, match="n_jobs"):
-        KCRCClassifier(10, n_jobs=0).fit(X, y).predict(Xq)
+        settled(10, n_jobs=0).fit(X, y).predict(Xq)

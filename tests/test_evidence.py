@@ -7,15 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from kcrc import KCRCClassifier
-from problems import problem
+from problems import given, problem
 
 
 @pytest.mark.parametrize("form", ["gram", "rkhs", "raw"])
 @pytest.mark.parametrize("K", [15, None])
 def test_contributions_of_a_class_add_up_to_its_part_of_the_reconstruction(form, K):
     X, y, Xq = problem(1)
-    evidence = KCRCClassifier(K, form=form, decision="residual").fit(X, y).explain(Xq)
+    evidence = given(K, form=form, decision="residual").fit(X, y).explain(Xq)
     for i in np.flatnonzero(evidence.how == 0):
         for c in np.unique(evidence.neighbour_labels[i]):
             explained = evidence.contributions[i, evidence.neighbour_labels[i] == c].sum()
@@ -24,7 +23,7 @@ def test_contributions_of_a_class_add_up_to_its_part_of_the_reconstruction(form,
 
 def test_contributions_in_the_raw_form_are_those_of_the_vectors():
     X, y, Xq = problem(2)
-    evidence = KCRCClassifier(None, form="raw", normalize_columns=False, mu=0.5).fit(X, y).explain(Xq)
+    evidence = given(None, form="raw", normalize_columns=False, mu=0.5).fit(X, y).explain(Xq)
     for i, q in enumerate(Xq):
         x = np.empty(len(X))
         x[evidence.rows[i]] = evidence.coefficients[i]
@@ -37,20 +36,20 @@ def test_contributions_in_the_raw_form_are_those_of_the_vectors():
 def test_labels_scores_margin_and_runner_up_agree():
     X, y, Xq = problem(3)
     names = np.array(["a", "b", "c", "d"])[y]
-    clf = KCRCClassifier(20).fit(X, names)
+    clf = given(20).fit(X, names)
     evidence = clf.explain(Xq)
     np.testing.assert_array_equal(evidence.labels, clf.predict(Xq))
     np.testing.assert_array_equal(evidence.scores, clf.decision_function(Xq))
     order = np.sort(evidence.scores, axis=1)
     np.testing.assert_allclose(evidence.margin, order[:, -1] - order[:, -2])
     assert (evidence.runner_up != evidence.winner).all()
-    two = KCRCClassifier(20).fit(X, y % 2)
+    two = given(20).fit(X, y % 2)
     np.testing.assert_array_equal(two.decision_function(Xq) > 0, two.predict(Xq) == 1)
 
 
 def test_unanimous_neighbours_answer_without_coding():
     X = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])
-    evidence = KCRCClassifier(3).fit(X, [0, 0, 0, 1, 1, 1]).explain([[0.05], [4.6]])
+    evidence = given(3).fit(X, [0, 0, 0, 1, 1, 1]).explain([[0.05], [4.6]])
     assert evidence.to_dict()[0]["how"] == "unanimous"
     assert "all 3 neighbours agree" in repr(evidence[0])
     assert (evidence.coefficients[0] == 0).all()
@@ -60,7 +59,7 @@ def test_unanimous_neighbours_answer_without_coding():
 
 def test_plain_values_and_frames():
     X, y, Xq = problem(4)
-    evidence = KCRCClassifier(6).fit(X, np.array(["x", "y", "z", "w"])[y]).explain(Xq)
+    evidence = given(6).fit(X, np.array(["x", "y", "z", "w"])[y]).explain(Xq)
     listed = json.loads(json.dumps(evidence.to_dict()))
     assert len(listed) == len(Xq)
     one = json.loads(json.dumps(evidence[0].to_dict()))
@@ -74,7 +73,7 @@ def test_plain_values_and_frames():
 
 def test_indexing_and_reading():
     X, y, Xq = problem(5)
-    evidence = KCRCClassifier(6).fit(X, y).explain(Xq)
+    evidence = given(6).fit(X, y).explain(Xq)
     assert len(list(evidence)) == len(Xq)
     assert evidence[-1].rows.tolist() == evidence.rows[-1:].tolist()
     assert evidence[[0, 2]].rows.tolist() == evidence.rows[[0, 2]].tolist()
@@ -86,7 +85,7 @@ def test_indexing_and_reading():
 
 def test_padding_is_not_shown_as_an_example():
     X, y, Xq = problem(6, n=41)
-    evidence = KCRCClassifier(2, locality="classes").fit(X, y).explain(Xq)
+    evidence = given(2, locality="classes").fit(X, y).explain(Xq)
     assert (evidence.rows == -1).any()
     assert (evidence.coefficients[evidence.rows == -1] == 0).all()
     for one in evidence:

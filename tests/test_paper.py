@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kcrc import KCRCClassifier, paper
+from kcrc import paper
+from problems import given as settled
 from problems import problem
 
 GAMMA, MU = 0.2, 0.05
@@ -56,7 +57,7 @@ def test_pipeline_equals_the_paper(form, kernel, K, seed):
     X[11], y[11] = X[10], y[10]  # and one of the same
     y[0] = 9  # a class with one example
     Xq[0] = X[5]  # a query that is stored
-    clf = KCRCClassifier(K, kernel=kernel, gamma=GAMMA, mu=MU, form=form).fit(X, y)
+    clf = settled(K, kernel=kernel, gamma=GAMMA, mu=MU, form=form).fit(X, y)
     function = paper.rbf(GAMMA) if kernel == "rbf" else paper.linear
     agree(clf, X, y, Xq, function, form)
     labels = [paper.naive_kcrc_lcd(X, y, q, euclidean, K or len(X), function, MU, form) for q in Xq]
@@ -67,14 +68,14 @@ def test_pipeline_equals_the_paper(form, kernel, K, seed):
 def test_coarse_to_fine_and_both_distance_rules_equal_the_paper(form):
     X, y, Xq = problem(11)
     beta = 3.0
-    clf = KCRCClassifier(
-        10, n_candidates=25, distance="manhattan", kernel="exp", gamma=1 / beta**2, mu=MU, form=form
-    ).fit(X, y)
+    clf = settled(10, n_candidates=25, distance="manhattan", kernel="exp", gamma=1 / beta**2, mu=MU, form=form).fit(
+        X, y
+    )
     kernel = paper.from_distance(manhattan, beta)
     assert agree(clf, X, y, Xq, kernel, form) > 0
     labels = [paper.practical_kcrc_lcd(X, y, q, euclidean, 25, manhattan, 10, kernel, MU, form) for q in Xq]
     np.testing.assert_array_equal(clf.predict(Xq), labels)
-    clf = KCRCClassifier(12, kernel="polarisation", mu=MU, form=form).fit(X, y)
+    clf = settled(12, kernel="polarisation", mu=MU, form=form).fit(X, y)
     kernel = paper.polarised(lambda a, b: euclidean(a, b) ** 2)
     assert agree(clf, X, y, Xq, kernel, form) > 0
 
@@ -92,7 +93,7 @@ def test_pipeline_equals_the_paper_on_any_problem(seed, n, d, K, form, grid):
     X, y, Xq = problem(seed, n=n, d=d, classes=min(3, n))
     if grid:  # small whole numbers: many exact ties and duplicates
         X, Xq = np.round(X), np.round(Xq)
-    clf = KCRCClassifier(K, kernel="rbf", gamma=GAMMA, mu=MU, form=form).fit(X, y)
+    clf = settled(K, kernel="rbf", gamma=GAMMA, mu=MU, form=form).fit(X, y)
     agree(clf, X, y, Xq, paper.rbf(GAMMA), form)
 
 
@@ -100,7 +101,7 @@ def test_the_global_algorithm_is_the_local_one_with_all_neighbours():
     X, y, Xq = problem(12)
     for form in ("gram", "rkhs"):
         everywhere = [paper.kcrc(X, y, q, paper.rbf(GAMMA), MU, form) for q in Xq]
-        clf = KCRCClassifier(None, gamma=GAMMA, mu=MU, form=form).fit(X, y)
+        clf = settled(None, gamma=GAMMA, mu=MU, form=form).fit(X, y)
         np.testing.assert_array_equal(clf.predict(Xq), everywhere)
 
 
@@ -109,7 +110,7 @@ def test_a_query_that_resembles_nothing_is_the_nearest_examples_class():
     far = np.full((1, 6), 1e3)
     nearest = y[np.argmin([euclidean(a, far[0]) for a in X])]
     for K in (20, None):
-        clf = KCRCClassifier(K, gamma=1.0).fit(X, y)
+        clf = settled(K, gamma=1.0).fit(X, y)
         assert clf.predict(far)[0] == nearest
         assert clf.explain(far).to_dict()["how"] == "nearest"
     assert paper.naive_kcrc_lcd(X, y, far[0], euclidean, 20, paper.rbf(1.0), MU, "rkhs") == nearest

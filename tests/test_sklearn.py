@@ -5,15 +5,16 @@ from __future__ import annotations
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kcrc import KCRCClassifier, methods
+from problems import given
 
 VARIANTS = [
     KCRCClassifier(),
-    KCRCClassifier(n_neighbors=None),
-    KCRCClassifier(form="gram"),
-    KCRCClassifier(form="raw"),
-    KCRCClassifier(locality="classes", n_neighbors=2),
-    KCRCClassifier(n_neighbors=10, n_candidates=30, distance="manhattan", kernel="exp"),
-    KCRCClassifier(decision="residual", metric="unit"),
+    given(n_neighbors=None),
+    given(form="gram"),
+    given(form="raw"),
+    given(locality="classes", n_neighbors=2),
+    given(n_neighbors=10, n_candidates=30, distance="manhattan", kernel="exp"),
+    given(decision="residual", metric="unit"),
 ]
 
 

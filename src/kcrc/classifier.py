@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,10 +14,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc import coding, distances, kernels, metrics, pipeline, projections, spaces
-from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.evidence import Evidence, joined
 from kcrc.model import FittedModel, Method
+from kcrc.parallel import worker_count
 from kcrc.prepared import Array
+from kcrc.progress import progress_bar
+
+if TYPE_CHECKING:
+    from kcrc.tuning import Tuning
 
 FLOATS = [np.float64, np.float32]
 
@@ -31,7 +36,11 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_neighbors : int or None, default=50
+    n_neighbors, metric, kernel, gamma, mu, form, decision, locality : default="auto"
+        Those left "auto" are chosen together by leave-one-out over the stored examples, with no training: each of a
+        sample of them is classified from the others, and the setting that is right most often is taken
+        (``tuning_`` holds the whole table). Those given are kept.
+    n_neighbors : int, None or "auto"
         K, the size of the local dictionary; None uses all examples (the global dictionary). More than there are
         means all of them. With ``locality="classes"`` it counts classes.
     n_candidates : int or None, default=None
@@ -39,41 +48,52 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
         by ``distance``. None searches by ``distance`` itself.
     distance, coarse_distance : str, Distance or callable, default="euclidean"
         What near means: a name of ``kcrc.distances.names()``, a Distance, or a function f(u, v) -> float.
-    metric : {"plain", "unit", "precomputed"} or Metric, default="plain"
-        How vectors are scaled first. "precomputed": X holds distances to the examples, (n, n) in ``fit``.
-    kernel : str, Kernel or callable, default="rbf"
+    metric : {"plain", "unit", "standard", "within", "precomputed"}, Metric or "auto"
+        How vectors are scaled first: as they are, to unit length, every feature standardised, or whitened by the
+        pooled within-class covariance. "precomputed": X holds distances to the examples, (n, n) in ``fit``.
+    kernel : str, Kernel, callable or "auto"
         "linear", "rbf", "polynomial", "precomputed"; "exp" and "polarisation" make a kernel of ``distance``;
         or a Kernel, or a function f(A, B) -> (len(A), len(B)).
-    gamma : float or "scale", default="scale"
+    gamma : float, "scale" or "auto"
         RBF: exp(−gamma‖a−b‖²), the paper's β = gamma. exp: exp(−gamma·Dist) with Dist squared for Euclidean,
         the paper's β = gamma^(−1/2). "scale" is 1 over the mean squared distance of two examples (for the exp
         kernel: the mean distance), so that the data's unit does not matter.
     degree, coef0 : int, float, default=3, 1.0
         The polynomial kernel (gamma a·b + coef0)^degree.
-    mu : float, default=0.01
-        The ridge penalty. 0.001 to 0.01 suits faces and digits, about 1 suits deep features with the ratio rule.
-    form : {"rkhs", "gram", "raw"}, default="rkhs"
+    mu : float or "auto"
+        The penalty of the code. No constant serves: faces want 1e-5 to 1e-2, deep features about 1.
+    form : {"rkhs", "gram", "raw"} or "auto"
         "gram" is the paper's Algorithm 1, "rkhs" the same model solved in the kernel's own space at a quarter of
         the cost, "raw" codes over the vectors themselves (CRC, no kernel).
     normalize_columns : bool, default=True
         Scale the columns of the dictionary to unit length (Algorithm 1, step 1).
-    decision : {"ratio", "residual"}, default="ratio"
+    decision : {"ratio", "residual"} or "auto"
         Judge a class by ‖y − Dᵢxᵢ‖/‖xᵢ‖ (paper) or by ‖y − Dᵢxᵢ‖.
-    locality : {"atoms", "classes"}, default="atoms"
+    locality : {"atoms", "classes"} or "auto"
         The dictionary is the K nearest examples, or all examples of the K classes with the nearest mean.
     coder : str or Coder, default="ridge"
     projection : str or Projection, default="identity"
         Ψ, the dimension reduction in kernel space; form "gram" only.
+    tuning_seconds : float, default=60
+        About how long choosing the "auto" parameters may take; small data need far less.
     n_jobs : int or None, default=None
         Threads for batches of queries; None uses all cores.
     memory_budget : int or str, default="512MB"
         What a call may use beyond the data, in bytes or like "2GB". Batches are cut to fit.
     random_state : int, RandomState or None, default=None
-        For random projections. None is the fixed seed 0: answers never change between calls.
+        For random projections and the sample of examples tried. None is the fixed seed 0: answers never change.
+    verbose : bool or None, default=None
+        Progress of long work: None shows it on a terminal.
+
+    ``fit`` takes no ``sample_weight``: a weight w would have to equal w copies of the example, and copies take places
+    among the K nearest, so a weighted dictionary of K could not be the dictionary of the repeated data. Repeat or
+    ``forget`` examples instead.
 
     Attributes
     ----------
     classes_ : the class names, sorted.
+    tuning_ : what leave-one-out tried and chose, None where all was given; ``plot_tuning()`` shows it.
+    retune_due_ : why ``retune()`` is due since examples came or went, or None.
     n_features_in_ : the width of a sample.
     model_ : the FittedModel: the resolved method and the stored examples.
 
@@ -92,26 +112,28 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_neighbors: int | None = 50,
+        n_neighbors: int | str | None = "auto",
         *,
         n_candidates: int | None = None,
         distance: str | distances.Distance | Callable[..., float] = "euclidean",
         coarse_distance: str | distances.Distance | Callable[..., float] = "euclidean",
-        metric: str | metrics.Metric = "plain",
-        kernel: str | kernels.Kernel | Callable[..., Array] = "rbf",
-        gamma: float | str = "scale",
+        metric: str | metrics.Metric = "auto",
+        kernel: str | kernels.Kernel | Callable[..., Array] = "auto",
+        gamma: float | str = "auto",
         degree: int = 3,
         coef0: float = 1.0,
-        mu: float = 0.01,
-        form: str = "rkhs",
+        mu: float | str = "auto",
+        form: str = "auto",
         normalize_columns: bool = True,
-        decision: str = "ratio",
-        locality: str = "atoms",
+        decision: str = "auto",
+        locality: str = "auto",
         coder: str | coding.Coder = "ridge",
         projection: str | projections.Projection = "identity",
+        tuning_seconds: float = 60.0,
         n_jobs: int | None = None,
         memory_budget: int | str = "512MB",
         random_state: Any = None,
+        verbose: bool | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.n_candidates = n_candidates
@@ -129,32 +151,74 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
         self.locality = locality
         self.coder = coder
         self.projection = projection
+        self.tuning_seconds = tuning_seconds
         self.n_jobs = n_jobs
         self.memory_budget = memory_budget
         self.random_state = random_state
+        self.verbose = verbose
 
     # Learning and forgetting ------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Store the examples X (n, d) with their labels y, in place of any before."""
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+        """Store the examples X (n, d) with their labels y, in place of any before, and choose what is "auto".
+
+        ``groups`` (n,): examples that belong together (photographs of one bird) never vouch for each other when
+        parameters are chosen; exact duplicates never do.
+        """
         before = dict(self.__dict__)
         try:
-            return self._fit(X, y)
+            return self._fit(X, y, groups)
         except BaseException:  # whatever went wrong, Ctrl-C too: the classifier stays what it was
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: Any, y: Any) -> Self:
+    def _fit(self, X: Any, y: Any, groups: Any) -> Self:
         vectors, labels = self._checked(X, y, reset=True)
         classes, numbers = np.unique(labels, return_inverse=True)
-        method = self._method(vectors, numbers)
-        self.model_ = FittedModel.build(
-            method, method.metric.transform(vectors), classes, numbers, np.arange(len(numbers))
-        )
-        self.classes_ = classes
+        self._store(vectors, classes, numbers, np.arange(len(numbers)), groups)
         self._next_row = len(numbers)
         return self
+
+    def _store(self, vectors: Array, classes: Array, numbers: Array, ids: Array, groups: Any) -> None:
+        """Choose, and build the model anew from these examples."""
+        chosen, tuning = self._chosen(vectors, numbers, groups)
+        method = self._method(vectors, numbers, chosen)
+        self.model_ = FittedModel.build(method, vectors, classes, numbers, ids)
+        self.classes_ = classes
+        self.tuning_ = tuning
+        self.retune_due_: str | None = None
+        self._tuned_on = len(numbers)
+        self._changed = 0
+
+    def retune(self, *, groups: Any = None) -> Self:
+        """Choose the "auto" parameters anew from the examples as they are now. They keep their row numbers."""
+        check_is_fitted(self)
+        before = dict(self.__dict__)
+        model = self.model_
+        try:
+            self._store(model.raw, model.classes, model.labels, model.ids, groups)
+            return self
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def plot_tuning(self, path: Any = None) -> Any:
+        """The best leave-one-out accuracy by each parameter, as a Matplotlib figure; written to ``path`` if given."""
+        check_is_fitted(self)
+        if self.tuning_ is None:
+            raise StateError('Nothing was tuned: leave a parameter "auto", and give two examples of some class.')
+        return self.tuning_.plot(path)
+
+    def _note_change(self, count: int) -> None:
+        """Tuned parameters stay as they are; after a fifth of the examples changed they may no longer be the best."""
+        self._changed += count
+        if self.tuning_ is not None and self._changed > max(5, 0.2 * self._tuned_on):
+            self.retune_due_ = (
+                f"{self._changed} examples came or went since the parameters were chosen on {self._tuned_on}; "
+                "call retune()."
+            )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add examples, of classes known or new; the stored ones are not looked at again.
@@ -172,7 +236,7 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
         if classes is not None:
             all_classes = np.union1d(all_classes, np.asarray(classes))
         self.model_ = model.with_examples(
-            model.method.metric.transform(vectors),
+            vectors,
             all_classes,
             np.searchsorted(all_classes, labels),
             np.searchsorted(all_classes, model.classes),
@@ -180,12 +244,13 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
         )
         self.classes_ = all_classes
         self._next_row += len(labels)
+        self._note_change(len(labels))
         return self
 
     def _announced(self, classes: Any) -> Self:
         model = self.model_
         wider = np.union1d(model.classes, np.asarray(classes))
-        none = np.empty((0, model.vectors.shape[1]), model.vectors.dtype)
+        none = np.empty((0, model.raw.shape[1]), model.raw.dtype)
         empty = np.empty(0, np.intp)
         self.model_ = model.with_examples(none, wider, empty, np.searchsorted(wider, model.classes), empty)
         self.classes_ = wider
@@ -208,6 +273,7 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
             )
         self.model_ = model.without(positions).without_empty_classes()
         self.classes_ = self.model_.classes
+        self._note_change(len(positions))
         return self
 
     def forget_class(self, label: Any) -> Self:
@@ -238,7 +304,7 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = self._flat(validate_data(self, X, reset=False, dtype=FLOATS, order="C", allow_nd=True))
         model = self.model_
-        queries = model.method.metric.transform(X.astype(model.vectors.dtype, copy=False))
+        queries = model.method.metric.transform(X.astype(model.raw.dtype, copy=False))
         return pipeline.answer(model, queries, read, explain=explain)
 
     # Keeping ----------------------------------------------------------------------------------------------------
@@ -280,17 +346,86 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
                 "Use fit with the whole matrix."
             )
 
-    def _method(self, X: Array, y: Array) -> Method:
-        """All parameters checked and resolved."""
-        n_neighbors = _count("n_neighbors", self.n_neighbors)
-        n_candidates = _count("n_candidates", self.n_candidates)
-        if n_candidates is not None and (n_neighbors is None or n_candidates < n_neighbors):
-            raise ParameterError(f"n_candidates={n_candidates} must be at least n_neighbors={n_neighbors} (K_c ≥ K_f).")
+    def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[dict[str, Any], Tuning | None]:
+        """Values for the parameters that may be "auto"."""
+        from kcrc.tuning.choose import SEARCHED, Request, choose
+
+        params = {name: getattr(self, name) for name in SEARCHED}
+        self._check_names(params)
+        if not any(isinstance(value, str) and value == "auto" for value in params.values()):
+            return params, None
+        precomputed = self.metric == "precomputed"
+        if precomputed or self.kernel == "precomputed":
+            params["metric"] = "precomputed" if precomputed else "plain"
+        if precomputed and params["kernel"] in ("auto", "rbf"):
+            params["kernel"] = "exp"
+        plain = metrics.Plain() if params["metric"] in ("auto", "precomputed") else metrics.resolve(params["metric"])
+        scaled = plain.fit(X, y).transform(X)
+        kernel = params["kernel"]
+        searched = kernel in ("auto", "linear", "rbf", "exp") if isinstance(kernel, str) else False
+        distance = self._distances(scaled, y)[0]
+        if not isinstance(distance, distances.pixel.SquaredEuclidean) and kernel != "exp" and kernel != "auto":
+            searched = False
+        if not searched and params["metric"] == "auto":
+            params["metric"] = "plain"
+        given = None if searched else self._kernel(scaled, distance, {**params, "gamma": _or(params["gamma"], "scale")})
+        if not isinstance(distance, distances.pixel.SquaredEuclidean) and params["metric"] == "auto":
+            params["metric"] = "plain"
+        with progress_bar("choosing parameters", self.verbose) as progress:
+            request = Request(
+                params=params,
+                distance=distance,
+                given_kernel=given,
+                coder=self.coder,
+                projection=projections.resolve(self.projection),
+                groups=groups,
+                seconds=self._positive_seconds(),
+                n_jobs=self.n_jobs,
+                seed=_seed(self.random_state),
+                progress=progress,
+            )
+            return choose(
+                request, X if searched and isinstance(distance, distances.pixel.SquaredEuclidean) else scaled, y
+            )
+
+    def _positive_seconds(self) -> float:
+        kernels.positive("tuning_seconds", self.tuning_seconds)
+        return float(self.tuning_seconds)
+
+    def _check_names(self, params: dict[str, Any]) -> None:
+        """Names and ranges that do not depend on data, so that a typing error does not wait for a search."""
+        _count("n_neighbors", _or(params["n_neighbors"], 1))
         for name, known in (("decision", ("ratio", "residual")), ("locality", ("atoms", "classes"))):
-            if getattr(self, name) not in known:
-                raise UnknownName(name, getattr(self, name), known)
-        space = spaces.resolve(self.form, normalize=self.normalize_columns)
-        coder = coding.resolve(self.coder, mu=self.mu)
+            if params[name] not in (*known, "auto"):
+                raise UnknownName(name, params[name], (*known, "auto"))
+        if params["form"] != "auto":
+            spaces.resolve(params["form"], normalize=self.normalize_columns)
+        if params["metric"] != "auto":
+            metrics.resolve(params["metric"])
+        if not isinstance(params["gamma"], str):
+            kernels.positive("gamma", params["gamma"])
+        elif params["gamma"] not in ("auto", "scale"):
+            raise UnknownName("gamma", params["gamma"], ("auto", "scale"))
+        if isinstance(params["kernel"], str) and params["kernel"] != "auto":
+            kernels.registry.maker(params["kernel"])
+        coding.resolve(self.coder, mu=_or(params["mu"], 0.01))
+        if isinstance(self.n_neighbors, int) and self.n_candidates is not None and self.n_candidates < self.n_neighbors:
+            raise ParameterError(
+                f"n_candidates={self.n_candidates} must be at least n_neighbors={self.n_neighbors} (K_c ≥ K_f)."
+            )
+        worker_count(self.n_jobs)
+        _bytes(self.memory_budget)
+
+    def _method(self, X: Array, y: Array, chosen: dict[str, Any]) -> Method:
+        """All parameters checked and resolved."""
+        n_neighbors = _count("n_neighbors", chosen["n_neighbors"])
+        n_candidates = _count("n_candidates", self.n_candidates)
+        if n_candidates is not None and n_neighbors is None:
+            raise ParameterError("n_candidates needs n_neighbors: a global dictionary has no candidates.")
+        if n_candidates is not None and n_neighbors is not None:
+            n_neighbors = min(n_neighbors, n_candidates)
+        space = spaces.resolve(chosen["form"], normalize=self.normalize_columns)
+        coder = coding.resolve(self.coder, mu=chosen["mu"])
         projection = projections.resolve(self.projection)
         if coder.needs_columns and not space.has_columns:
             raise ParameterError(
@@ -298,31 +433,33 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
                 'Use form="gram" or "raw".'
             )
         if not isinstance(projection, projections.Identity) and not space.projects:
-            raise ParameterError(f'projection works with form="gram"; got form={self.form!r}.')
-        metric = metrics.resolve(self.metric).fit(X, y)
+            raise ParameterError(f'projection works with form="gram"; got form={chosen["form"]!r}.')
+        metric = metrics.resolve(chosen["metric"])
+        if not metric.fitted:
+            metric = metric.fit(X, y)
         scaled = metric.transform(X)
         distance, coarse = self._distances(scaled, y)
-        if self.locality == "classes" and self._precomputed():
+        if chosen["locality"] == "classes" and self._precomputed():
             raise ParameterError('locality="classes" needs class means, which precomputed matrices do not give.')
         return Method(
             metric=metric,
             distance=distance,
             coarse_distance=coarse,
-            kernel=self._kernel(scaled, distance),
+            kernel=self._kernel(scaled, distance, chosen),
             space=space,
             coder=coder,
             projection=projection,
             n_neighbors=n_neighbors,
             n_candidates=n_candidates,
-            locality=self.locality,
-            decision=self.decision,
+            locality=chosen["locality"],
+            decision=chosen["decision"],
             seed=_seed(self.random_state),
             n_jobs=self.n_jobs,
             memory_budget=_bytes(self.memory_budget),
         )
 
     def _distances(self, X: Array, y: Array) -> tuple[distances.Distance, distances.Distance]:
-        if self.kernel == "precomputed":
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
             fitted: distances.Distance = kernels.KernelDistance(kernels.PrecomputedKernel().fit(X))
             return fitted, fitted
         wanted = "precomputed" if self.metric == "precomputed" else self.distance
@@ -331,21 +468,16 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
             return distance, distance
         return distance, distances.resolve(self.coarse_distance).fit(X, y, sample_shape=self.sample_shape_)
 
-    def _kernel(self, X: Array, distance: distances.Distance) -> kernels.Kernel:
-        spec = self.kernel
+    def _kernel(self, X: Array, distance: distances.Distance, chosen: dict[str, Any]) -> kernels.Kernel:
+        spec = chosen["kernel"]
         if self.metric == "precomputed" and spec in ("rbf", "linear", "polynomial"):
             if spec != "rbf":
                 raise ParameterError(f'kernel={spec!r} needs vectors; with metric="precomputed" use "exp".')
             spec = "exp"  # exp(−gamma·Dist) of the given distances, the RBF's form
-        if self.form == "raw":
+        if chosen["form"] == "raw":
             spec = "linear"
-        made = kernels.resolve(
-            spec,
-            distance=distance,
-            gamma=self._gamma(X, spec, distance),
-            degree=self.degree,
-            coef0=self.coef0,
-        ).fit(X)
+        gamma = self._gamma(X, spec, distance, chosen["gamma"])
+        made = kernels.resolve(spec, distance=distance, gamma=gamma, degree=self.degree, coef0=self.coef0).fit(X)
         few = made.prepare(X) if spec == "precomputed" else made.prepare(X[:8])
         few = few.take(slice(0, 8))
         if not np.isfinite(made.gram(few, few)).all():
@@ -355,10 +487,10 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
             )
         return made
 
-    def _gamma(self, X: Array, kernel: Any, distance: distances.Distance) -> float:
-        if self.gamma != "scale":
-            kernels.positive("gamma", self.gamma)
-            return float(self.gamma)
+    def _gamma(self, X: Array, kernel: Any, distance: distances.Distance, gamma: float | str) -> float:
+        if gamma != "scale":
+            kernels.positive("gamma", gamma)
+            return float(gamma)
         if kernel == "exp":
             sample = np.random.default_rng(0).permutation(len(X))[:64]
             some = distance.prepare(X).take(sample) if self._precomputed() else distance.prepare(X[sample])
@@ -376,6 +508,11 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
         # direction distribution"), and scikit-learn's toy blobs are such data: CRC is poor there by nature.
         tags.classifier_tags.poor_score = self.form == "raw" or self.kernel in ("linear", "polarisation")
         return tags
+
+
+def _or(value: Any, otherwise: Any) -> Any:
+    """``otherwise`` where a value is left to be chosen."""
+    return otherwise if isinstance(value, str) and value == "auto" else value
 
 
 def _count(name: str, value: Any) -> int | None:

@@ -26,9 +26,21 @@ def _configured(name: str, **defaults: Any) -> None:
     register(name)(build)
 
 
-# KCRC-LCD with K = 1 is the nearest neighbour classifier (paper, introduction).
-_configured("NN", n_neighbors=1)
-_configured("CRC-GD", n_neighbors=None, kernel="linear", metric="unit")
-_configured("CRC-LCD", n_neighbors=50, kernel="linear", metric="unit")
-_configured("KCRC-GD", n_neighbors=None, form="gram")
-_configured("KCRC-LCD", n_neighbors=50, form="gram")
+PAPER: dict[str, Any] = {"metric": "unit", "decision": "ratio", "locality": "atoms"}  # rows of unit length, eq. for rᵢ
+
+# KCRC-LCD with K = 1 is the nearest neighbour classifier (paper, introduction): nothing is left to choose.
+_configured(
+    "NN",
+    n_neighbors=1,
+    metric="plain",
+    kernel="linear",
+    gamma="scale",
+    mu=0.01,
+    form="rkhs",
+    decision="ratio",
+    locality="atoms",
+)
+_configured("CRC-GD", n_neighbors=None, kernel="linear", form="raw", **PAPER)
+_configured("CRC-LCD", kernel="linear", form="raw", **PAPER)
+_configured("KCRC-GD", n_neighbors=None, kernel="rbf", form="gram", **PAPER)
+_configured("KCRC-LCD", kernel="rbf", form="gram", **PAPER)

@@ -21,6 +21,11 @@ register = registry.register
 class Metric(ABC):
     """A map of vectors, fitted on the examples and applied to examples and queries alike."""
 
+    @property
+    def fitted(self) -> bool:
+        """Whether ``transform`` can be called."""
+        return True
+
     def fit(self, X: Array, y: Array) -> Metric:
         """Learn from the examples; returns the fitted metric."""
         return self
@@ -57,6 +62,10 @@ class Standard(Metric):
     mean: Array | None = None
     scale: Array | None = None
 
+    @property
+    def fitted(self) -> bool:
+        return self.mean is not None
+
     def fit(self, X: Array, y: Array) -> Standard:
         mean = X.mean(axis=0, dtype=np.float64)
         deviation = X.std(axis=0, dtype=np.float64)
@@ -91,6 +100,10 @@ class Within(Metric):
 
     def fit(self, X: Array, y: Array) -> Within:
         return self.fit_covariance(X, within_covariance(X, y))
+
+    @property
+    def fitted(self) -> bool:
+        return self.mean is not None
 
     def fit_covariance(self, X: Array, covariance: Array) -> Within:
         """Like ``fit`` with C given, so that several shrinkages share one covariance."""
@@ -144,3 +157,8 @@ def resolve(spec: str | Metric) -> Metric:
     if isinstance(spec, str):
         return make(spec)
     raise ParameterError(f"metric is a name or a Metric; got {spec!r}. Names: {', '.join(names())}, precomputed.")
+
+
+def refitted(metric: Metric | None, X: Array, y: Array) -> Metric | None:
+    """The same metric fitted anew."""
+    return None if metric is None else metric.fit(X, y)

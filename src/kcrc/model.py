@@ -22,6 +22,8 @@ from kcrc.prepared import Array, Prepared, Preparer, Samples, Store
 from kcrc.projections.base import Projection
 from kcrc.spaces import Basis, Space
 
+RAW = "raw"
+
 
 @dataclass(frozen=True)
 class Method:
@@ -85,17 +87,32 @@ class FittedModel:
         """The stored examples (n, d), scaled by the metric."""
         return self.stores[VECTORS].prepared["vectors"]
 
+    @property
+    def raw(self) -> Array:
+        """The stored examples as they were given: what a new choice of metric starts from."""
+        return self.stores[RAW].prepared["given"] if RAW in self.stores else self.vectors
+
     def __len__(self) -> int:
         return len(self.labels)
 
     @classmethod
-    def build(cls, method: Method, vectors: Array, classes: Array, labels: Array, ids: Array) -> FittedModel:
-        """From examples that the metric has scaled already."""
-        made = Samples(vectors, {VECTORS: prepare_vectors(vectors)})
-        for part in method.parts:
-            made.of(part)
+    def build(cls, method: Method, given: Array, classes: Array, labels: Array, ids: Array) -> FittedModel:
+        """From examples as they were given."""
+        made = cls._prepared(method, given)
         stores = {key: Store(prepared) for key, prepared in made.prepared_by_key.items()}
         return cls(method, classes, labels, ids, stores, None, None, None)._derived(labels)
+
+    @staticmethod
+    def _prepared(method: Method, given: Array) -> Samples:
+        """What all parts keep of new examples, and the examples as given where the metric changes them."""
+        vectors = method.metric.transform(given)
+        made: dict[Hashable, Prepared] = {VECTORS: prepare_vectors(vectors)}
+        if vectors is not given:
+            made[RAW] = Prepared({"given": given})
+        samples = Samples(vectors, made)
+        for part in method.parts:
+            samples.of(part)
+        return samples
 
     def _derived(self, touched: Array, index: NeighbourIndex | None = None) -> FittedModel:
         """With the index, the global dictionary and the class means that belong to the examples."""
@@ -122,12 +139,10 @@ class FittedModel:
                 means[c] = old.X[c]
         return Samples(means)
 
-    def with_examples(self, vectors: Array, classes: Array, labels: Array, relabel: Array, ids: Array) -> FittedModel:
+    def with_examples(self, given: Array, classes: Array, labels: Array, relabel: Array, ids: Array) -> FittedModel:
         """With new examples behind the old. ``classes`` is the new list, ``labels`` (new examples) and
         ``relabel`` (old class number -> new) point into it. The old examples are not looked at again."""
-        new = Samples(vectors, {VECTORS: prepare_vectors(vectors)})
-        for part in self.method.parts:
-            new.of(part)
+        new = self._prepared(self.method, given)
         stores = {key: store.appended(new.prepared_by_key[key]) for key, store in self.stores.items()}
         means = self.class_means
         if means is not None:

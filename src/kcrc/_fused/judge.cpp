@@ -27,7 +27,7 @@ class Judge {
   public:
     Judge(int largest, const double* mus, int n_mus, bool gram_form)
         : mus_(mus), n_mus_(n_mus), gram_form_(gram_form), problem_(Panels<T>::room(largest)),
-          factor_(Panels<T>::room(largest)), b_(rounded_up(largest + 1, MR<T>)), x_(b_.size()), inverse_(b_.size()),
+          factor_(Panels<T>::room(largest)), b_(rounded_up(largest + 1, MR<T>)), x_(b_.size() + MR<T>), inverse_(b_.size()),
           scale_(b_.size()), order_(largest), start_(largest + 1), group_(largest) {}
 
     // The first ``K`` atoms of the trial as the dictionary; margins go to out[mu][decision], ``step`` apart.
@@ -79,43 +79,52 @@ class Judge {
     std::vector<std::int32_t> seen_;
     int n_groups_ = 0, own_ = -1;
 
+    // Row i of a matrix in panels; entry (i, j) lies at row[j · MR].
+    static T* row_of(const Panels<T>& A, int i) { return A.panel(i / MR<T>) + i % MR<T>; }
+
     // H and b of the grouped atoms with unit columns; returns ‖y‖².
     double pose(const T* G, int stride, const T* k, double self, int m) {
         const Panels<T> H(problem_.data(), m);
         double energy = self;
         for (int j = 0; j < m; ++j) b_[j] = k[order_[j]];
         if (!gram_form_) {
-            fill(H, G, stride, m, false);
+            for (int j = 0; j < m; ++j) scale_[j] = unit(G[static_cast<std::size_t>(order_[j]) * (stride + 1)]);
+            fill(H, G, stride, m, false, scale_.data());
         } else {
             const Panels<T> whole(factor_.data(), m);
-            fill(whole, G, stride, m, true);
+            fill(whole, G, stride, m, true, nullptr);
             product_with_itself<T>(whole.data, m, whole.columns, H);
             energy = 0;
             for (int j = 0; j < m; ++j) energy += double(b_[j]) * double(b_[j]);
-            for (int i = 0; i < m; ++i) {
-                T sum = 0;
-                const T* row = G + static_cast<std::size_t>(order_[i]) * stride;
-                for (int j = 0; j < m; ++j) sum += row[order_[j]] * b_[j];
-                x_[i] = sum;
-            }
+            std::fill(x_.begin(), x_.end(), T(0));
+            for (int p = 0; p < whole.count(); ++p)  // G b, a panel of rows at a time
+                for (int j = 0; j < m; ++j) {
+                    const T* column = whole.panel(p) + static_cast<std::size_t>(j) * MR<T>;
+                    for (int r = 0; r < MR<T>; ++r) x_[p * MR<T> + r] += column[r] * b_[j];
+                }
             std::copy(x_.begin(), x_.begin() + m, b_.begin());
+            for (int j = 0; j < m; ++j) scale_[j] = unit(H.at(j, j));
+            for (int i = 0; i < m; ++i) {
+                T* row = row_of(H, i);
+                for (int j = 0; j <= i; ++j) row[static_cast<std::size_t>(j) * MR<T>] *= scale_[i] * scale_[j];
+            }
         }
-        for (int j = 0; j < m; ++j) {
-            const T squared = H.at(j, j);
-            scale_[j] = squared > std::numeric_limits<T>::min() ? T(1) / std::sqrt(squared) : T(0);
-        }
-        for (int j = 0; j < m; ++j) {
-            b_[j] *= scale_[j];
-            for (int i = j; i < m; ++i) H.at(i, j) *= scale_[i] * scale_[j];
-        }
+        for (int j = 0; j < m; ++j) b_[j] *= scale_[j];
         return energy;
     }
+    static T unit(T squared) { return squared > std::numeric_limits<T>::min() ? T(1) / std::sqrt(squared) : T(0); }
 
-    void fill(const Panels<T>& out, const T* G, int stride, int m, bool whole) {
+    void fill(const Panels<T>& out, const T* G, int stride, int m, bool whole, const T* scale) {
         std::fill(out.data, out.data + Panels<T>::room(m), T(0));
         for (int i = 0; i < m; ++i) {
-            const T* row = G + static_cast<std::size_t>(order_[i]) * stride;
-            for (int j = 0; j < (whole ? m : i + 1); ++j) out.at(i, j) = row[order_[j]];
+            const T* from = G + static_cast<std::size_t>(order_[i]) * stride;
+            T* row = row_of(out, i);
+            const int stop = whole ? m : i + 1;
+            if (scale == nullptr)
+                for (int j = 0; j < stop; ++j) row[static_cast<std::size_t>(j) * MR<T>] = from[order_[j]];
+            else
+                for (int j = 0; j < stop; ++j)
+                    row[static_cast<std::size_t>(j) * MR<T>] = from[order_[j]] * (scale[i] * scale[j]);
         }
     }
 
@@ -139,9 +148,11 @@ class Judge {
         for (int g = 0; g < n_groups_; ++g) {
             double explained = 0, length = 0;
             for (int i = start_[g]; i < start_[g + 1]; ++i) {
+                const T* row = row_of(H, i);
                 double mutual = 0;  // off-diagonal entries count twice
-                for (int j = start_[g]; j < i; ++j) mutual += double(H.at(i, j)) * double(x_[j]);
-                explained += double(x_[i]) * (2.0 * double(b_[i]) - 2.0 * mutual - double(H.at(i, i)) * double(x_[i]));
+                for (int j = start_[g]; j < i; ++j) mutual += double(row[static_cast<std::size_t>(j) * MR<T>]) * double(x_[j]);
+                const double own = row[static_cast<std::size_t>(i) * MR<T>];
+                explained += double(x_[i]) * (2.0 * double(b_[i]) - 2.0 * mutual - own * double(x_[i]));
                 length += double(x_[i]) * double(x_[i]);
             }
             if (!(length > 0)) continue;

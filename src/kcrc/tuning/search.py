@@ -172,9 +172,9 @@ class Search:
                 made = geometry.class_trials(which, max(s.n_neighbors for s in group))
                 assert made is not None
                 trials = made
-            return (self._margins(trials, group) > 0).sum(axis=1)
+            return np.asarray((self._margins(trials, group) > 0).sum(axis=1))
 
-        return np.sum(over_chunks(piece, len(rows), step, self.n_jobs), axis=0)
+        return np.asarray(np.sum(over_chunks(piece, len(rows), step, self.n_jobs), axis=0))
 
     def _margins(self, trials: Trials, group: list[Setting]) -> Array:
         """(settings, B); settings that share a kernel and a form share the work."""
@@ -203,6 +203,7 @@ class Search:
         return out
 
     def _judged(self, kernel: Any, labels: Array, truth: Array, sizes: list[int], mus: list[float], form: str) -> Array:
+        form = "rkhs" if form == "raw" else form  # over the vectors themselves: the linear kernel's own space
         if self.judge is None:
             return margins(kernel, labels, truth, sizes, mus, form)
         return self.judge(kernel, labels, truth, sizes, mus, form)
@@ -218,9 +219,16 @@ class Search:
         if len(names) > 1:
             names = self._best_geometries(names)
         settings = self._full(names)
-        self.tried(settings, TRIALS[1], 0.55)
+        for n_trials, share in ((96, 0.4), (192, 0.5), (384, 0.55), (TRIALS[1], 0.6)):
+            self.tried(settings, n_trials, share)
+            settings = self._promising(settings)
         settings += self._grown(settings)
         return self._final(settings)
+
+    def _promising(self, settings: list[Setting]) -> list[Setting]:
+        """Without those that are clearly behind the best: more trials would not change that."""
+        best = max((self.scores[s] for s in settings), key=lambda score: score.accuracy)
+        return [s for s in settings if self.scores[s].accuracy >= best.accuracy - 2.5 * best.error]
 
     def _best_geometries(self, names: list[str]) -> list[str]:
         first: dict[str, list[Setting]] = {
@@ -239,16 +247,19 @@ class Search:
         return keep
 
     def _full(self, names: list[str]) -> list[Setting]:
+        # With few examples a fine grid would only fit their noise.
+        few = len(self.order) < 200
+        widths, penalties = (WIDTHS[::2], PENALTIES[::2]) if few else (WIDTHS, PENALTIES)
         found = []
         for name in names:
-            found += self._settings(name, SIZES, CLASS_COUNTS, WIDTHS, PENALTIES, ("rkhs", "gram"))
+            found += self._settings(name, SIZES, CLASS_COUNTS, widths, penalties, ("rkhs", "gram"))
         return list(dict.fromkeys(found))
 
     def _grown(self, settings: list[Setting]) -> list[Setting]:
         """Neighbours of the best points beyond the edge of the grid, as long as the edge is where the best lie."""
         added: list[Setting] = []
         for _ in range(3):
-            known = {s for s in self.scores}
+            known = set(self.scores)
             new = [s for best in self.leading([*settings, *added], 4) for s in self._beyond(best) if s not in known]
             if not new or self.left(0.7) < 0:
                 break

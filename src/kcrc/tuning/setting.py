@@ -113,9 +113,9 @@ class Tuning:
         width = "" if b.gamma is None else f" gamma={b.gamma:.4g}"
         score = self.scores[b]
         return (
-            f"Tuning: metric {b.geometry}, {b.n_neighbors} nearest {b.locality}, {b.kernel} kernel{width}, mu={b.mu:g}, "
-            f"{b.form}, {b.decision}; leave-one-out accuracy {score.accuracy:.2%} ± {score.error:.2%} on {score.trials} "
-            f"of the examples; {len(self.scores)} settings in {self.seconds:.1f} s"
+            f"Tuning: metric {b.geometry}, {b.n_neighbors} nearest {b.locality}, {b.kernel} kernel{width}, "
+            f"mu={b.mu:g}, {b.form}, {b.decision}; leave-one-out accuracy {score.accuracy:.2%} ± {score.error:.2%} "
+            f"on {score.trials} examples; {len(self.scores)} settings in {self.seconds:.1f} s"
         )
 
     def plot(self, path: str | Path | None = None) -> Any:

@@ -1,0 +1,191 @@
+"""From parameters of which some are "auto" to a search over them, and its outcome.
+
+What can be searched depends on what the caller fixed. Euclidean distances under a metric are the common case: all
+metrics, both kernels, whole classes too. Another distance brings its own geometry and the exp kernel; a kernel that
+is given (an object, a function, a matrix) leaves size, penalty, form and decision to choose.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kcrc import coding, metrics
+from kcrc.distances.base import Distance
+from kcrc.distances.pixel import SquaredEuclidean
+from kcrc.kernels import Kernel
+from kcrc.prepared import Array
+from kcrc.projections.base import Identity, Projection
+from kcrc.tuning.geometry import DistanceGeometry, Geometry, KernelGeometry, VectorGeometry, duplicate_groups
+from kcrc.tuning.judging import staged_margins
+from kcrc.tuning.search import LARGEST, Search
+from kcrc.tuning.setting import Tuning
+
+AUTO = "auto"
+SEARCHED = ("n_neighbors", "kernel", "gamma", "mu", "form", "decision", "locality", "metric")
+SAFE: dict[str, Any] = {
+    "n_neighbors": 50,
+    "kernel": "rbf",
+    "gamma": "scale",
+    "mu": 0.01,
+    "form": "rkhs",
+    "decision": "residual",
+    "locality": "atoms",
+    "metric": "plain",
+}
+SHRINKAGES = (0.05, 0.2, 0.5)
+WIDEST_WITHIN = 4096  # features; the within-class covariance is a matrix of that side
+WHOLE = 800  # examples a search for a global dictionary uses
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What the caller wants: ``params`` by name (AUTO where open), the distance, and a kernel that is not searched."""
+
+    params: Mapping[str, Any]
+    distance: Distance
+    given_kernel: Kernel | None
+    coder: str | coding.Coder
+    projection: Projection
+    groups: Array | None
+    seconds: float
+    n_jobs: int | None
+    seed: int
+    progress: Callable[[float], None]
+
+
+def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], Tuning | None]:
+    """Values for all of SEARCHED, and the tuning they come from (None where nothing could be tried)."""
+    params = dict(request.params)
+    begun = time.perf_counter()
+    groups = duplicate_groups(X, request.groups)
+    whole = params["n_neighbors"] is None
+    rows = _subset(labels, WHOLE, request.seed) if whole and len(X) > WHOLE else np.arange(len(X))
+    X_used, labels_used, groups_used = X[rows], labels[rows], groups[rows]
+    eligible = _answerable(labels_used, groups_used)
+    if not eligible.any():
+        return {name: SAFE[name] if value == AUTO else value for name, value in params.items()}, None
+    fixed = {name: value for name, value in params.items() if not _open(value) and name not in ("kernel", "metric")}
+    if whole:
+        fixed["n_neighbors"] = len(X_used) - 1
+        fixed.setdefault("locality", "atoms")
+    if fixed.get("gamma") == "scale":
+        fixed.pop("gamma")
+    geometries, fitted, kernels = _geometries(request, X_used, labels_used, groups_used, fixed)
+    search = Search(
+        geometries,
+        labels_used,
+        fixed=fixed,
+        kernels=kernels,
+        judge=_judge(request, fixed),
+        seconds=request.seconds,
+        n_jobs=request.n_jobs,
+        seed=request.seed,
+        progress=request.progress,
+        eligible=eligible,
+    )
+    best = search.run()
+    metric = fitted[best.geometry]
+    if len(rows) < len(X):
+        metric = metrics.refitted(metric, X, labels)
+    values = {
+        "n_neighbors": None if whole else best.n_neighbors,
+        "kernel": params["kernel"] if best.kernel == "given" else best.kernel,
+        "gamma": "scale" if best.gamma is None else best.gamma,
+        "mu": best.mu,
+        "form": best.form,
+        "decision": best.decision,
+        "locality": best.locality,
+        "metric": params["metric"] if metric is None else metric,
+    }
+    return values, Tuning(best, search.scores, time.perf_counter() - begun, metric)
+
+
+def _open(value: Any) -> bool:
+    return isinstance(value, str) and value == AUTO
+
+
+def _answerable(labels: Array, groups: Array) -> Array:
+    """(n,) whether an example has another of its class outside its group: else no setting can be right about it."""
+    pairs = np.stack([labels, groups])
+    _, at, in_both = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
+    in_class = np.bincount(labels)
+    return np.asarray(in_class[labels] > in_both[at.ravel()])
+
+
+def _subset(labels: Array, size: int, seed: int) -> Array:
+    from kcrc.tuning.search import stratified
+
+    return np.sort(stratified(labels, np.random.default_rng(seed), np.ones(len(labels), bool))[:size])
+
+
+def _geometries(
+    request: Request, X: Array, labels: Array, groups: Array, fixed: dict[str, Any]
+) -> tuple[dict[str, Callable[[], Geometry]], dict[str, metrics.Metric | None], tuple[str, ...]]:
+    """Geometries by name, the metric that belongs to each, and the kernels to try."""
+    width = max(200, int(fixed.get("n_neighbors") or 0), LARGEST)
+    metric, kernel = request.params["metric"], request.params["kernel"]
+    distance = request.distance
+    fitted: dict[str, metrics.Metric | None]
+    if request.given_kernel is not None:
+        given = request.given_kernel
+        fixed["locality"], name = "atoms", "given"
+        return {name: lambda: KernelGeometry(distance, given, X, labels, groups, width)}, {name: None}, ("given",)
+    if not isinstance(distance, SquaredEuclidean):
+        fixed["locality"], name = "atoms", type(distance).__name__.lower()
+        return {name: lambda: DistanceGeometry(distance, X, labels, groups, width)}, {name: None}, ("exp",)
+    if kernel == "exp":
+        kernels: tuple[str, ...] = ("exp",)
+    elif _open(kernel):
+        kernels = ("linear",) if request.params["form"] == "raw" else ("linear", "rbf")
+    else:
+        kernels = (kernel,)
+    fitted = dict(_metrics(metric, X, labels))
+    geometries: dict[str, Callable[[], Geometry]] = {
+        name: partial(VectorGeometry, one, X, labels, groups, width) for name, one in fitted.items() if one
+    }
+    return geometries, fitted, kernels
+
+
+def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Metric]]:
+    """The fitted metrics to try, by the name the table shows."""
+    if not _open(metric):
+        chosen = metrics.resolve(metric).fit(X, labels)
+        return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), chosen)]
+    found: list[tuple[str, metrics.Metric]] = [
+        (name, metrics.make(name).fit(X, labels)) for name in ("plain", "unit", "standard")
+    ]
+    spare = len(X) - len(np.unique(labels))
+    if X.shape[1] <= WIDEST_WITHIN and spare >= 2:
+        covariance = metrics.within_covariance(X, labels)
+        if np.trace(covariance) > 0:
+            found += [(f"within {s:g}", metrics.Within(s).fit_covariance(X, covariance)) for s in SHRINKAGES]
+            found.append(("within 0.2, any length", metrics.Within(0.2, unit=False).fit_covariance(X, covariance)))
+    return found
+
+
+def _judge(request: Request, fixed: dict[str, Any]) -> Callable[..., Array] | None:
+    """None for the compiled ridge; else the stages with the caller's coder and projection."""
+    plain = isinstance(request.projection, Identity)
+    if request.coder == "ridge" and plain:
+        return None
+    spec = request.coder
+
+    def coder_of(mu: float) -> coding.Coder:
+        return coding.resolve(spec, mu=mu) if isinstance(spec, str) else spec
+
+    if not isinstance(spec, str):
+        fixed["mu"] = getattr(spec, "mu", 0.01)
+    if coder_of(0.01).needs_columns or not plain:
+        fixed.setdefault("form", "gram")
+    projection = None if plain else request.projection
+
+    def judged(kernel: Any, labels: Array, truth: Array, sizes: list[int], mus: list[float], form: str) -> Array:
+        return staged_margins(kernel, labels, truth, sizes, mus, form, coder_of, projection, request.seed)
+
+    return judged
