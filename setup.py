@@ -7,7 +7,7 @@ import platform
 import sys
 from glob import glob
 
-from pybind11.setup_helpers import Pybind11Extension
+from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from setuptools import setup
 
 SOURCES = sorted(glob("src/kcrc/_fused/*.cpp"))
@@ -31,4 +31,5 @@ def extension(name: str, flags: list[str]) -> Pybind11Extension:
     return built
 
 
+ParallelCompile(default=0).install()  # one compiler a core
 setup(ext_modules=[extension(name, flags) for name, flags in LEVELS.items()])
