@@ -118,6 +118,8 @@ class Search:
                 else:
                     typical = len(self.labels) / n_classes
                     allowed = [c for c in counts if c < n_classes and c * typical <= LARGEST]
+                    if not allowed and localities == ["classes"]:
+                        allowed = [min(2, n_classes)]
                     dictionary_sizes = sorted({min(int(c), n_classes) for c in value("n_neighbors", allowed)})
                     some_forms = value("form", ("rkhs",))
                 found += [

@@ -1,0 +1,134 @@
+"""KCRCClassifier() with no argument against its own best setting and against tuned baselines.
+
+`python benchmarks/selftuned.py [--sets digits,…] [--splits 5] [--grid] [--queries N] [--no-baselines]` prints one table.
+No parameter of any method is chosen on test rows: ours by leave-one-out, the baselines by 5-fold cross-validation on
+the training rows. ``--grid`` also measures the settings the search tried last (its finalists) on the test rows, to
+show how far the choice is from the best of them; nothing is chosen by it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import Normalizer
+from sklearn.svm import SVC, LinearSVC
+
+from kcrc import KCRCClassifier
+
+DATA = Path(os.environ.get("KCRC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+SETS = ("digits", "mnist500", "usps", "yaleb", "scene15_spm", "caltech256_clip", "caltech101_spm")
+
+
+def per_class(y, count, seed):
+    rng = np.random.default_rng(seed)
+    train = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:count] for c in np.unique(y)])
+    return train, np.setdiff1d(np.arange(len(y)), train)
+
+
+def load(name, seed):
+    """Training and test samples and labels of one split; seed 0 is the published split where there is one."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        train, test = train_test_split(np.arange(len(y)), test_size=0.5, random_state=seed, stratify=y)
+        return X[train], X[test], y[train], y[test]
+    stored = np.load(DATA / f"{name.removesuffix('500')}.npz", allow_pickle=False)
+    y = stored["labels"].astype(int)
+    if name == "mnist500":
+        X = stored["images"].reshape(len(y), -1).astype(np.float32) / 255
+        pool, test = np.flatnonzero(stored["split"] == 0), np.flatnonzero(stored["split"] == 1)
+        train = stored["author500_train"] if seed == 0 else pool[per_class(y[pool], 50, seed)[0]]
+    elif name == "usps":
+        X = stored["images_x1000"].reshape(len(y), -1).astype(np.float32) / 1000
+        train, test = np.flatnonzero(stored["split"] == 0), np.flatnonzero(stored["split"] == 1)
+        if seed:
+            train, test = train_test_split(np.arange(len(y)), test_size=2007, random_state=seed, stratify=y)
+    elif name == "yaleb":
+        pixels = stored["images"].reshape(len(y), -1).astype(np.float32) / 255
+        faces = np.random.default_rng(1000 + seed).normal(size=(pixels.shape[1], 504)).astype(np.float32)
+        X = pixels @ (faces / np.linalg.norm(faces, axis=0))
+        train, test = per_class(y, 32, seed)
+    else:
+        X = stored["features"].astype(np.float32)
+        if name == "caltech256_clip":
+            train, test = np.flatnonzero(stored["split"] == 0), np.flatnonzero(stored["split"] == 1)
+            if seed:
+                train, test = train_test_split(np.arange(len(y)), train_size=len(train), random_state=seed, stratify=y)
+        else:
+            train, test = per_class(y, 100 if name == "scene15_spm" else 30, seed)
+    return X[train], X[test], y[train], y[test]
+
+
+def baselines(X, y):
+    """Tuned on the training rows, on rows of unit length."""
+    folds = int(np.clip(np.bincount(y)[np.bincount(y) > 0].min(), 2, 5))
+    spaces = {
+        "kNN": (KNeighborsClassifier(), {"n_neighbors": [1, 3, 5, 10, 20], "weights": ["uniform", "distance"]}),
+        "SVC": (SVC(), {"C": [1, 10, 100], "gamma": [0.5, 1, 2, 5]}),
+        "LinearSVC": (LinearSVC(dual=True), {"C": [0.1, 1, 10]}),
+        "logistic": (LogisticRegression(max_iter=300), {"C": [1, 10, 100]}),
+    }
+    for name, (model, grid) in spaces.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield name, GridSearchCV(model, grid, cv=folds, n_jobs=2).fit(X, y)
+
+
+def finalists(clf, X, y, Xq, yq, count):
+    """Test accuracy of the settings that came last through the search."""
+    best = 0.0
+    most = max(score.trials for score in clf.tuning_.scores.values())
+    leading = sorted(clf.tuning_.table, key=lambda row: (-(row["trials"] >= most // 2), -row["accuracy"]))[:count]
+    from kcrc import metrics
+
+    for row in leading:
+        kind, _, amount = row["geometry"].partition(" ")
+        metric = metrics.Within(float(amount.split(",")[0]), unit="any" not in amount) if kind == "within" else kind
+        names = ("n_neighbors", "kernel", "mu", "form", "decision", "locality")
+        other = KCRCClassifier(metric=metric, gamma=row["gamma"] or "scale", **{n: row[n] for n in names}).fit(X, y)
+        best = max(best, float(np.mean(other.predict(Xq) == yq)))
+    return best
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--queries", type=int, default=0, help="at most this many test rows (0: all)")
+    parser.add_argument("--grid", type=int, default=0, metavar="N", help="measure N finalists on the test rows too")
+    parser.add_argument("--no-baselines", action="store_true")
+    arguments = parser.parse_args()
+    for name in arguments.sets.split(","):
+        rows = {}
+        for seed in range(arguments.splits):
+            X, Xq, y, yq = load(name, seed)
+            if arguments.queries and len(yq) > arguments.queries:
+                some = np.random.default_rng(seed).permutation(len(yq))[: arguments.queries]
+                Xq, yq = Xq[some], yq[some]
+            start = time.perf_counter()
+            clf = KCRCClassifier().fit(X, y)
+            seconds = time.perf_counter() - start
+            rows.setdefault("kcrc, no arguments", []).append(np.mean(clf.predict(Xq) == yq))
+            print(f"    {name} {seed}: {rows['kcrc, no arguments'][-1]:.4f} {seconds:.1f} s {clf.tuning_}", flush=True)
+            if arguments.grid:
+                best = max(finalists(clf, X, y, Xq, yq, arguments.grid), rows["kcrc, no arguments"][-1])
+                rows.setdefault("best finalist on test", []).append(best)
+            if not arguments.no_baselines:
+                unit = Normalizer()
+                for rival, model in baselines(unit.transform(X), y):
+                    rows.setdefault(f"tuned {rival}", []).append(np.mean(model.predict(unit.transform(Xq)) == yq))
+        print(f"{name}, {arguments.splits} splits")
+        for method, values in rows.items():
+            print(f"  {method:24}{100 * np.mean(values):7.2f} ± {100 * np.std(values):.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

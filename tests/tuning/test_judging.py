@@ -1,0 +1,74 @@
+"""Margins of the true class: compiled equals staged equals the classifier itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kcrc import metrics
+from kcrc._fused.native import native
+from kcrc.coding.ridge import Ridge
+from kcrc.tuning.geometry import VectorGeometry
+from kcrc.tuning.judging import DECISIONS, kernel_of, margins, staged_margins
+from problems import given, problem
+
+SIZES, MUS = [1, 6, 15, 25], [1e-3, 0.1, 1.0]
+
+
+def trials_of(seed, dtype=np.float64, classes=False):
+    X, y, _ = problem(seed, n=60, classes=4)
+    geometry = VectorGeometry(metrics.Plain(), X.astype(dtype), y, np.arange(60), 25)
+    which = np.arange(0, 60, 3)
+    return X, y, which, geometry.class_trials(which, 2) if classes else geometry.trials(which)
+
+
+@pytest.mark.parametrize("form", ["rkhs", "gram"])
+@pytest.mark.parametrize("gamma", [None, 0.2])
+def test_a_trial_is_the_classifier_fitted_without_the_example(form, gamma):
+    X, y, which, trials = trials_of(1)
+    kernel = kernel_of(trials, gamma)
+    found = staged_margins(kernel, trials.labels, trials.truth, SIZES, MUS, form, lambda mu: Ridge(mu=mu), None)
+    for at, i in enumerate(which[:6]):
+        keep = np.arange(60) != i
+        for s, K in enumerate(SIZES):
+            for m, mu in enumerate(MUS):
+                for d, decision in enumerate(DECISIONS):
+                    clf = given(
+                        K, kernel="linear" if gamma is None else "rbf", gamma=gamma or 1.0, mu=mu, form=form,
+                        decision=decision,
+                    ).fit(X[keep], y[keep])  # fmt: skip
+                    evidence = clf.explain(X[i : i + 1])
+                    assert (found[s, m, d, at] > 0) == (evidence.labels[0] == y[i])
+                    own = evidence.residuals[0, y[i]]
+                    other = np.delete(evidence.residuals[0], y[i]).min()
+                    if evidence.how[0] == 0 and np.isfinite(own) and np.isfinite(other):
+                        assert found[s, m, d, at] == pytest.approx(np.log(other / own), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.skipif(native is None, reason="the compiled module is not built")
+@pytest.mark.parametrize("form", ["rkhs", "gram"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gamma", [None, 0.2])
+def test_compiled_equals_staged(form, dtype, gamma):
+    _, _, _, trials = trials_of(2, dtype)
+    kernel = kernel_of(trials, gamma)
+    staged = staged_margins(kernel, trials.labels, trials.truth, SIZES, MUS, form, lambda mu: Ridge(mu=mu), None)
+    compiled = margins(kernel, trials.labels, trials.truth, SIZES, MUS, form)
+    np.testing.assert_array_equal(np.isposinf(staged), np.isposinf(compiled))
+    np.testing.assert_array_equal(np.isneginf(staged), np.isneginf(compiled))
+    finite = np.isfinite(staged)
+    tolerance = 2e-2 if dtype == np.float32 else 1e-5
+    np.testing.assert_allclose(staged[finite], compiled[finite], atol=tolerance, rtol=tolerance)
+
+
+def test_padding_changes_nothing():
+    _, _, _, trials = trials_of(3, classes=True)
+    kernel = kernel_of(trials, 0.2)
+    labels = np.where(trials.rank < 1, trials.labels, -1).astype(np.int32)
+    one = margins(kernel, labels, trials.truth, [labels.shape[1]], MUS, "rkhs")
+    assert np.isinf(one).all()  # a dictionary of one class is unanimous, right or wrong
+    both = margins(kernel, trials.labels, trials.truth, [labels.shape[1]], MUS, "rkhs")
+    staged = staged_margins(
+        kernel, trials.labels, trials.truth, [labels.shape[1]], MUS, "rkhs", lambda mu: Ridge(mu=mu), None
+    )
+    np.testing.assert_array_equal(both > 0, staged > 0)

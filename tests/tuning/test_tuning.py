@@ -1,0 +1,178 @@
+"""Self-tuning from outside: what "auto" does, keeps, refuses, and costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+
+from kcrc import KCRCClassifier
+from kcrc.errors import ParameterError, StateError
+from kcrc.tuning.search import stratified
+from problems import given, problem
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X, y, train_size=300, random_state=0, stratify=y)
+
+
+@pytest.fixture(scope="module")
+def tuned(digits):
+    X, _, y, _ = digits
+    return KCRCClassifier(tuning_seconds=20).fit(X, y)
+
+
+def test_no_arguments_beat_the_nearest_neighbour(digits, tuned):
+    X, Xq, y, yq = digits
+    ours = np.mean(tuned.predict(Xq) == yq)
+    assert ours > np.mean(KNeighborsClassifier(1).fit(X, y).predict(Xq) == yq)
+
+
+def test_the_table_holds_all_that_was_tried(tuned):
+    tuning = tuned.tuning_
+    assert tuning.best in tuning.scores
+    assert tuning.accuracy == max(
+        s.accuracy for s in tuning.scores.values() if s.trials == tuning.scores[tuning.best].trials
+    )
+    assert len(tuning.table) == len(tuning.scores) > 100
+    assert {"geometry", "n_neighbors", "gamma", "mu", "form", "decision", "locality", "accuracy"} <= set(
+        tuning.table[0]
+    )
+    assert "leave-one-out accuracy" in repr(tuning)
+    pytest.importorskip("pandas")
+    assert len(tuning.to_frame()) == len(tuning.scores)
+
+
+def test_the_table_as_a_picture(tuned, tmp_path):
+    pytest.importorskip("matplotlib")
+    figure = tuned.plot_tuning(tmp_path / "tuning.png")
+    assert (tmp_path / "tuning.png").stat().st_size > 5000
+    assert len(figure.axes) == 6
+
+
+def test_what_is_given_is_kept(digits):
+    X, _, y, _ = digits
+    clf = KCRCClassifier(7, metric="unit", kernel="rbf", gamma=2.0, mu=0.3, form="gram", decision="ratio").fit(X, y)
+    method = clf.model_.method
+    assert (method.n_neighbors, method.coder.mu, method.kernel.gamma, method.decision) == (7, 0.3, 2.0, "ratio")
+    assert type(method.space).__name__ == "Gram"
+    assert type(method.metric).__name__ == "Unit"
+    assert {s.n_neighbors for s in clf.tuning_.scores} == {7}
+    nothing = given().fit(X, y)
+    assert nothing.tuning_ is None
+    with pytest.raises(StateError, match="auto"):
+        nothing.plot_tuning()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"distance": "manhattan"},
+        {"distance": "manhattan", "kernel": "rbf"},
+        {"kernel": "polynomial"},
+        {"kernel": lambda A, B: np.exp(-0.5 * ((A[:, None] - B[None]) ** 2).sum(-1))},
+        {"n_neighbors": None},
+        {"n_neighbors": None, "form": "gram"},
+        {"form": "raw"},
+        {"kernel": "exp"},
+        {"distance": "manhattan", "n_candidates": 40},
+        {"locality": "classes"},
+        {"metric": "within"},
+    ],
+)
+def test_auto_works_with_anything_given(options):
+    X, y = load_iris(return_X_y=True)
+    clf = KCRCClassifier(tuning_seconds=3, **options).fit(X[::2], y[::2])
+    assert clf.tuning_ is not None
+    assert np.mean(clf.predict(X[1::2]) == y[1::2]) > 0.85
+
+
+def test_auto_with_precomputed_matrices():
+    X, y = load_iris(return_X_y=True)
+    D = ((X[:, None] - X[None]) ** 2).sum(-1)
+    clf = KCRCClassifier(metric="precomputed", tuning_seconds=3).fit(D[::2, ::2], y[::2])
+    assert np.mean(clf.predict(D[1::2, ::2]) == y[1::2]) > 0.85
+    G = np.exp(-D)
+    clf = KCRCClassifier(kernel="precomputed", tuning_seconds=3).fit(G[::2, ::2], y[::2])
+    assert np.mean(clf.predict(G[1::2, ::2]) == y[1::2]) > 0.85
+
+
+def test_duplicates_do_not_vouch_for_each_other():
+    """Random labels, every example twice: leaving one copy in would look like knowledge."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(40, 5)), 2, axis=0)
+    y = np.repeat(rng.integers(2, size=40), 2)
+    assert KCRCClassifier(tuning_seconds=3).fit(X, y).tuning_.accuracy < 0.8
+    noisy = X + 1e-3 * rng.normal(size=X.shape)
+    assert KCRCClassifier(tuning_seconds=3).fit(noisy, y).tuning_.accuracy > 0.95
+    grouped = KCRCClassifier(tuning_seconds=3).fit(noisy, y, groups=np.repeat(np.arange(40), 2))
+    assert grouped.tuning_.accuracy < 0.8
+
+
+def test_parameters_stay_until_retune(digits):
+    X, Xq, y, yq = digits
+    clf = KCRCClassifier(tuning_seconds=3).fit(X[:100], y[:100])
+    tuning = clf.tuning_
+    clf.partial_fit(X[100:105], y[100:105])
+    assert clf.tuning_ is tuning
+    assert clf.retune_due_ is None
+    clf.partial_fit(X[105:], y[105:])
+    assert clf.tuning_ is tuning
+    assert "retune()" in clf.retune_due_
+    rows = clf.model_.ids.copy()
+    clf.forget([3])
+    clf.retune()
+    assert clf.tuning_ is not tuning
+    assert clf.retune_due_ is None
+    assert set(clf.model_.ids) == set(rows) - {3}
+    assert np.mean(clf.predict(Xq) == yq) > 0.9
+
+
+def test_an_interrupt_leaves_the_classifier_as_it_was(digits, monkeypatch):
+    X, Xq, y, _ = digits
+    clf = KCRCClassifier(tuning_seconds=2).fit(X[:100], y[:100])
+    before, tuning = clf.predict(Xq[:20]), clf.tuning_
+
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kcrc.tuning.search.Search.tried", stop)
+    for call in (lambda: clf.fit(X[:, :5], y), clf.retune):
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        np.testing.assert_array_equal(clf.predict(Xq[:20]), before)
+        assert clf.tuning_ is tuning
+
+
+def test_too_little_to_try_falls_back_to_safe_values():
+    X, _, Xq = problem(1)
+    for y in (np.arange(len(X)), np.zeros(len(X))):  # every class once; one class
+        clf = KCRCClassifier().fit(X, y)
+        assert clf.predict(Xq).shape == (len(Xq),)
+    assert KCRCClassifier().fit(X[:1], ["a"]).predict(Xq[:1]) == ["a"]
+    assert KCRCClassifier().fit(X[:2], ["a", "b"]).tuning_ is None
+
+
+def test_bad_budget_is_named():
+    X, y, _ = problem(2)
+    with pytest.raises(ParameterError, match="tuning_seconds is a number above 0"):
+        KCRCClassifier(tuning_seconds=0).fit(X, y)
+
+
+def test_every_beginning_of_the_order_is_stratified():
+    y = np.repeat([0, 1, 2], [600, 300, 100])
+    order = stratified(y, np.random.default_rng(0), np.ones(1000, bool))
+    assert sorted(order) == list(range(1000))
+    for count in (100, 400):
+        np.testing.assert_allclose(np.bincount(y[order[:count]]) / count, [0.6, 0.3, 0.1], atol=0.03)
+
+
+def test_the_same_seed_gives_the_same_choice(digits):
+    X, _, y, _ = digits
+    options = {"kernel": "rbf", "form": "rkhs", "metric": "plain", "locality": "atoms", "tuning_seconds": 300}
+    a = KCRCClassifier(**options).fit(X[:80], y[:80]).tuning_.best
+    assert KCRCClassifier(**options).fit(X[:80], y[:80]).tuning_.best == a
