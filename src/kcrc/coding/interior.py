@@ -73,7 +73,9 @@ def minimise(
     parts = np.maximum(sign * t, 0) + np.abs(t).mean()
     Ax, Atz = np.zeros_like(t), np.zeros(K)
     best, best_gap = x, 1.0
-    for n_iter in range(1, max_iter + 1):
+    n_iter = 0
+    while n_iter < max_iter and best_gap > tol:
+        n_iter += 1
         room = 1.0 - sign * z
         system = _Newton(D, 1.0 / (parts / room).sum(axis=0), mu, lam, outer)
         primal, dual = t - Ax - parts[0] + parts[1], Atz - 2 * mu * x
@@ -100,8 +102,6 @@ def minimise(
         left = _gap(y, Ax[:c], x, z[:c], Atz - lam * z[c:] if lam > 0 else Atz, mu, lam)
         if left < best_gap:
             best, best_gap = x, left
-        if best_gap <= tol:
-            break
     return Optimum(best, best_gap, n_iter)
 
 

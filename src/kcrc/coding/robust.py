@@ -97,7 +97,7 @@ class Robust(Coder):
             x, gap, n_iter = np.empty(target.correlation.shape), np.empty(len(Y)), np.empty(len(Y), np.intp)
             for i, (D, H, y) in enumerate(zip(state.columns, state.gram, Y, strict=True)):
                 x[i], gap[i], n_iter[i] = self._alternate_own(D, H, y)
-        for i in np.flatnonzero(gap > self.tol) if self.finish else ():
+        for i in np.flatnonzero(gap > self.tol).tolist() if self.finish else ():
             D = state.D if isinstance(state, _Spectral) else state.columns[i]
             outer = state.outer if isinstance(state, _Spectral) else None
             optimum = interior.minimise(D, Y[i], mu=self.mu, tol=self.tol, outer=outer)
@@ -121,10 +121,9 @@ class Robust(Coder):
 
     def _alternate_shared(self, state: _Spectral, Y: Array) -> tuple[Array, Array, Array]:
         """Algorithm 2 for all targets at once; those that have converged leave."""
-        B, c = Y.shape
-        best = np.zeros((B, len(state.values)))
+        best = np.zeros((len(Y), len(state.values)))
         gap = np.where(Y.any(axis=1), 1.0, 0.0)
-        n_iter = np.zeros(B, np.intp)
+        n_iter = np.zeros(len(Y), np.intp)
         rows = np.flatnonzero(gap > self.tol)
         y, sigma = Y[rows], self._penalty(Y[rows])
         e, z = np.zeros_like(y), np.zeros_like(y)
