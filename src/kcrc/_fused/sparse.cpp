@@ -77,8 +77,12 @@ class Solver {
         // The way down from large λ, where few atoms take part, keeps the signs nearly right throughout.
         for (double now = FALL * last.steepest; now > lam; now *= FALL) advance(H, b, real, energy, now, 0.1);
         int rounds = 0;
-        for (last = full_gap(b, energy, lam); last.gap > tol * last.primal && rounds < max_iter; ++rounds)
+        for (last = full_gap(b, energy, lam); last.gap > tol * last.primal && rounds < max_iter; ++rounds) {
+            const double gap = last.gap;
+            const size_t atoms = width;
             advance(H, b, real, energy, lam, tol);
+            if (width == atoms && last.gap > 0.5 * gap) return rounds + 1;  // as far as rounding lets it
+        }
         return rounds;
     }
 
@@ -189,8 +193,8 @@ class Solver {
             sweep(lam, SWEEPS);
             if (settled(lam, goal, energy)) return;
             if (newton(lam)) {
-                refresh();
-                if (settled(lam, goal, energy)) return;
+                // Where nothing is left to do but to round, a goal below the rounding must not go on for ever.
+                if (settled(lam, goal, energy) || exact(lam)) return;
             } else {
                 sweep(lam, 30);
             }
@@ -204,6 +208,15 @@ class Solver {
         double norm1 = 0;
         for (size_t i = 0; i < width; ++i) norm1 += std::fabs(wx[i]);
         return !(gap_of(energy, bx, gx, norm1, steepest, lam).gap > goal);
+    }
+
+    bool exact(double lam) const {
+        const double slack = 1e-10 * lam;
+        for (size_t i = 0; i < width; ++i) {
+            const double off = wx[i] != 0 ? std::fabs(wg[i] - (wx[i] > 0 ? lam : -lam)) : std::fabs(wg[i]) - lam;
+            if (!(off <= slack)) return false;
+        }
+        return true;
     }
 
     void sweep(double lam, int times) {

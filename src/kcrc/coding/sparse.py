@@ -92,9 +92,10 @@ class Lasso(Coder):
 class BasisPursuitDenoising(Coder):
     """x = argmin ‖x‖₁ subject to ‖y − Dx‖₂ ≤ μ‖y‖   (p = 1, q = 2, constrained; μ is the share of y left over).
 
-    Its solution is the lasso's at one λ. Between two changes of the support ‖y − Dx‖² is a line in λ², so the secant
-    method on that (kept in a bracket, each lasso started from the last) finds λ in a few steps. Where D cannot come
-    as close to y as asked, x is the lasso solution at a λ of a billionth of its largest, and ``converged`` is False.
+    Its solution is the lasso's at one λ. Between two changes of the support ‖y − Dx‖² is a line in λ² and x one in λ,
+    so Newton's method in λ² (kept in a bracket, each lasso started from where the line leads) finds λ in a few steps.
+    Where D cannot come as close to y as asked, x is the lasso solution at a λ of a billionth of its largest, and
+    ``converged`` is False.
     ``Code.gap`` is (‖x‖₁ − the dual bound)/‖x‖₁ of the constrained problem.
     """
 
@@ -119,44 +120,52 @@ class BasisPursuitDenoising(Coder):
         x, gap = np.zeros((B, K)), np.zeros(B)
         n_iter = np.zeros(B, np.intp)
         converged = wanted >= energy  # x = 0 does: nothing to represent, or all may be left over
-        # A bracket in λ²: at its upper end the residual is too large, at its lower end small enough (NaN: not seen).
-        high, high_value = largest**2, energy - wanted
-        low, low_value = np.zeros(B), np.full(B, np.nan)
-        at = high * np.minimum(self.mu, 0.5)
+        # A bracket in λ²: above ``high`` the residual is too large, below ``low`` smaller than need be.
+        high, low = largest**2, np.zeros(B)
+        at = high * min(self.mu, 0.5)
         rows = np.flatnonzero(~converged & (largest > 0))
         for _ in range(self.max_iter):
             if not len(rows):
                 break
             done = state.lasso(target, rows, np.sqrt(at[rows]), x[rows], 0.1 * self.tol, 100)
             x[rows] = done.x
-            n_iter[rows] += done.n_iter
-            value = done.squared_residual - wanted[rows]
+            n_iter[rows] += done.n_iter + 1
+            excess = done.squared_residual - wanted[rows]
             norm1 = np.abs(done.x).sum(axis=1)
             bound = done.with_residual - self.mu * np.sqrt(energy[rows] * done.squared_residual)
             bound = np.divide(bound, done.steepest, out=np.zeros_like(bound), where=done.steepest > 0)
             gap[rows] = np.divide(np.abs(norm1 - bound), norm1, out=np.ones_like(bound), where=norm1 > 0)
-            met = np.abs(value) <= self.tol * wanted[rows]
+            met = np.abs(excess) <= self.tol * wanted[rows]
             converged[rows] = met & (done.relative_gap <= self.tol)
-            over = value > 0
-            self._narrow(rows[over], value[over], at, high, high_value, low_value)
-            self._narrow(rows[~over], value[~over], at, low, low_value, high_value)
-            rows = rows[~met & (high[rows] > 1e-18 * largest[rows] ** 2)]
-            at[rows] = self._next(high[rows], high_value[rows], low[rows], low_value[rows])
+            over = excess > 0
+            high[rows[over]], low[rows[~over]] = at[rows[over]], at[rows[~over]]
+            left = ~met & (high[rows] > 1e-18 * largest[rows] ** 2) & (high[rows] - low[rows] > 1e-15 * high[rows])
+            for i, r in zip(rows[left].tolist(), excess[left].tolist(), strict=True):
+                x[i], at[i] = self._next(
+                    state.gram[0 if len(state.gram) == 1 else i], x[i], float(at[i]), r, float(low[i]), float(high[i])
+                )
+            rows = rows[left]
         return Code(x.astype(b.dtype), converged, n_iter, gap)
 
     @staticmethod
-    def _narrow(rows: Array, value: Array, at: Array, end: Array, end_value: Array, other_value: Array) -> None:
-        """Moves one end of the bracket; the other counts half when it stays (Illinois), lest it stay for ever."""
-        end[rows], end_value[rows] = at[rows], value
-        other_value[rows] *= 0.5
-
-    @staticmethod
-    def _next(high: Array, high_value: Array, low: Array, low_value: Array) -> Array:
-        open_below = np.isnan(low_value)
-        run = np.where(open_below, 1.0, high_value - low_value)
-        secant = high - high_value * (high - low) / np.where(run > 0, run, 1.0)
-        inside = (secant > low) & (secant < high) & ~open_below
-        return np.where(inside, secant, np.where(open_below, high * 0.01, np.sqrt(high * np.maximum(low, 1e-4 * high))))
+    def _next(H: Array, x: Array, at: float, excess: float, low: float, high: float) -> tuple[Array, float]:
+        """Where the line of this support leads: x and λ² there. Outside the bracket: its (geometric) middle."""
+        middle = float(np.sqrt(high * max(low, 1e-4 * high)))
+        support = np.flatnonzero(x)
+        sign = np.sign(x[support])
+        try:
+            slope = np.linalg.solve(H[np.ix_(support, support)].astype(np.float64), sign)  # −dx/dλ
+        except np.linalg.LinAlgError:
+            return x, middle
+        rise = float(sign @ slope)  # d‖y − Dx‖²/dλ²
+        to = at - excess / rise if rise > 0 else -1.0
+        if not low < to < high:
+            return x, middle
+        moved = x[support] + (np.sqrt(at) - np.sqrt(to)) * slope
+        if (moved * sign > 0).all():
+            x = x.copy()
+            x[support] = moved
+        return x, to
 
 
 @dataclass(frozen=True, eq=False)
