@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import linalg, optimize
 from scipy.spatial import distance as scipy_distance
+from sklearn import linear_model
 
 
 def _mahalanobis(a, b, X):
@@ -61,6 +63,87 @@ def _ridge(D, y, mu):
     return np.linalg.lstsq(stacked, np.concatenate([y, np.zeros(D.shape[1])]), rcond=None)[0]
 
 
-CODERS = {"ridge": _ridge}
+def _programme(D, y, *, mu=0.0, lam=0.0):
+    """min ‖y − Dx‖₁ + λ‖x‖₁ as a linear programme; with μ‖x‖² by its smooth bounded dual (L-BFGS-B)."""
+    c, K = D.shape
+    if mu == 0:
+        matrix = np.hstack([D, -D, np.eye(c), -np.eye(c)])
+        found = optimize.linprog(np.r_[np.full(2 * K, lam), np.ones(2 * c)], A_eq=matrix, b_eq=y)
+        return found.x[:K] - found.x[K : 2 * K]
+    H = D @ D.T / (2 * mu)
+    found = optimize.minimize(
+        lambda z: (0.5 * z @ H @ z - z @ y, H @ z - y),
+        np.zeros(c),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-1, 1)] * c,
+        options={"ftol": 1e-17, "gtol": 1e-13, "maxiter": 100_000, "maxfun": 100_000, "maxcor": 50},
+    )
+    return D.T @ found.x / (2 * mu)
 
-PROJECTIONS = {"identity": lambda gram, labels, options: np.eye(len(gram))}
+
+def _lasso(D, y, mu):
+    """Coordinate descent by another library, to a tiny duality gap."""
+    return linear_model.Lasso(mu / len(y), fit_intercept=False, tol=1e-14, max_iter=1_000_000).fit(D, y).coef_
+
+
+def _constrained(D, y, mu):
+    """The lasso whose residual is μ‖y‖, its penalty found by bisection (Brent)."""
+    if mu >= 1:
+        return np.zeros(D.shape[1])
+    off = lambda lam: np.linalg.norm(y - D @ _lasso(D, y, lam)) - mu * np.linalg.norm(y)  # noqa: E731
+    return _lasso(D, y, optimize.brentq(off, 1e-6, np.abs(D.T @ y).max(), xtol=1e-13, rtol=1e-14))
+
+
+CODERS = {
+    "ridge": _ridge,
+    "robust": lambda D, y, mu: _programme(D, y, mu=mu),
+    "lasso": _lasso,
+    "bpdn": _constrained,
+    "l1l1": lambda D, y, mu: _programme(D, y, lam=mu),
+}
+# mu in the contract tests: to bpdn it is the share of y left over, which their dictionaries cannot make small.
+CODER_MU = {"bpdn": 0.9}
+
+
+def _kpca(gram, labels, options):
+    values, vectors = linalg.eigh(gram)
+    return vectors[:, ::-1] / np.sqrt(values[::-1] / len(gram))
+
+
+def _kfda(gram, labels, options):
+    mean = gram.mean(axis=1)
+    between, within = np.zeros_like(gram), np.zeros_like(gram)
+    for label in np.unique(labels):
+        columns = gram[:, labels == label]
+        off = columns.mean(axis=1) - mean
+        between += columns.shape[1] * np.outer(off, off)
+        for column in columns.T:
+            within += np.outer(column - columns.mean(axis=1), column - columns.mean(axis=1))
+    ridge = 1e-3 * np.trace(between + within) / len(gram)
+    _, vectors = linalg.eigh(between, within + ridge * np.eye(len(gram)))
+    return vectors[:, ::-1][:, : len(np.unique(labels)) - 1]
+
+
+def _graph(gram, labels, options):
+    n, k = len(gram), options.get("n_neighbors", 5)
+    squares = np.array([[gram[i, i] + gram[j, j] - 2 * gram[i, j] for j in range(n)] for i in range(n)])
+    joined = np.zeros((n, n), bool)
+    for i in range(n):
+        nearest = sorted((squares[i, j], j) for j in range(n) if j != i)[:k]
+        for _, j in nearest:
+            joined[i, j] = joined[j, i] = True
+    W = np.where(joined, np.exp(-squares / squares[joined].mean()), 0.0)
+    degrees = np.diag(W.sum(axis=1))
+    _, vectors = linalg.eigh(degrees - W, degrees)
+    return vectors[:, 1 : 1 + (n + 1) // 2]
+
+
+# Ψ of one Gram matrix; compared by ΨΨᵀ, which does not depend on the signs of eigenvectors.
+PROJECTIONS = {
+    "identity": lambda gram, labels, options: np.eye(len(gram)),
+    "kpca": _kpca,
+    "kfda": _kfda,
+    "graph": _graph,
+    "random": None,  # random: what holds of it is in tests/projections/test_random.py
+}

@@ -76,12 +76,13 @@ class Solver {
         last = full_gap(b, energy, lam);
         // The way down from large λ, where few atoms take part, keeps the signs nearly right throughout.
         for (double now = FALL * last.steepest; now > lam; now *= FALL) advance(H, b, real, energy, now, 0.1);
-        int rounds = 0;
+        int rounds = 0, idle = 0;
         for (last = full_gap(b, energy, lam); last.gap > tol * last.primal && rounds < max_iter; ++rounds) {
             const double gap = last.gap;
             const size_t atoms = width;
             advance(H, b, real, energy, lam, tol);
-            if (width == atoms && last.gap > 0.5 * gap) return rounds + 1;  // as far as rounding lets it
+            idle = width == atoms && last.gap > 0.5 * gap ? idle + 1 : 0;
+            if (idle == 3) return rounds + 1;  // as far as rounding lets it
         }
         return rounds;
     }
@@ -238,7 +239,10 @@ class Solver {
     // Newton over the support with its signs; false where H has no Cholesky factor there.
     bool newton(double lam) {
         for (int turn = 0; turn < TURNS; ++turn) {
-            if (!follow_support()) return false;
+            if (!follow_support()) {
+                refresh();
+                return false;
+            }
             const size_t s = support.size();
             for (size_t i = 0; i < s; ++i) wanted[i] = wb[support[i]] - (wx[support[i]] > 0 ? lam : -lam);
             for (size_t i = 0; i < s; ++i) {  // Uᵀ
@@ -254,8 +258,9 @@ class Solver {
         }
         refresh();
         // What updating has lost to rounding is made good by a factor from scratch.
-        for (size_t i : support)
-            if (wx[i] != 0 && !(std::fabs(wg[i] - (wx[i] > 0 ? lam : -lam)) <= 2 * lam)) support.clear();
+        bool lost = false;
+        for (size_t i : support) lost = lost || !(std::fabs(wg[i]) <= 2 * lam);
+        if (lost) support.clear();
         return true;
     }
 

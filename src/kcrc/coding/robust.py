@@ -54,8 +54,9 @@ class Robust(Coder):
     when the steps become short, which a σ that grows fast does anywhere.
 
     Where ``max_iter`` steps are not enough (ill-conditioned D and small μ want thousands), ``finish`` ends by an
-    interior-point method with the same model and the same test. σ = ``sigma`` / mean|y|, times ``growth`` every
-    5 steps.
+    interior-point method with the same model and the same test; and those that did converge are brought to rounding by
+    one linear solve, so that an answer does not depend on how it was reached.
+    σ = ``sigma`` / mean|y|, times ``growth`` every 5 steps.
     """
 
     mu: float = 0.01
@@ -92,13 +93,17 @@ class Robust(Coder):
         assert target.vector is not None
         Y = target.vector.astype(np.float64, copy=False)
         if isinstance(state, _Spectral):
-            x, gap, n_iter = self._alternate_shared(state, Y)
+            x, z, gap, n_iter = self._alternate_shared(state, Y)
         else:
-            x, gap, n_iter = np.empty(target.correlation.shape), np.empty(len(Y)), np.empty(len(Y), np.intp)
+            x, z = np.empty(target.correlation.shape), np.empty_like(Y)
+            gap, n_iter = np.empty(len(Y)), np.empty(len(Y), np.intp)
             for i, (D, H, y) in enumerate(zip(state.columns, state.gram, Y, strict=True)):
-                x[i], gap[i], n_iter[i] = self._alternate_own(D, H, y)
-        for i in np.flatnonzero(gap > self.tol).tolist() if self.finish else ():
+                x[i], z[i], gap[i], n_iter[i] = self._alternate_own(D, H, y)
+        for i in np.flatnonzero(gap > 0).tolist() if self.finish else ():
             D = state.D if isinstance(state, _Spectral) else state.columns[i]
+            if gap[i] <= self.tol:
+                x[i], gap[i] = interior.polished(D, Y[i], x[i], z[i], gap[i], mu=self.mu)
+                continue
             outer = state.outer if isinstance(state, _Spectral) else None
             optimum = interior.minimise(D, Y[i], mu=self.mu, tol=self.tol, outer=outer)
             n_iter[i] += optimum.n_iter
@@ -119,9 +124,9 @@ class Robust(Coder):
         rounds_left = (self.max_iter - step) // _CHECK
         return np.log(now / self.tol) > rounds_left * np.log(np.maximum(before / now, 1.0))
 
-    def _alternate_shared(self, state: _Spectral, Y: Array) -> tuple[Array, Array, Array]:
+    def _alternate_shared(self, state: _Spectral, Y: Array) -> tuple[Array, Array, Array, Array]:
         """Algorithm 2 for all targets at once; those that have converged leave."""
-        best = np.zeros((len(Y), len(state.values)))
+        best, best_z = np.zeros((len(Y), len(state.values))), np.zeros_like(Y)
         gap = np.where(Y.any(axis=1), 1.0, 0.0)
         n_iter = np.zeros(len(Y), np.intp)
         rows = np.flatnonzero(gap > self.tol)
@@ -144,16 +149,16 @@ class Robust(Coder):
             dual = np.einsum("bc,bc->b", z, y) - length / (4 * self.mu)
             now = np.maximum(primal - dual, 0.0) / primal
             better, before = now < gap[rows], gap[rows]
-            best[rows[better]], gap[rows[better]] = a[better], now[better]
+            best[rows[better]], best_z[rows[better]], gap[rows[better]] = a[better], z[better], now[better]
             left = (now > self.tol) & ~self._hopeless(before, now, step)
             rows, y, e, z, sigma = rows[left], y[left], e[left], z[left], sigma[left] * self.growth
-        return best @ state.back.T, gap, n_iter
+        return best @ state.back.T, best_z, gap, n_iter
 
-    def _alternate_own(self, D: Array, H: Array, y: Array) -> tuple[Array, float, int]:
+    def _alternate_own(self, D: Array, H: Array, y: Array) -> tuple[Array, Array, float, int]:
         """Algorithm 2 for one target over its own dictionary."""
-        best = np.zeros(D.shape[1])
+        best, best_z = np.zeros(D.shape[1]), np.zeros_like(y)
         if not y.any():
-            return best, 0.0, 0
+            return best, best_z, 0.0, 0
         gap, e, z = 1.0, np.zeros_like(y), np.zeros_like(y)
         sigma = float(self._penalty(y)[0])
         factor = None
@@ -169,12 +174,12 @@ class Robust(Coder):
                 continue
             before, now = gap, interior.duality_gap(D, y, x, z, mu=self.mu)
             if now < gap:
-                best, gap = x, now
+                best, best_z, gap = x, z, now
             if now <= self.tol or self._hopeless(before, now, step):
-                return best, gap, step
+                return best, best_z, gap, step
             if self.growth > 1:
                 sigma, factor = sigma * self.growth, None
-        return best, gap, self.max_iter
+        return best, best_z, gap, self.max_iter
 
 
 def _factor(H: Array, tau: float) -> Array:
