@@ -88,11 +88,15 @@ def _lasso(D, y, mu):
 
 
 def _constrained(D, y, mu):
-    """The lasso whose residual is μ‖y‖, its penalty found by bisection (Brent)."""
-    if mu >= 1:
+    """min ‖x‖₁ with ‖y − Dx‖ ≤ μ‖y‖: the point of the whole lasso path (least angles) where the residual is that."""
+    _, _, knots = linear_model.lars_path(D, y, method="lasso")
+    off = [np.linalg.norm(y - D @ x) - mu * np.linalg.norm(y) for x in knots.T]
+    if off[0] <= 0:
         return np.zeros(D.shape[1])
-    off = lambda lam: np.linalg.norm(y - D @ _lasso(D, y, lam)) - mu * np.linalg.norm(y)  # noqa: E731
-    return _lasso(D, y, optimize.brentq(off, 1e-6, np.abs(D.T @ y).max(), xtol=1e-13, rtol=1e-14))
+    at = next(i for i, value in enumerate(off) if value <= 0)
+    between = lambda t: (1 - t) * knots[:, at - 1] + t * knots[:, at]  # noqa: E731
+    t = optimize.brentq(lambda t: np.linalg.norm(y - D @ between(t)) - mu * np.linalg.norm(y), 0, 1, xtol=1e-15)
+    return between(t)
 
 
 CODERS = {

@@ -153,10 +153,8 @@ class BasisPursuitDenoising(Coder):
         middle = float(np.sqrt(high * max(low, 1e-4 * high)))
         support = np.flatnonzero(x)
         sign = np.sign(x[support])
-        try:
-            slope = np.linalg.solve(H[np.ix_(support, support)].astype(np.float64), sign)  # −dx/dλ
-        except np.linalg.LinAlgError:
-            return x, middle
+        inner = H[np.ix_(support, support)].astype(np.float64)
+        slope = np.linalg.lstsq(inner, sign, rcond=None)[0]  # −dx/dλ; atoms may be duplicates, hence not solve
         rise = float(sign @ slope)  # d‖y − Dx‖²/dλ²
         to = at - excess / rise if rise > 0 else -1.0
         if not low < to < high:
