@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import linalg, optimize
 from scipy.spatial import distance as scipy_distance
+from sklearn import linear_model
 
 
 def _mahalanobis(a, b, X):
@@ -61,6 +63,91 @@ def _ridge(D, y, mu):
     return np.linalg.lstsq(stacked, np.concatenate([y, np.zeros(D.shape[1])]), rcond=None)[0]
 
 
-CODERS = {"ridge": _ridge}
+def _programme(D, y, *, mu=0.0, lam=0.0):
+    """min ‖y − Dx‖₁ + λ‖x‖₁ as a linear programme; with μ‖x‖² by its smooth bounded dual (L-BFGS-B)."""
+    c, K = D.shape
+    if mu == 0:
+        matrix = np.hstack([D, -D, np.eye(c), -np.eye(c)])
+        found = optimize.linprog(np.r_[np.full(2 * K, lam), np.ones(2 * c)], A_eq=matrix, b_eq=y)
+        return found.x[:K] - found.x[K : 2 * K]
+    H = D @ D.T / (2 * mu)
+    found = optimize.minimize(
+        lambda z: (0.5 * z @ H @ z - z @ y, H @ z - y),
+        np.zeros(c),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-1, 1)] * c,
+        options={"ftol": 1e-17, "gtol": 1e-13, "maxiter": 100_000, "maxfun": 100_000, "maxcor": 50},
+    )
+    return D.T @ found.x / (2 * mu)
 
-PROJECTIONS = {"identity": lambda gram, labels, options: np.eye(len(gram))}
+
+def _lasso(D, y, mu):
+    """Coordinate descent by another library, to a tiny duality gap."""
+    return linear_model.Lasso(mu / len(y), fit_intercept=False, tol=1e-14, max_iter=1_000_000).fit(D, y).coef_
+
+
+def _constrained(D, y, mu):
+    """min ‖x‖₁ with ‖y − Dx‖ ≤ μ‖y‖: the point of the whole lasso path (least angles) where the residual is that."""
+    _, _, knots = linear_model.lars_path(D, y, method="lasso")
+    off = [np.linalg.norm(y - D @ x) - mu * np.linalg.norm(y) for x in knots.T]
+    if off[0] <= 0:
+        return np.zeros(D.shape[1])
+    at = next(i for i, value in enumerate(off) if value <= 0)
+    between = lambda t: (1 - t) * knots[:, at - 1] + t * knots[:, at]  # noqa: E731
+    t = optimize.brentq(lambda t: np.linalg.norm(y - D @ between(t)) - mu * np.linalg.norm(y), 0, 1, xtol=1e-15)
+    return between(t)
+
+
+CODERS = {
+    "ridge": _ridge,
+    "robust": lambda D, y, mu: _programme(D, y, mu=mu),
+    "lasso": _lasso,
+    "bpdn": _constrained,
+    "l1l1": lambda D, y, mu: _programme(D, y, lam=mu),
+}
+# mu in the contract tests: to bpdn it is the share of y left over, which their dictionaries cannot make small.
+CODER_MU = {"bpdn": 0.9}
+
+
+def _kpca(gram, labels, options):
+    values, vectors = linalg.eigh(gram)
+    return vectors[:, ::-1] / np.sqrt(values[::-1] / len(gram))
+
+
+def _kfda(gram, labels, options):
+    mean = gram.mean(axis=1)
+    between, within = np.zeros_like(gram), np.zeros_like(gram)
+    for label in np.unique(labels):
+        columns = gram[:, labels == label]
+        off = columns.mean(axis=1) - mean
+        between += columns.shape[1] * np.outer(off, off)
+        for column in columns.T:
+            within += np.outer(column - columns.mean(axis=1), column - columns.mean(axis=1))
+    ridge = 1e-3 * np.trace(between + within) / len(gram)
+    _, vectors = linalg.eigh(between, within + ridge * np.eye(len(gram)))
+    return vectors[:, ::-1][:, : len(np.unique(labels)) - 1]
+
+
+def _graph(gram, labels, options):
+    n, k = len(gram), options.get("n_neighbors", 5)
+    squares = np.array([[gram[i, i] + gram[j, j] - 2 * gram[i, j] for j in range(n)] for i in range(n)])
+    joined = np.zeros((n, n), bool)
+    for i in range(n):
+        nearest = sorted((squares[i, j], j) for j in range(n) if j != i)[:k]
+        for _, j in nearest:
+            joined[i, j] = joined[j, i] = True
+    W = np.where(joined, np.exp(-squares / squares[joined].mean()), 0.0)
+    degrees = np.diag(W.sum(axis=1))
+    _, vectors = linalg.eigh(degrees - W, degrees)
+    return vectors[:, 1 : 1 + (n + 1) // 2]
+
+
+# Ψ of one Gram matrix; compared by ΨΨᵀ, which does not depend on the signs of eigenvectors.
+PROJECTIONS = {
+    "identity": lambda gram, labels, options: np.eye(len(gram)),
+    "kpca": _kpca,
+    "kfda": _kfda,
+    "graph": _graph,
+    "random": None,  # random: what holds of it is in tests/projections/test_random.py
+}

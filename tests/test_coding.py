@@ -39,16 +39,17 @@ def test_every_entry_has_a_reference():
 @pytest.mark.parametrize("shared", [True, False])
 def test_coefficients_equal_the_slow_formula(name, shared, rng):
     D, y = batch(rng, shared)
-    code = solved(coding.make(name, mu=0.1), D, y)
+    mu = references.CODER_MU.get(name, 0.1)
+    code = solved(coding.make(name, mu=mu), D, y)
     for i in range(len(y)):
-        np.testing.assert_allclose(code.coefficients[i], references.CODERS[name](D[i % len(D)], y[i], 0.1), atol=1e-6)
+        np.testing.assert_allclose(code.coefficients[i], references.CODERS[name](D[i % len(D)], y[i], mu), atol=1e-6)
     assert code.converged.all()
 
 
 @pytest.mark.parametrize("name", coding.names())
 def test_a_query_does_not_depend_on_its_batch_and_padding_changes_nothing(name, rng):
     D, y = batch(rng)
-    coder = coding.make(name, mu=0.1)
+    coder = coding.make(name, mu=references.CODER_MU.get(name, 0.1))
     together = solved(coder, D, y).coefficients
     alone = np.concatenate([solved(coder, D[i : i + 1], y[i : i + 1]).coefficients for i in range(len(y))])
     np.testing.assert_allclose(together, alone, atol=1e-9)

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array
 from kcrc.registry import Registry
@@ -46,11 +48,27 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """coefficients (B, K); whether each query's solver converged (B,); its iterations (B,)."""
+    """coefficients (B, K); whether each query's solver converged (B,); its iterations (B,); and where the solver is
+    iterative, the relative duality gap it stopped at (B,): (objective − a lower bound of the optimum) / objective."""
 
     coefficients: Array
     converged: Array
     n_iter: Array
+    gap: Array | None = None
+
+
+def at_least(name: str, value: Any, lowest: float, *, strict: bool = False) -> None:
+    """Raise unless ``value`` is a finite number of at least (``strict``: above) ``lowest``."""
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not (lowest < value < np.inf if strict else lowest <= value < np.inf):
+        bound = f"above {lowest:g}" if strict else f"{lowest:g} or more"
+        raise ParameterError(f"{name} is a number, {bound}; got {value!r}.")
+
+
+def count(name: str, value: Any, lowest: int) -> None:
+    """Raise unless ``value`` is a whole number of at least ``lowest``."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < lowest:
+        raise ParameterError(f"{name} is a whole number, {lowest} or more; got {value!r}.")
 
 
 class Coder(ABC):

@@ -40,6 +40,13 @@ class Identity(Projection):
         return None
 
 
+def check_components(value: int | None, name: str = "n_components") -> None:
+    """Raise unless ``value`` is None or a whole number of at least 1."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if value is not None and (not whole or value < 1):
+        raise ParameterError(f"{name} is a whole number, 1 or more; got {value!r}.")
+
+
 def resolve(spec: str | Projection, **options: Any) -> Projection:
     """A name, or a Projection -> a Projection."""
     if isinstance(spec, Projection):
