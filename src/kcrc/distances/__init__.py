@@ -2,6 +2,7 @@
 
 from kcrc.distances import (  # noqa: F401  (importing a family registers its distances)
     geometric_blur,
+    histogram,
     lbp,
     pixel,
     precomputed,
