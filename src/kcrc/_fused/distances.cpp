@@ -163,17 +163,23 @@ template <class T> class Packed {
     ptrdiff_t whole = 0;
 };
 
-// All pairs of two sets of rows, or only those with i ≤ j or nearly so -> emit(i, j, value).
+// Made once a call: memory new to the process costs more than the distances of a small set.
+template <class T> struct Workspace {
+    Packed<T> block{MR}, panel{kPanelB};
+    std::vector<double> totals = std::vector<double>(kPanelA * kPanelB);
+};
+
+// All pairs of two sets of rows, or only those with i ≤ j -> emit(i, j, value).
 template <class T, class Measure, class Emit>
-void all_pairs(const std::vector<const T*>& a, const std::vector<const T*>& b, ptrdiff_t width, bool upper, Emit emit) {
+void all_pairs(const std::vector<const T*>& a, const std::vector<const T*>& b, ptrdiff_t width, bool upper,
+               Workspace<T>& workspace, Emit emit) {
     const ptrdiff_t n_a = a.size(), n_b = b.size();
-    Packed<T> block(MR), panel(kPanelB);
-    std::vector<double> totals(kPanelA * (kPanelB + NR));
+    auto& [block, panel, totals] = workspace;
     for (ptrdiff_t j0 = 0; j0 < n_b; j0 += kPanelB) {
         const ptrdiff_t nb = std::min(kPanelB, n_b - j0);
         for (ptrdiff_t i0 = 0; i0 < (upper ? std::min(n_a, j0 + nb) : n_a); i0 += kPanelA) {
             const ptrdiff_t na = std::min(kPanelA, n_a - i0);
-            std::fill(totals.begin(), totals.end(), 0.0);
+            std::fill_n(totals.begin(), (na + MR - 1) / MR * MR * kPanelB, 0.0);
             for (ptrdiff_t from = 0; from < width; from += kChunk) {
                 const ptrdiff_t here = std::min(kChunk, width - from);
                 if (i0 == 0 || width > kChunk) panel.fill(b.data() + j0, nb, from, here);
@@ -214,10 +220,13 @@ template <class T> struct Rows {
 
 template <class T, class Measure> void pairwise(Rows<T> a, Rows<T> b, T* out) {
     const ptrdiff_t n = b.count;
+    Workspace<T> workspace;
+    const auto as_is = [=](ptrdiff_t i, ptrdiff_t j, T value) { out[i * n + j] = value; };
+    const auto turned = [=](ptrdiff_t i, ptrdiff_t j, T value) { out[j * n + i] = value; };
     if (a.count < MR)
-        all_pairs<T, Measure>(b.each(), a.each(), a.width, false, [=](auto i, auto j, T v) { out[j * n + i] = v; });
+        all_pairs<T, Measure>(b.each(), a.each(), a.width, false, workspace, turned);
     else
-        all_pairs<T, Measure>(a.each(), b.each(), a.width, false, [=](auto i, auto j, T v) { out[i * n + j] = v; });
+        all_pairs<T, Measure>(a.each(), b.each(), a.width, false, workspace, as_is);
 }
 
 // Every row is used once, so it is read where it is.
@@ -239,11 +248,12 @@ void selected(Rows<T> a, Rows<T> b, const std::int64_t* rows, ptrdiff_t per_quer
 
 template <class T, class Measure>
 void within(Rows<T> b, const std::int64_t* rows, ptrdiff_t n_sets, ptrdiff_t size, T* out) {
+    Workspace<T> workspace;
     std::vector<const T*> near(size);
     for (ptrdiff_t q = 0; q < n_sets; ++q, rows += size, out += size * size) {
         for (ptrdiff_t r = 0; r < size; ++r) near[r] = b.first + rows[r] * b.width;
-        all_pairs<T, Measure>(near, near, b.width, true,
-                              [=](auto i, auto j, T v) { out[i * size + j] = out[j * size + i] = v; });
+        const auto twice = [=](ptrdiff_t i, ptrdiff_t j, T value) { out[i * size + j] = out[j * size + i] = value; };
+        all_pairs<T, Measure>(near, near, b.width, true, workspace, twice);
     }
 }
 

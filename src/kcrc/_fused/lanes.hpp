@@ -1,11 +1,17 @@
 // A register of numbers worked on at once, by the compiler's vector extensions where it has them and by plain
-// loops where it does not. 32 bytes wide: one register with AVX2, two with SSE2 or NEON.
+// loops where it does not.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 namespace kcrc {
+
+#ifdef __AVX__
+constexpr int kRegisterBytes = 32;
+#else
+constexpr int kRegisterBytes = 16;  // SSE2, NEON
+#endif
 
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"  // every function here is inlined: no call passes a register by value
@@ -16,9 +22,9 @@ template <> struct Word<float> { using type = std::uint32_t; };
 template <> struct Word<double> { using type = std::uint64_t; };
 
 template <class T> struct Lanes {
-    static constexpr int count = 32 / sizeof(T);
-    typedef T Values __attribute__((vector_size(32)));
-    typedef typename Word<T>::type Bits __attribute__((vector_size(32)));
+    static constexpr int count = kRegisterBytes / sizeof(T);
+    typedef T Values __attribute__((vector_size(kRegisterBytes)));
+    typedef typename Word<T>::type Bits __attribute__((vector_size(kRegisterBytes)));
     Values v;
 
     static KCRC_INLINE Lanes zero() { return {Values{}}; }
@@ -51,7 +57,7 @@ template <class T> KCRC_INLINE Lanes<T> smaller(Lanes<T> a, Lanes<T> b) { return
 #define KCRC_INLINE inline
 
 template <class T> struct Lanes {
-    static constexpr int count = 32 / sizeof(T);
+    static constexpr int count = kRegisterBytes / sizeof(T);
     T v[count];
 
     static Lanes all(T x) {

@@ -8,6 +8,7 @@ from kcrc.distances import (  # noqa: F401  (importing a family registers its di
     precomputed,
     shape_context,
     sift,
+    tangent,
     textons,
 )
 from kcrc.distances.base import Distance, VectorDistance, make, names, register, resolve
