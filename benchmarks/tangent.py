@@ -26,9 +26,7 @@ def candidates(queries: np.ndarray, stored: np.ndarray, count: int) -> np.ndarra
 def usps() -> None:
     with np.load(DATA / "usps.npz", allow_pickle=False) as file:
         X, y, split = file["images_x1000"].reshape(-1, 256) / 1000.0, file["labels"], file["split"]
-    X = (
-        X + 1.0
-    )  # ink on a background of 0, then unit length: better than −1..1 by leave-one-out on the examples
+    X = X + 1.0  # ink on a background of 0, then unit length: better than −1..1 by leave-one-out on the examples
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     stored, queries = X[split == 0], X[split == 1]
     near = candidates(queries, stored, 200)
@@ -58,9 +56,7 @@ def mnist(n_queries: int = 5000, count: int = 100, workers: int = 2) -> None:
         parts = np.array_split(np.arange(len(queries)), 4 * workers)
         a, b = distance.prepare(queries), distance.prepare(stored)
         prepared = time.perf_counter()
-        measured = np.vstack(
-            list(pool.map(lambda part: distance.selected(a.take(part), b, near[part]), parts))
-        )
+        measured = np.vstack(list(pool.map(lambda part: distance.selected(a.take(part), b, near[part]), parts)))
     done = time.perf_counter()
     right = labels[near[np.arange(len(near)), measured.argmin(axis=1)]] == truth
     print(

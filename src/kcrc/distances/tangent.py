@@ -8,7 +8,7 @@ a stored example (one-sided).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
@@ -153,16 +153,17 @@ class Tangent(Distance):
         unknown = [name for name in self.transformations if name not in TRANSFORMATIONS]
         if unknown or not self.transformations or len(set(self.transformations)) < len(self.transformations):
             raise ParameterError(
-                f"transformations are some of {', '.join(TRANSFORMATIONS)}, each once; "
-                f"got {self.transformations!r}."
+                f"transformations are some of {', '.join(TRANSFORMATIONS)}, each once; got {self.transformations!r}."
             )
         if not 0.0 <= self.sigma < math.inf:
             raise ParameterError(f"sigma is a width in pixels, 0 or more; got {self.sigma!r}.")
         if not 0.0 <= self.ridge < math.inf:
             raise ParameterError(f"ridge is a number, 0 or more; got {self.ridge!r}.")
-        object.__setattr__(
-            self, "symmetric", self.two_sided
-        )  # the one-sided distance treats the two differently
+        object.__setattr__(self, "symmetric", self.two_sided)  # the one-sided distance treats the two differently
+
+    @property
+    def preparation(self) -> Hashable:
+        return (type(self), self.transformations, self.sigma, self.smooth_images, self.shape)
 
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> Tangent:
         given = tuple(sample_shape) if self.image_shape is None else tuple(self.image_shape)
@@ -208,9 +209,7 @@ class Tangent(Distance):
         left, right = _alike(a["frames"], b["frames"])
         if native is not None:
             return np.asarray(native.tangent_pairwise(left, right, self.ridge, self.two_sided))
-        return (
-            np.stack([self._to_each(one, right) for one in left]) if len(left) else np.empty((0, len(right)))
-        )
+        return np.stack([self._to_each(one, right) for one in left]) if len(left) else np.empty((0, len(right)))
 
     def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
         left, right = _alike(a["frames"], b["frames"])
