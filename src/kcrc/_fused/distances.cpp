@@ -30,7 +30,7 @@ constexpr int MR = 5, NR = 2;  // the most pairs whose sums, rows and constants 
 
 // A measure adds a register of each row to a sum (`add`), or several at a time (`registers`), and joins the sum's lanes
 // to a total (`join`).
-template <class T, class Measure> struct Sum {
+template <class T> struct Sum {
     static constexpr int registers = 1;
     static KCRC_INLINE double join(double total, Lanes<T> part) {
         double sum = 0;
@@ -39,20 +39,20 @@ template <class T, class Measure> struct Sum {
     }
 };
 
-template <class T> struct Manhattan : Sum<T, Manhattan<T>> {
+template <class T> struct Manhattan : Sum<T> {
     static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T> fused) {
         return fused.sum((*a - *b).absolute(), sum);
     }
 };
 
-template <class T> struct SquaredEuclidean : Sum<T, SquaredEuclidean<T>> {
+template <class T> struct SquaredEuclidean : Sum<T> {
     static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T>) {
         const Lanes<T> difference = *a - *b;
         return sum + difference * difference;
     }
 };
 
-template <class T> struct CommonMass : Sum<T, CommonMass<T>> {
+template <class T> struct CommonMass : Sum<T> {
     static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T> fused) {
         return fused.sum(smaller(*b, *a), sum);
     }
@@ -70,7 +70,7 @@ template <class T> struct Chessboard {
 };
 
 // 0/0 counts 0: where a + b is 0 so is the numerator, and the denominator is lifted off 0.
-template <class T> struct ChiSquare : Sum<T, ChiSquare<T>> {
+template <class T> struct ChiSquare : Sum<T> {
     static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T>) {
         const Lanes<T> difference = *a - *b;
         return sum + difference * difference / larger(*a + *b, Lanes<T>::all(std::numeric_limits<T>::min()));
@@ -79,7 +79,7 @@ template <class T> struct ChiSquare : Sum<T, ChiSquare<T>> {
 
 // The same with one division for two terms, n/d + n2/d2 = (n d2 + n2 d) / (d d2): division is what χ² waits for.
 // Terms below 1e-150 count 0, and values past 1e100 overflow: such pairs are measured again, term by term.
-struct ChiSquarePaired : Sum<double, ChiSquarePaired> {
+struct ChiSquarePaired : Sum<double> {
     static constexpr int registers = 2;
     static KCRC_INLINE Lanes<double> add(Lanes<double> sum, const Lanes<double>* a, const Lanes<double>* b,
                                          Fused<double>) {
@@ -93,9 +93,10 @@ struct ChiSquarePaired : Sum<double, ChiSquarePaired> {
 template <class Measure> struct Careful { using type = void; };
 template <> struct Careful<ChiSquarePaired> { using type = ChiSquare<double>; };
 
-// Rows a[0..M), b[0..N) of `width` coordinates, joined to totals (M × N).
-template <class T, class Measure, int M, int N>
-void micro(const T* const* a, const T* const* b, ptrdiff_t width, double* totals) {
+// Rows a[0..M), b[0..N) of `width` coordinates, joined to totals (M × N, rows `stride` apart).
+// `Whole`: the width is a whole number of registers.
+template <class T, class Measure, int M, int N, bool Whole>
+void micro(const T* const* a, const T* const* b, ptrdiff_t width, double* totals, ptrdiff_t stride) {
     constexpr int R = Measure::registers;
     constexpr ptrdiff_t unit = R * Lanes<T>::count;
     const Fused<T> fused;
@@ -105,25 +106,26 @@ void micro(const T* const* a, const T* const* b, ptrdiff_t width, double* totals
     const T *pa[M], *pb[N];
     for (int i = 0; i < M; ++i) pa[i] = a[i];
     for (int j = 0; j < N; ++j) pb[j] = b[j];
-    const auto work = [&](ptrdiff_t p) {
+    [[maybe_unused]] T rest[M + N][unit] = {};
+    for (ptrdiff_t p = 0; p < width; p += unit) {
+        ptrdiff_t at = p;
+        if constexpr (!Whole) {
+            if (p + unit > width) {  // the rest, filled up with zeros
+                for (int i = 0; i < M; ++i) std::copy(pa[i] + p, pa[i] + width, rest[i]), pa[i] = rest[i];
+                for (int j = 0; j < N; ++j) std::copy(pb[j] + p, pb[j] + width, rest[M + j]), pb[j] = rest[M + j];
+                at = 0;
+            }
+        }
         Lanes<T> va[R], vb[N][R];
         for (int j = 0; j < N; ++j)
-            for (int r = 0; r < R; ++r) vb[j][r] = Lanes<T>::load(pb[j] + p + r * Lanes<T>::count);
+            for (int r = 0; r < R; ++r) vb[j][r] = Lanes<T>::load(pb[j] + at + r * Lanes<T>::count);
         for (int i = 0; i < M; ++i) {
-            for (int r = 0; r < R; ++r) va[r] = Lanes<T>::load(pa[i] + p + r * Lanes<T>::count);
+            for (int r = 0; r < R; ++r) va[r] = Lanes<T>::load(pa[i] + at + r * Lanes<T>::count);
             for (int j = 0; j < N; ++j) part[i][j] = Measure::add(part[i][j], va, vb[j], fused);
         }
-    };
-    ptrdiff_t p = 0;
-    for (; p + unit <= width; p += unit) work(p);
-    if (p < width) {
-        T rest[M + N][unit] = {};
-        for (int i = 0; i < M; ++i) std::copy(pa[i] + p, pa[i] + width, rest[i]), pa[i] = rest[i];
-        for (int j = 0; j < N; ++j) std::copy(pb[j] + p, pb[j] + width, rest[M + j]), pb[j] = rest[M + j];
-        work(0);
     }
     for (int i = 0; i < M; ++i)
-        for (int j = 0; j < N; ++j) totals[i * N + j] = Measure::join(totals[i * N + j], part[i][j]);
+        for (int j = 0; j < N; ++j) totals[i * stride + j] = Measure::join(totals[i * stride + j], part[i][j]);
 }
 
 // A pair whose sum overflowed, measured again the careful way where the measure has one.
@@ -132,7 +134,7 @@ template <class T, class Measure> double settled(double total, const T* a, const
     if constexpr (!std::is_void_v<Again>) {
         if (!std::isfinite(total)) {
             total = 0;
-            micro<T, Again, 1, 1>(&a, &b, width, &total);
+            micro<T, Again, 1, 1, false>(&a, &b, width, &total, 1);
         }
     }
     return total;
@@ -169,7 +171,7 @@ template <class T> struct Workspace {
     std::vector<double> totals = std::vector<double>(kPanelA * kPanelB);
 };
 
-// All pairs of two sets of rows, or only those with i ≤ j -> emit(i, j, value).
+// All pairs of two sets of rows, or (`upper`) only those with i ≤ j -> emit(i, j, totals, n): n of row i from j on.
 template <class T, class Measure, class Emit>
 void all_pairs(const std::vector<const T*>& a, const std::vector<const T*>& b, ptrdiff_t width, bool upper,
                Workspace<T>& workspace, Emit emit) {
@@ -187,23 +189,26 @@ void all_pairs(const std::vector<const T*>& a, const std::vector<const T*>& b, p
                     const T* rows[MR];  // past the last row it stands in again, for nothing
                     for (int r = 0; r < MR; ++r) rows[r] = a[i0 + std::min(i + r, na - 1)];
                     block.fill(rows, MR, from, here);
-                    double* to = totals.data() + i * kPanelB;
-                    for (ptrdiff_t j = 0; j < nb; j += NR, to += MR * NR) {
+                    for (ptrdiff_t r = i + MR; r < std::min(i + 2 * MR, na); ++r)  // while this block is measured
+                        kcrc::fetch(a[i0 + r] + from, here);
+                    for (ptrdiff_t j = 0; j < nb; j += NR) {
+                        double* to = totals.data() + i * kPanelB + j;
                         if (upper && j0 + j + NR <= i0 + i) continue;
                         if (j + NR <= nb)
-                            micro<T, Measure, MR, NR>(block.at.data(), &panel.at[j], block.whole, to);
+                            micro<T, Measure, MR, NR, true>(block.at.data(), &panel.at[j], block.whole, to, kPanelB);
                         else
-                            micro<T, Measure, MR, 1>(block.at.data(), &panel.at[j], block.whole, to);
+                            micro<T, Measure, MR, 1, true>(block.at.data(), &panel.at[j], block.whole, to, kPanelB);
                     }
                 }
             }
-            for (ptrdiff_t i = 0; i < na; ++i)
-                for (ptrdiff_t j = upper ? std::max<ptrdiff_t>(0, i0 + i - j0) : 0; j < nb; ++j) {
-                    const ptrdiff_t j_first = j / NR * NR, wide = std::min<ptrdiff_t>(NR, nb - j_first);
-                    const double* from = totals.data() + i / MR * MR * kPanelB + j_first * MR;
-                    const double total = from[i % MR * wide + j - j_first];
-                    emit(i0 + i, j0 + j, T(settled<T, Measure>(total, a[i0 + i], b[j0 + j], width)));
-                }
+            for (ptrdiff_t i = i0; i < i0 + na; ++i) {
+                const ptrdiff_t first = upper ? std::max(i, j0) : j0;
+                if (first >= j0 + nb) break;
+                double* row = totals.data() + (i - i0) * kPanelB - j0;
+                if constexpr (!std::is_void_v<typename Careful<Measure>::type>)
+                    for (ptrdiff_t j = first; j < j0 + nb; ++j) row[j] = settled<T, Measure>(row[j], a[i], b[j], width);
+                emit(i, first, row + first, j0 + nb - first);
+            }
         }
     }
 }
@@ -221,8 +226,12 @@ template <class T> struct Rows {
 template <class T, class Measure> void pairwise(Rows<T> a, Rows<T> b, T* out) {
     const ptrdiff_t n = b.count;
     Workspace<T> workspace;
-    const auto as_is = [=](ptrdiff_t i, ptrdiff_t j, T value) { out[i * n + j] = value; };
-    const auto turned = [=](ptrdiff_t i, ptrdiff_t j, T value) { out[j * n + i] = value; };
+    const auto as_is = [=](ptrdiff_t i, ptrdiff_t j, const double* row, ptrdiff_t count) {
+        for (ptrdiff_t k = 0; k < count; ++k) out[i * n + j + k] = T(row[k]);
+    };
+    const auto turned = [=](ptrdiff_t i, ptrdiff_t j, const double* row, ptrdiff_t count) {
+        for (ptrdiff_t k = 0; k < count; ++k) out[(j + k) * n + i] = T(row[k]);
+    };
     if (a.count < MR)
         all_pairs<T, Measure>(b.each(), a.each(), a.width, false, workspace, turned);
     else
@@ -239,7 +248,7 @@ void selected(Rows<T> a, Rows<T> b, const std::int64_t* rows, ptrdiff_t per_quer
             for (ptrdiff_t from = 0; from < a.width; from += kChunk) {
                 const T *near[MR], *here = query + from;
                 for (int r = 0; r < MR; ++r) near[r] = b.first + rows[std::min(k + r, per_query - 1)] * b.width + from;
-                micro<T, Measure, MR, 1>(near, &here, std::min(kChunk, a.width - from), totals);
+                micro<T, Measure, MR, 1, false>(near, &here, std::min(kChunk, a.width - from), totals, 1);
             }
             for (ptrdiff_t r = k; r < std::min(k + MR, per_query); ++r)
                 out[r] = T(settled<T, Measure>(totals[r - k], query, b.first + rows[r] * b.width, a.width));
@@ -252,7 +261,9 @@ void within(Rows<T> b, const std::int64_t* rows, ptrdiff_t n_sets, ptrdiff_t siz
     std::vector<const T*> near(size);
     for (ptrdiff_t q = 0; q < n_sets; ++q, rows += size, out += size * size) {
         for (ptrdiff_t r = 0; r < size; ++r) near[r] = b.first + rows[r] * b.width;
-        const auto twice = [=](ptrdiff_t i, ptrdiff_t j, T value) { out[i * size + j] = out[j * size + i] = value; };
+        const auto twice = [=](ptrdiff_t i, ptrdiff_t j, const double* row, ptrdiff_t count) {
+            for (ptrdiff_t k = 0; k < count; ++k) out[i * size + j + k] = out[(j + k) * size + i] = T(row[k]);
+        };
         all_pairs<T, Measure>(near, near, b.width, true, workspace, twice);
     }
 }

@@ -116,4 +116,13 @@ template <class T> struct Fused {
 #endif
 };
 
+// Asks for memory that will be read soon.
+template <class T> inline void fetch(const T* from, std::ptrdiff_t n) {
+#if defined(__GNUC__) || defined(__clang__)
+    for (std::ptrdiff_t p = 0; p < n; p += 64 / sizeof(T)) __builtin_prefetch(from + p, 0, 2);
+#else
+    (void)from, (void)n;
+#endif
+}
+
 }  // namespace kcrc
