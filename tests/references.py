@@ -29,6 +29,8 @@ DISTANCES = {
     "precomputed": None,  # what is given is what comes back: tests/test_classifier.py
     # These look at images, not vectors: their formulas are in tests/distances/reference_shape.py.
     **dict.fromkeys(["lbp-chi2", "texton-chi2", "marginal", "sift", "shape-context", "geometric-blur"]),
+    # These need samples without negative values, or images: tests/distances/reference_pixel.py.
+    **dict.fromkeys(["chi2", "intersection", "tangent"]),
 }
 
 

@@ -213,6 +213,7 @@ def test_precomputed_distances_and_kernels_equal_computed_ones():
         uneven.predict(Xq @ X.T)
 
 
+@pytest.mark.filterwarnings("ignore::kcrc.distances.custom.SlowDistanceWarning")
 def test_functions_as_distance_and_kernel():
     X, y, Xq = problem(12)
     named = settled(9, distance="manhattan", kernel="rbf", gamma=0.2).fit(X, y)

@@ -24,4 +24,6 @@ PYBIND11_MODULE(KCRC_MODULE, m) {
     bind_local(m);
     bind_judge(m);
     bind_sparse(m);
+    bind_distances(m);
+    bind_tangent(m);
 }

@@ -2,11 +2,13 @@
 
 from kcrc.distances import (  # noqa: F401  (importing a family registers its distances)
     geometric_blur,
+    histogram,
     lbp,
     pixel,
     precomputed,
     shape_context,
     sift,
+    tangent,
     textons,
 )
 from kcrc.distances.base import Distance, VectorDistance, make, names, register, resolve

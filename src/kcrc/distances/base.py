@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from kcrc.errors import DataError, ParameterError
+from kcrc.errors import ParameterError
 from kcrc.prepared import Array, Prepared
 from kcrc.registry import Registry
 
@@ -110,30 +109,6 @@ class VectorDistance(Distance):
         return self.pairwise(a, zero)[:, 0]
 
 
-@dataclass(frozen=True)
-class CallableDistance(VectorDistance):
-    """A Python function ``f(u, v) -> float`` of two vectors, called once per pair (slow)."""
-
-    formula: ClassVar[str] = "f(a, b)"
-    metric: ClassVar[bool] = False
-    power: ClassVar[int] = 1
-
-    function: Callable[[Array, Array], float]
-
-    def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        left, right = a["vectors"], b["vectors"]
-        out = np.empty((len(left), len(right)))
-        for i, u in enumerate(left):
-            for j, v in enumerate(right):
-                out[i, j] = self.function(u, v)
-        if not np.isfinite(out).all() or (out < 0).any():
-            raise DataError(
-                f"The distance function {self.function!r} returned a negative or non-finite value. "
-                "A distance is a finite number, 0 or more."
-            )
-        return out
-
-
 def resolve(spec: str | Distance | Callable[[Array, Array], float], **options: Any) -> Distance:
     """A name, a Distance, or a function of two vectors -> a Distance."""
     if isinstance(spec, Distance):
@@ -141,7 +116,9 @@ def resolve(spec: str | Distance | Callable[[Array, Array], float], **options: A
     if isinstance(spec, str):
         return make(spec, **options)
     if callable(spec):
-        return CallableDistance(spec)
+        from kcrc.distances.custom import from_function  # it builds on this file
+
+        return from_function(spec)
     raise ParameterError(
         f"distance is a name, a Distance or a function of two vectors; got {spec!r}. Names: {', '.join(names())}."
     )

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from kcrc.distances import coordinatewise
 from kcrc.distances.base import Distance, VectorDistance, prepare_vectors, register
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array, Prepared
-
-_BLOCK_VALUES = 1 << 20  # differences held at once by the distances that cannot be written as a product
-
-
-def _squared_direct(left: Array, right: Array) -> Array:
-    """Σ (a−b)² over the last axis by differences: exact for equal rows, where the product form cancels."""
-    difference = left - right
-    return np.asarray(np.einsum("...d,...d->...", difference, difference))
-
-
-def _blocked(left: Array, right: Array, reduce: Any) -> Array:
-    """``reduce(|a − b|)`` for all pairs, a block of differences at a time."""
-    out = np.empty((len(left), len(right)), np.promote_types(left.dtype, np.float32))
-    step = max(1, _BLOCK_VALUES // max(1, right.size))
-    for start in range(0, len(left), step):
-        block = left[start : start + step, None, :] - right[None, :, :]
-        out[start : start + step] = reduce(np.abs(block, out=block))
-    return out
 
 
 @register("sqeuclidean")
@@ -41,24 +24,13 @@ class SquaredEuclidean(VectorDistance):
     power: ClassVar[int] = 1
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        left, right = a["vectors"], b["vectors"]
-        out = np.empty((len(left), len(right)), np.promote_types(left.dtype, np.float32))
-        step = max(1, _BLOCK_VALUES // max(1, right.size))
-        for start in range(0, len(left), step):
-            out[start : start + step] = _squared_direct(left[start : start + step, None], right[None])
-        return out
+        return coordinatewise.pairwise("sqeuclidean", a["vectors"], b["vectors"])
 
     def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return _squared_direct(a["vectors"][:, None, :], b["vectors"][rows])
+        return coordinatewise.selected("sqeuclidean", a["vectors"], b["vectors"], rows)
 
     def within(self, b: Prepared, rows: Array) -> Array:
-        local = b.take(rows)
-        vectors, squares = local["vectors"], local["squares"]
-        products = vectors @ vectors.transpose(0, 2, 1)
-        squared = squares[:, :, None] + squares[:, None, :] - 2.0 * products
-        np.maximum(squared, 0.0, out=squared)
-        squared[:, np.arange(rows.shape[1]), np.arange(rows.shape[1])] = 0.0
-        return np.asarray(squared)
+        return coordinatewise.within("sqeuclidean", b["vectors"], rows)
 
     def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array]:
         left, right = a["vectors"], b["vectors"]
@@ -101,7 +73,13 @@ class Manhattan(VectorDistance):
     power: ClassVar[int] = 1
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return _blocked(a["vectors"], b["vectors"], lambda block: block.sum(axis=-1))
+        return coordinatewise.pairwise("manhattan", a["vectors"], b["vectors"])
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return coordinatewise.selected("manhattan", a["vectors"], b["vectors"], rows)
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        return coordinatewise.within("manhattan", b["vectors"], rows)
 
 
 @register("chessboard")
@@ -114,7 +92,13 @@ class Chessboard(VectorDistance):
     power: ClassVar[int] = 1
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return _blocked(a["vectors"], b["vectors"], lambda block: block.max(axis=-1))
+        return coordinatewise.pairwise("chessboard", a["vectors"], b["vectors"])
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return coordinatewise.selected("chessboard", a["vectors"], b["vectors"], rows)
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        return coordinatewise.within("chessboard", b["vectors"], rows)
 
 
 def _unit_rows(X: Array) -> Array:
@@ -177,7 +161,7 @@ class Cosine(_Angular):
 @register("correlation")
 @dataclass(frozen=True)
 class Correlation(_Angular):
-    """1 − Pearson correlation: cosine of the vectors less their own mean. A constant vector counts as zero."""
+    """1 − Pearson correlation: cosine of the vectors less their mean. A constant vector counts as zero."""
 
     formula: ClassVar[str] = "1 − corr(a, b)"
 
@@ -186,6 +170,19 @@ class Correlation(_Angular):
         constant = (X[:, :1] == X).all(axis=1)
         centred[constant] = 0.0
         return np.asarray(centred)
+
+
+def _scales(variances: Array) -> tuple[Array, Array]:
+    """Variances, and one factor a coordinate that makes them 1."""
+    with np.errstate(divide="ignore"):  # a variance of 0 is told by the variances; its factor is not used
+        return variances, 1.0 / np.sqrt(variances)
+
+
+def _axes(covariance: Array) -> tuple[Array, Array]:
+    """Variances along the principal axes, and the matrix (d, d) that makes them 1."""
+    values, vectors = np.linalg.eigh(covariance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return values, vectors / np.sqrt(values)
 
 
 @register("mahalanobis")
@@ -218,16 +215,16 @@ class Mahalanobis(Distance):
         wide = np.asarray(X, np.float64)
         centred = wide - wide.mean(axis=0)
         scale = 1.0 / max(1, len(X) - 1)
-        if self.diagonal:
-            covariance = np.diag(np.einsum("ij,ij->j", centred, centred) * scale)
-        else:
-            covariance = centred.T @ centred * scale
-        mean_variance = float(np.trace(covariance)) / width or 1.0
+        variances = np.einsum("ij,ij->j", centred, centred) * scale
+        mean_variance = float(variances.mean()) or 1.0
+        covariance = None if self.diagonal else centred.T @ centred * scale
         tries = (0.0, 1e-6, 1e-4, 1e-2, 0.1, 1.0) if self.shrinkage is None else (self.shrinkage,)
         for amount in tries:
-            values, vectors = np.linalg.eigh((1 - amount) * covariance + amount * mean_variance * np.eye(width))
-            if values[0] > 1e-10 * values[-1]:
-                whitening = vectors / np.sqrt(values)
+            if covariance is None:
+                values, whitening = _scales((1 - amount) * variances + amount * mean_variance)
+            else:
+                values, whitening = _axes((1 - amount) * covariance + amount * mean_variance * np.eye(width))
+            if values.min() > 1e-10 * values.max():
                 return Mahalanobis(self.diagonal, self.shrinkage, whitening.astype(X.dtype))
         raise ParameterError(
             f"The covariance of the {len(X)} examples is singular with shrinkage={self.shrinkage!r}. "
@@ -237,7 +234,7 @@ class Mahalanobis(Distance):
     def prepare(self, X: Array) -> Prepared:
         if self.whitening is None:
             raise ParameterError("The Mahalanobis distance needs fit(X, y) before it can prepare samples.")
-        return prepare_vectors(X @ self.whitening)
+        return prepare_vectors(X * self.whitening if self.whitening.ndim == 1 else X @ self.whitening)
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         return Euclidean().pairwise(a, b)

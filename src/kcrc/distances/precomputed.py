@@ -33,12 +33,18 @@ class PrecomputedDistance(Distance):
             raise DataError(
                 f"A precomputed distance matrix is square, examples by examples; got {X.shape[0]} × {X.shape[1]}."
             )
-        if (X < 0).any():
-            raise DataError("Precomputed distances hold a negative value; a distance is 0 or more.")
         return self
 
     def prepare(self, X: Array) -> Prepared:
+        if (X < 0).any():
+            raise DataError("Precomputed distances hold a negative value; a distance is 0 or more.")
         return prepare_columns(X)
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         return a["to_examples"][:, b["position"]]
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return np.take_along_axis(a["to_examples"], b["position"][rows], axis=1)
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        return b["to_examples"][rows[:, :, None], b["position"][rows][:, None, :]]

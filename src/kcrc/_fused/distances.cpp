@@ -1,0 +1,356 @@
+// Distances that are a sum or a maximum over coordinates, for all pairs, for chosen pairs, and among chosen rows.
+//
+// A panel of pairs is worked through one chunk of coordinates at a time, copied to aligned rows that stay in cache;
+// inside, a micro-kernel holds MR × NR pairs in registers. A pair's value is summed in the same order wherever it
+// stands, so it does not depend on the batch it came in. Every measure here is symmetric and gives 0 for two zeros,
+// so that short rows are filled up with zeros and either set may stand on the side the kernel holds more of.
+#include <pybind11/numpy.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "lanes.hpp"
+#include "module.hpp"
+
+namespace py = pybind11;
+
+namespace {
+
+using kcrc::Fused;
+using kcrc::Lanes;
+using std::ptrdiff_t;
+
+constexpr ptrdiff_t kChunk = 512;               // coordinates
+constexpr ptrdiff_t kPanelA = 120, kPanelB = 64;  // rows: kPanelB of them, one chunk wide, stay in cache
+constexpr int MR = 5, NR = 2;  // the most pairs whose sums, rows and constants fit 16 registers
+
+// A measure adds a register of each row to a sum (`add`), or several at a time (`registers`), and joins the sum's lanes
+// to a total (`join`).
+template <class T> struct Sum {
+    static constexpr int registers = 1;
+    static KCRC_INLINE double join(double total, Lanes<T> part) {
+        double sum = 0;
+        for (int i = 0; i < Lanes<T>::count; ++i) sum += part[i];
+        return total + sum;
+    }
+};
+
+template <class T> struct Manhattan : Sum<T> {
+    static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T> fused) {
+        return fused.sum((*a - *b).absolute(), sum);
+    }
+};
+
+template <class T> struct SquaredEuclidean : Sum<T> {
+    static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T>) {
+        const Lanes<T> difference = *a - *b;
+        return sum + difference * difference;
+    }
+};
+
+template <class T> struct CommonMass : Sum<T> {
+    static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T> fused) {
+        return fused.sum(smaller(*b, *a), sum);
+    }
+};
+
+template <class T> struct Chessboard {
+    static constexpr int registers = 1;
+    static KCRC_INLINE Lanes<T> add(Lanes<T> most, const Lanes<T>* a, const Lanes<T>* b, Fused<T> fused) {
+        return larger(fused.difference(*a, *b).absolute(), most);
+    }
+    static KCRC_INLINE double join(double total, Lanes<T> part) {
+        for (int i = 0; i < Lanes<T>::count; ++i) total = std::max(total, double(part[i]));
+        return total;
+    }
+};
+
+// 0/0 counts 0: where a + b is 0 so is the numerator, and the denominator is lifted off 0.
+template <class T> struct ChiSquare : Sum<T> {
+    static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T>) {
+        const Lanes<T> difference = *a - *b;
+        return sum + difference * difference / larger(*a + *b, Lanes<T>::all(std::numeric_limits<T>::min()));
+    }
+};
+
+// The same with one division for two terms, n/d + n2/d2 = (n d2 + n2 d) / (d d2): division is what χ² waits for.
+// Terms below 1e-150 count 0, and values past 1e100 overflow: such pairs are measured again, term by term.
+struct ChiSquarePaired : Sum<double> {
+    static constexpr int registers = 2;
+    static KCRC_INLINE Lanes<double> add(Lanes<double> sum, const Lanes<double>* a, const Lanes<double>* b,
+                                         Fused<double>) {
+        const Lanes<double> least = Lanes<double>::all(1e-150);
+        const Lanes<double> difference = a[0] - b[0], difference2 = a[1] - b[1];
+        const Lanes<double> total = larger(a[0] + b[0], least), total2 = larger(a[1] + b[1], least);
+        return sum + (difference * difference * total2 + difference2 * difference2 * total) / (total * total2);
+    }
+};
+
+template <class Measure> struct Careful { using type = void; };
+template <> struct Careful<ChiSquarePaired> { using type = ChiSquare<double>; };
+
+// Rows a[0..M), b[0..N) of `width` coordinates, joined to totals (M × N, rows `stride` apart).
+// `Whole`: the width is a whole number of registers.
+template <class T, class Measure, int M, int N, bool Whole>
+void micro(const T* const* a, const T* const* b, ptrdiff_t width, double* totals, ptrdiff_t stride) {
+    constexpr int R = Measure::registers;
+    constexpr ptrdiff_t unit = R * Lanes<T>::count;
+    const Fused<T> fused;
+    Lanes<T> part[M][N];
+    for (int i = 0; i < M; ++i)
+        for (int j = 0; j < N; ++j) part[i][j] = Lanes<T>::zero();
+    const T *pa[M], *pb[N];
+    for (int i = 0; i < M; ++i) pa[i] = a[i];
+    for (int j = 0; j < N; ++j) pb[j] = b[j];
+    [[maybe_unused]] T rest[M + N][unit] = {};
+    for (ptrdiff_t p = 0; p < width; p += unit) {
+        ptrdiff_t at = p;
+        if constexpr (!Whole) {
+            if (p + unit > width) {  // the rest, filled up with zeros
+                for (int i = 0; i < M; ++i) std::copy(pa[i] + p, pa[i] + width, rest[i]), pa[i] = rest[i];
+                for (int j = 0; j < N; ++j) std::copy(pb[j] + p, pb[j] + width, rest[M + j]), pb[j] = rest[M + j];
+                at = 0;
+            }
+        }
+        Lanes<T> va[R], vb[N][R];
+        for (int j = 0; j < N; ++j)
+            for (int r = 0; r < R; ++r) vb[j][r] = Lanes<T>::load(pb[j] + at + r * Lanes<T>::count);
+        for (int i = 0; i < M; ++i) {
+            for (int r = 0; r < R; ++r) va[r] = Lanes<T>::load(pa[i] + at + r * Lanes<T>::count);
+            for (int j = 0; j < N; ++j) part[i][j] = Measure::add(part[i][j], va, vb[j], fused);
+        }
+    }
+    for (int i = 0; i < M; ++i)
+        for (int j = 0; j < N; ++j) totals[i * stride + j] = Measure::join(totals[i * stride + j], part[i][j]);
+}
+
+// A pair whose sum overflowed, measured again the careful way where the measure has one.
+template <class T, class Measure> double settled(double total, const T* a, const T* b, ptrdiff_t width) {
+    using Again = typename Careful<Measure>::type;
+    if constexpr (!std::is_void_v<Again>) {
+        if (!std::isfinite(total)) {
+            total = 0;
+            micro<T, Again, 1, 1, false>(&a, &b, width, &total, 1);
+        }
+    }
+    return total;
+}
+
+// Copies one chunk of some rows to aligned memory, each row filled up with zeros to a whole number of registers.
+template <class T> class Packed {
+  public:
+    explicit Packed(ptrdiff_t n_rows) : room_(n_rows * kChunk + 16), first_(room_.data()), at(n_rows) {
+        while (reinterpret_cast<std::uintptr_t>(first_) % 64 != 0) ++first_;
+    }
+    void fill(const T* const* rows, ptrdiff_t n, ptrdiff_t from, ptrdiff_t width) {
+        constexpr ptrdiff_t unit = 2 * Lanes<T>::count;
+        whole = (width + unit - 1) / unit * unit;
+        T* to = first_;
+        for (ptrdiff_t i = 0; i < n; ++i, to += whole) {
+            std::fill(std::copy(rows[i] + from, rows[i] + from + width, to), to + whole, T(0));
+            at[i] = to;
+        }
+    }
+
+  private:
+    std::vector<T> room_;
+    T* first_;
+
+  public:
+    std::vector<const T*> at;
+    ptrdiff_t whole = 0;
+};
+
+// Made once a call: memory new to the process costs more than the distances of a small set.
+template <class T> struct Workspace {
+    Packed<T> block{MR}, panel{kPanelB};
+    std::vector<double> totals = std::vector<double>(kPanelA * kPanelB);
+};
+
+// All pairs of two sets of rows, or (`upper`) only those with i ≤ j -> emit(i, j, totals, n): n of row i from j on.
+template <class T, class Measure, class Emit>
+void all_pairs(const std::vector<const T*>& a, const std::vector<const T*>& b, ptrdiff_t width, bool upper,
+               Workspace<T>& workspace, Emit emit) {
+    const ptrdiff_t n_a = a.size(), n_b = b.size();
+    auto& [block, panel, totals] = workspace;
+    for (ptrdiff_t j0 = 0; j0 < n_b; j0 += kPanelB) {
+        const ptrdiff_t nb = std::min(kPanelB, n_b - j0);
+        for (ptrdiff_t i0 = 0; i0 < (upper ? std::min(n_a, j0 + nb) : n_a); i0 += kPanelA) {
+            const ptrdiff_t na = std::min(kPanelA, n_a - i0);
+            std::fill_n(totals.begin(), (na + MR - 1) / MR * MR * kPanelB, 0.0);
+            for (ptrdiff_t from = 0; from < width; from += kChunk) {
+                const ptrdiff_t here = std::min(kChunk, width - from);
+                if (i0 == 0 || width > kChunk) panel.fill(b.data() + j0, nb, from, here);
+                for (ptrdiff_t i = 0; i < na; i += MR) {
+                    const T* rows[MR];  // past the last row it stands in again, for nothing
+                    for (int r = 0; r < MR; ++r) rows[r] = a[i0 + std::min(i + r, na - 1)];
+                    block.fill(rows, MR, from, here);
+                    for (ptrdiff_t r = i + MR; r < std::min(i + 2 * MR, na); ++r)  // while this block is measured
+                        kcrc::fetch(a[i0 + r] + from, here);
+                    for (ptrdiff_t j = 0; j < nb; j += NR) {
+                        double* to = totals.data() + i * kPanelB + j;
+                        if (upper && j0 + j + NR <= i0 + i) continue;
+                        if (j + NR <= nb)
+                            micro<T, Measure, MR, NR, true>(block.at.data(), &panel.at[j], block.whole, to, kPanelB);
+                        else
+                            micro<T, Measure, MR, 1, true>(block.at.data(), &panel.at[j], block.whole, to, kPanelB);
+                    }
+                }
+            }
+            for (ptrdiff_t i = i0; i < i0 + na; ++i) {
+                const ptrdiff_t first = upper ? std::max(i, j0) : j0;
+                if (first >= j0 + nb) break;
+                double* row = totals.data() + (i - i0) * kPanelB - j0;
+                if constexpr (!std::is_void_v<typename Careful<Measure>::type>)
+                    for (ptrdiff_t j = first; j < j0 + nb; ++j) row[j] = settled<T, Measure>(row[j], a[i], b[j], width);
+                emit(i, first, row + first, j0 + nb - first);
+            }
+        }
+    }
+}
+
+template <class T> struct Rows {
+    const T* first;
+    ptrdiff_t count, width;
+    std::vector<const T*> each() const {
+        std::vector<const T*> rows(count);
+        for (ptrdiff_t i = 0; i < count; ++i) rows[i] = first + i * width;
+        return rows;
+    }
+};
+
+template <class T, class Measure> void pairwise(Rows<T> a, Rows<T> b, T* out) {
+    const ptrdiff_t n = b.count;
+    Workspace<T> workspace;
+    const auto as_is = [=](ptrdiff_t i, ptrdiff_t j, const double* row, ptrdiff_t count) {
+        for (ptrdiff_t k = 0; k < count; ++k) out[i * n + j + k] = T(row[k]);
+    };
+    const auto turned = [=](ptrdiff_t i, ptrdiff_t j, const double* row, ptrdiff_t count) {
+        for (ptrdiff_t k = 0; k < count; ++k) out[(j + k) * n + i] = T(row[k]);
+    };
+    if (a.count < MR)
+        all_pairs<T, Measure>(b.each(), a.each(), a.width, false, workspace, turned);
+    else
+        all_pairs<T, Measure>(a.each(), b.each(), a.width, false, workspace, as_is);
+}
+
+// Every row is used once, so it is read where it is.
+template <class T, class Measure>
+void selected(Rows<T> a, Rows<T> b, const std::int64_t* rows, ptrdiff_t per_query, T* out) {
+    for (ptrdiff_t q = 0; q < a.count; ++q, rows += per_query, out += per_query)
+        for (ptrdiff_t k = 0; k < per_query; k += MR) {
+            double totals[MR] = {};
+            const T* query = a.first + q * a.width;
+            for (ptrdiff_t from = 0; from < a.width; from += kChunk) {
+                const T *near[MR], *here = query + from;
+                for (int r = 0; r < MR; ++r) near[r] = b.first + rows[std::min(k + r, per_query - 1)] * b.width + from;
+                micro<T, Measure, MR, 1, false>(near, &here, std::min(kChunk, a.width - from), totals, 1);
+            }
+            for (ptrdiff_t r = k; r < std::min(k + MR, per_query); ++r)
+                out[r] = T(settled<T, Measure>(totals[r - k], query, b.first + rows[r] * b.width, a.width));
+        }
+}
+
+template <class T, class Measure>
+void within(Rows<T> b, const std::int64_t* rows, ptrdiff_t n_sets, ptrdiff_t size, T* out) {
+    Workspace<T> workspace;
+    std::vector<const T*> near(size);
+    for (ptrdiff_t q = 0; q < n_sets; ++q, rows += size, out += size * size) {
+        for (ptrdiff_t r = 0; r < size; ++r) near[r] = b.first + rows[r] * b.width;
+        const auto twice = [=](ptrdiff_t i, ptrdiff_t j, const double* row, ptrdiff_t count) {
+            for (ptrdiff_t k = 0; k < count; ++k) out[i * size + j + k] = out[(j + k) * size + i] = T(row[k]);
+        };
+        all_pairs<T, Measure>(near, near, b.width, true, workspace, twice);
+    }
+}
+
+// Calls work<T, Measure> of the measure by this name.
+template <class T, class Work> void by_name(const std::string& measure, Work&& work) {
+    if (measure == "manhattan") return work(Manhattan<T>());
+    if (measure == "chessboard") return work(Chessboard<T>());
+    if (measure == "sqeuclidean") return work(SquaredEuclidean<T>());
+    if (measure == "chi2") return work(std::conditional_t<std::is_same_v<T, double>, ChiSquarePaired, ChiSquare<T>>());
+    if (measure == "common_mass") return work(CommonMass<T>());
+    throw py::value_error("unknown measure '" + measure + "'");
+}
+
+template <class T> using Matrix = py::array_t<T, py::array::c_style>;
+using Indices = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
+
+template <class T> Rows<T> rows_of(const Matrix<T>& X) {
+    if (X.ndim() != 2) throw py::value_error("samples are a matrix (n, d)");
+    return {X.data(), X.shape(0), X.shape(1)};
+}
+
+// Row numbers as NumPy reads them: negative ones count from the end.
+std::vector<std::int64_t> checked(const Indices& rows, ptrdiff_t n) {
+    if (rows.ndim() != 2) throw py::value_error("rows are a matrix (B, K)");
+    std::vector<std::int64_t> out(rows.data(), rows.data() + rows.size());
+    for (auto& row : out) {
+        if (row < -n || row >= n) throw py::index_error("row " + std::to_string(row) + " of " + std::to_string(n));
+        if (row < 0) row += n;
+    }
+    return out;
+}
+
+template <class T> Matrix<T> py_pairwise(const std::string& measure, const Matrix<T>& a, const Matrix<T>& b) {
+    const Rows<T> left = rows_of(a), right = rows_of(b);
+    if (left.width != right.width) throw py::value_error("the two sets differ in width");
+    Matrix<T> out({left.count, right.count});
+    T* values = out.mutable_data();
+    by_name<T>(measure, [&](auto chosen) {
+        py::gil_scoped_release release;
+        pairwise<T, decltype(chosen)>(left, right, values);
+    });
+    return out;
+}
+
+template <class T>
+Matrix<T> py_selected(const std::string& measure, const Matrix<T>& a, const Matrix<T>& b, const Indices& rows) {
+    const Rows<T> left = rows_of(a), right = rows_of(b);
+    if (left.width != right.width) throw py::value_error("the two sets differ in width");
+    const std::vector<std::int64_t> wanted = checked(rows, right.count);
+    if (rows.shape(0) != left.count) throw py::value_error("one row of indices a query");
+    const ptrdiff_t per_query = rows.shape(1);
+    Matrix<T> out({left.count, per_query});
+    T* values = out.mutable_data();
+    by_name<T>(measure, [&](auto chosen) {
+        py::gil_scoped_release release;
+        selected<T, decltype(chosen)>(left, right, wanted.data(), per_query, values);
+    });
+    return out;
+}
+
+template <class T> Matrix<T> py_within(const std::string& measure, const Matrix<T>& b, const Indices& rows) {
+    const Rows<T> right = rows_of(b);
+    const std::vector<std::int64_t> wanted = checked(rows, right.count);
+    const ptrdiff_t n_sets = rows.shape(0), size = rows.shape(1);
+    Matrix<T> out({n_sets, size, size});
+    T* values = out.mutable_data();
+    by_name<T>(measure, [&](auto chosen) {
+        py::gil_scoped_release release;
+        within<T, decltype(chosen)>(right, wanted.data(), n_sets, size, values);
+    });
+    return out;
+}
+
+template <class T> void bind(py::module_& m) {
+    using namespace py::literals;
+    m.def("distances_pairwise", &py_pairwise<T>, "measure"_a, py::arg("a").noconvert(), py::arg("b").noconvert(),
+          "All distances (len(a), len(b)).");
+    m.def("distances_selected", &py_selected<T>, "measure"_a, py::arg("a").noconvert(), py::arg("b").noconvert(),
+          "rows"_a, "Distances (B, K) of row i of a to the rows rows[i] of b.");
+    m.def("distances_within", &py_within<T>, "measure"_a, py::arg("b").noconvert(), "rows"_a,
+          "Distances (B, K, K) among the rows rows[i] of b.");
+}
+
+}  // namespace
+
+void bind_distances(py::module_& m) {
+    bind<float>(m);
+    bind<double>(m);
+}
