@@ -1,6 +1,6 @@
 """KCRCClassifier() with no argument against its own best setting and against tuned baselines.
 
-`python benchmarks/selftuned.py [--sets digits,…] [--splits 5] [--grid] [--queries N] [--no-baselines]` prints one table.
+`python benchmarks/selftuned.py [--sets digits,…] [--splits 5] [--grid N] [--queries N] [--no-baselines]`: one table.
 No parameter of any method is chosen on test rows: ours by leave-one-out, the baselines by 5-fold cross-validation on
 the training rows. ``--grid`` also measures the settings the search tried last (its finalists) on the test rows, to
 show how far the choice is from the best of them; nothing is chosen by it.

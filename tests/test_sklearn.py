@@ -8,7 +8,8 @@ from kcrc import KCRCClassifier, methods
 from problems import given
 
 VARIANTS = [
-    KCRCClassifier(),
+    KCRCClassifier(tuning_seconds=0.3),
+    given(),
     given(n_neighbors=None),
     given(form="gram"),
     given(form="raw"),
@@ -16,8 +17,12 @@ VARIANTS = [
     given(n_neighbors=10, n_candidates=30, distance="manhattan", kernel="exp"),
     given(decision="residual", metric="unit"),
 ]
+# The paper's methods with the search bounded: the checks are about behaviour. The learned ones: tests/learned.
+METHODS = [
+    methods.make(name, tuning_seconds=0.05) for name in methods.names() if not name.startswith(("NN", "D-", "LC-"))
+]
 
 
-@parametrize_with_checks(VARIANTS + [methods.make(name) for name in methods.names()])
+@parametrize_with_checks([*VARIANTS, methods.make("NN"), *METHODS])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -509,7 +509,9 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.pairwise = self._precomputed()
         # A linear representation cannot tell classes apart that lie along one direction (paper, "Data with the same
         # direction distribution"), and scikit-learn's toy blobs are such data: CRC is poor there by nature.
-        tags.classifier_tags.poor_score = self.form == "raw" or self.kernel in ("linear", "polarisation")
+        # So are directions alone (unit rows): the blobs have two features.
+        linear = self.form == "raw" or (isinstance(self.kernel, str) and self.kernel in ("linear", "polarisation"))
+        tags.classifier_tags.poor_score = linear or (isinstance(self.metric, str) and self.metric == "unit")
         return tags
 
 

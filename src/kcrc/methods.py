@@ -26,21 +26,51 @@ def _configured(name: str, **defaults: Any) -> None:
     register(name)(build)
 
 
-PAPER: dict[str, Any] = {"metric": "unit", "decision": "ratio", "locality": "atoms"}  # rows of unit length, eq. for rᵢ
+PAPER: dict[str, Any] = {"metric": "unit", "locality": "atoms"}  # rows of unit length
+CRC: dict[str, Any] = {**PAPER, "kernel": "linear", "form": "raw", "decision": "ratio"}  # eq. for rᵢ, over ‖xᵢ‖
+KCRC: dict[str, Any] = {**PAPER, "kernel": "rbf", "form": "gram", "decision": "ratio"}  # Algorithms 1 and 2
+GLOBAL: dict[str, Any] = {"n_neighbors": None}
 
 # KCRC-LCD with K = 1 is the nearest neighbour classifier (paper, introduction): nothing is left to choose.
-_configured(
-    "NN",
-    n_neighbors=1,
-    metric="plain",
-    kernel="linear",
-    gamma="scale",
-    mu=0.01,
-    form="rkhs",
-    decision="ratio",
-    locality="atoms",
-)
-_configured("CRC-GD", n_neighbors=None, kernel="linear", form="raw", **PAPER)
-_configured("CRC-LCD", kernel="linear", form="raw", **PAPER)
-_configured("KCRC-GD", n_neighbors=None, kernel="rbf", form="gram", **PAPER)
-_configured("KCRC-LCD", kernel="rbf", form="gram", **PAPER)
+_configured("NN", **{**CRC, "n_neighbors": 1, "metric": "plain", "form": "rkhs", "gamma": "scale", "mu": 0.01})
+_configured("CRC-GD", **CRC, **GLOBAL)
+_configured("CRC-LCD", **CRC)
+_configured("RCRC-GD", coder="robust", **CRC, **GLOBAL)
+_configured("RCRC-LCD", coder="robust", **CRC)
+# Sparse representation judges by the plain residual (Wright et al. 2009).
+_configured("SRC-GD", coder="lasso", **{**CRC, "decision": "residual"}, **GLOBAL)
+_configured("SRC-LCD", coder="lasso", **{**CRC, "decision": "residual"})
+_configured("KCRC-GD", **KCRC, **GLOBAL)
+_configured("KCRC-LCD", **KCRC)
+_configured("KRCRC-GD", coder="robust", **KCRC, **GLOBAL)
+_configured("KRCRC-LCD", coder="robust", **KCRC)
+_configured("KSRC-GD", coder="lasso", **{**KCRC, "decision": "residual"}, **GLOBAL)
+_configured("KSRC-LCD", coder="lasso", **{**KCRC, "decision": "residual"})
+_configured("KCRC-KPCA", projection="kpca", **KCRC, **GLOBAL)
+_configured("KCRC-KFDA", projection="kfda", **KCRC, **GLOBAL)
+_configured("KCRC-RP", projection="random", **KCRC, **GLOBAL)
+_configured("KCRC-Graph", projection="graph", **KCRC, **GLOBAL)
+
+
+@register("D-KSVD")
+def _dksvd(**options: Any) -> Any:
+    """A dictionary and a linear classifier learned together (Zhang and Li 2010)."""
+    from kcrc.learned import DKSVDClassifier
+
+    return DKSVDClassifier(**options)
+
+
+@register("LC-KSVD1")
+def _lcksvd1(**options: Any) -> Any:
+    """Codes of one class learned to look alike (Jiang et al. 2011), the classifier after."""
+    from kcrc.learned import LCKSVDClassifier
+
+    return LCKSVDClassifier(**{"variant": 1, **options})
+
+
+@register("LC-KSVD2")
+def _lcksvd2(**options: Any) -> Any:
+    """The same with the classifier learned inside."""
+    from kcrc.learned import LCKSVDClassifier
+
+    return LCKSVDClassifier(**{"variant": 2, **options})

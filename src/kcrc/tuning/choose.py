@@ -21,7 +21,7 @@ from kcrc.distances.pixel import SquaredEuclidean
 from kcrc.kernels import Kernel
 from kcrc.prepared import Array
 from kcrc.projections.base import Identity, Projection
-from kcrc.tuning.geometry import DistanceGeometry, Geometry, KernelGeometry, VectorGeometry, duplicate_groups
+from kcrc.tuning.geometry import DistanceGeometry, Geometry, KernelGeometry, Trials, VectorGeometry, duplicate_groups
 from kcrc.tuning.judging import staged_margins
 from kcrc.tuning.search import LARGEST, Search
 from kcrc.tuning.setting import Tuning
@@ -77,12 +77,13 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
     if fixed.get("gamma") == "scale":
         fixed.pop("gamma")
     geometries, fitted, kernels = _geometries(request, X_used, labels_used, groups_used, fixed)
+    judge = _judge(request, fixed)
     search = Search(
         geometries,
         labels_used,
         fixed=fixed,
         kernels=kernels,
-        judge=_judge(request, fixed),
+        judge=judge,
         seconds=request.seconds,
         n_jobs=request.n_jobs,
         seed=request.seed,
@@ -146,8 +147,15 @@ def _geometries(
     else:
         kernels = (kernel,)
     fitted = dict(_metrics(metric, X, labels))
+    entries = request.coder != "ridge" and request.params["form"] == "raw"
+
+    def geometry(one: metrics.Metric) -> Geometry:
+        made = VectorGeometry(one, X, labels, groups, width)
+        made.keeps_vectors = entries
+        return made
+
     geometries: dict[str, Callable[[], Geometry]] = {
-        name: partial(VectorGeometry, one, X, labels, groups, width) for name, one in fitted.items() if one
+        name: partial(geometry, one) for name, one in fitted.items() if one
     }
     return geometries, fitted, kernels
 
@@ -185,7 +193,12 @@ def _judge(request: Request, fixed: dict[str, Any]) -> Callable[..., Array] | No
         fixed.setdefault("form", "gram")
     projection = None if plain else request.projection
 
-    def judged(kernel: Any, labels: Array, truth: Array, sizes: list[int], mus: list[float], form: str) -> Array:
-        return staged_margins(kernel, labels, truth, sizes, mus, form, coder_of, projection, request.seed)
+    def judged(trials: Trials, kernel: Any, labels: Array, sizes: list[int], mus: list[float], form: str) -> Array:
+        vectors = None
+        if form == "raw" and trials.asked is not None and trials.atoms is not None:
+            vectors = (trials.asked, trials.atoms)
+        return staged_margins(
+            kernel, labels, trials.truth, sizes, mus, form, coder_of, projection, request.seed, vectors
+        )
 
     return judged

@@ -32,6 +32,7 @@ class Trials:
     among   (B, W, W)  Dist (squared) inside the dictionary
     dot, dots, self_dot  the same for dot products, where the linear kernel is tried; for a fixed kernel its values
     rank    (B, W)     for whole-class dictionaries: how near the atom's class is (0 = nearest)
+    asked, atoms       (B, d) and (B, W, d), the vectors themselves, for coders that look at their entries
     """
 
     labels: Array
@@ -42,6 +43,8 @@ class Trials:
     dots: Array | None
     self_dot: Array | None
     rank: Array | None = None
+    asked: Array | None = None
+    atoms: Array | None = None
 
 
 class Geometry(ABC):
@@ -77,6 +80,7 @@ class VectorGeometry(Geometry):
     def __init__(self, metric: Metric, X: Array, labels: Array, groups: Array, width: int) -> None:
         super().__init__(labels, groups, width)
         self.metric = metric
+        self.keeps_vectors = False
         self.unit = isinstance(metric, Within) and metric.unit
         self.directions: Array | None = None
         if isinstance(metric, Within):
@@ -134,7 +138,8 @@ class VectorGeometry(Geometry):
         diagonal = np.einsum("bkk->bk", dots)
         among = np.maximum(diagonal[:, :, None] + diagonal[:, None, :] - 2.0 * dots, 0.0)
         labels = np.where(real, self.labels[rows], -1).astype(np.int32)
-        return Trials(labels, self.labels[which], cross, among, dot, dots, own, rank)
+        vectors = (self.Z[which], atoms) if self.keeps_vectors else (None, None)
+        return Trials(labels, self.labels[which], cross, among, dot, dots, own, rank, *vectors)
 
     def trials(self, which: Array) -> Trials:
         measured = self._measured(which)

@@ -65,8 +65,12 @@ def staged_margins(
     coder_of: Callable[[float], Coder],
     projection: Projection | None,
     seed: int = 0,
+    vectors: tuple[Array, Array] | None = None,
 ) -> Array:
-    """The same for any coder and projection, by the stages of the pipeline: the readable reference."""
+    """The same for any coder and projection, by the stages of the pipeline: the readable reference.
+
+    ``vectors`` (B, d) and (B, W, d) are the queries and atoms themselves, for the raw form.
+    """
     G_all, k_all, self_value = kernel
     out = np.full((len(sizes), len(mus), 2, len(truth)), -np.inf, np.float32)
     n_classes = int(max(labels.max(), truth.max())) + 1
@@ -75,7 +79,11 @@ def staged_margins(
         real = classes >= 0
         G = np.where(real[:, :, None] & real[:, None, :], G_all[:, :size, :size], 0.0).astype(np.float64)
         k = np.where(real, k_all[:, :size], 0.0).astype(np.float64)
-        dictionary, target = _posed(G, k, self_value, classes, real, form, projection, seed)
+        if form == "raw":
+            assert vectors is not None
+            dictionary, target = _posed_raw(vectors[0], vectors[1][:, :size], real)
+        else:
+            dictionary, target = _posed(G, k, self_value, classes, real, form, projection, seed)
         present = np.zeros((len(truth), n_classes + 1), bool)
         np.put_along_axis(present, classes.astype(np.intp), True, axis=1)
         alone = present[:, :n_classes].sum(axis=1) == 1
@@ -120,3 +128,13 @@ def _posed(
     norms = np.sqrt(np.maximum(np.einsum("bkk->bk", G), 0.0))
     scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
     return Dictionary(G * scale[:, :, None] * scale[:, None, :], None, real), Target(k * scale, self_value, None)
+
+
+def _posed_raw(y: Array, atoms: Array, real: Array) -> tuple[Dictionary, Target]:
+    """D = the atoms as columns of unit length."""
+    norms = np.sqrt(np.einsum("bkd,bkd->bk", atoms, atoms))
+    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=real & (norms > 0))
+    columns = (atoms * scale[:, :, None]).transpose(0, 2, 1).astype(np.float64)
+    y = y.astype(np.float64)
+    dictionary = Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real)
+    return dictionary, Target(np.einsum("bc,bck->bk", y, columns), np.einsum("bc,bc->b", y, y), y)

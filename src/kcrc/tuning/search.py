@@ -191,24 +191,26 @@ class Search:
                 mus = sorted({group[i].mu for i in mine})
                 if trials.rank is None:
                     sizes = sorted({group[i].n_neighbors for i in mine})
-                    found = self._judged(kernel, trials.labels, trials.truth, sizes, mus, form)
+                    found = self._judged(trials, kernel, trials.labels, sizes, mus, form)
                     for i in mine:
                         at = sizes.index(group[i].n_neighbors), mus.index(group[i].mu)
                         out[i] = found[(*at, DECISIONS.index(group[i].decision))]
                     continue
                 for count in sorted({group[i].n_neighbors for i in mine}):
                     labels = np.where(trials.rank < count, trials.labels, -1).astype(np.int32)
-                    found = self._judged(kernel, labels, trials.truth, [labels.shape[1]], mus, form)
+                    found = self._judged(trials, kernel, labels, [labels.shape[1]], mus, form)
                     for i in mine:
                         if group[i].n_neighbors == count:
                             out[i] = found[0, mus.index(group[i].mu), DECISIONS.index(group[i].decision)]
         return out
 
-    def _judged(self, kernel: Any, labels: Array, truth: Array, sizes: list[int], mus: list[float], form: str) -> Array:
-        form = "rkhs" if form == "raw" else form  # over the vectors themselves: the linear kernel's own space
-        if self.judge is None:
-            return margins(kernel, labels, truth, sizes, mus, form)
-        return self.judge(kernel, labels, truth, sizes, mus, form)
+    def _judged(
+        self, trials: Trials, kernel: Any, labels: Array, sizes: list[int], mus: list[float], form: str
+    ) -> Array:
+        if self.judge is not None:
+            return self.judge(trials, kernel, labels, sizes, mus, form)
+        # Over the vectors themselves with the ridge coder is the linear kernel's own space.
+        return margins(kernel, labels, trials.truth, sizes, mus, "rkhs" if form == "raw" else form)
 
     # The rounds -----------------------------------------------------------------------------------------------------
 
