@@ -11,7 +11,8 @@ from hypothesis.extra.numpy import arrays
 from kcrc import distances, kernels
 from kcrc.distances import coordinatewise
 from kcrc.errors import DataError
-from reference_pixel import REFERENCES
+
+from .reference_pixel import REFERENCES
 
 NAMES = ["chi2", "intersection"]
 

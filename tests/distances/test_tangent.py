@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 
-import reference_pixel
 from kcrc import KCRCClassifier, distances
 from kcrc.distances import tangent
 from kcrc.errors import DataError, ParameterError
+
+from . import reference_pixel
 
 PLANAR = {  # the velocity (row, column) = A (y, x) + b of each transformation
     "x_shift": ([[0, 0], [0, 0]], [0, 1]),
