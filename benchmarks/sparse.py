@@ -79,7 +79,8 @@ def main() -> None:
         print(
             f"mu {mu:<6g} ours {ours * 1e3:7.2f} ms a query (+ {(ready - start) * 1e3:.0f} ms once), celer"
             f" {np.mean(theirs) * 1e3:7.2f}: {np.mean(theirs) / ours:5.1f} times as fast; "
-            f"{np.count_nonzero(code.coefficients, axis=1).mean():.0f} atoms used, {code.converged.mean():.0%} converged,"
+            f"{np.count_nonzero(code.coefficients, axis=1).mean():.0f} atoms used,"
+            f" {code.converged.mean():.0%} converged,"
             f" objective over the better one: ours {excess[0]:.0e}, celer {excess[1]:.0e}"
         )
 
