@@ -24,11 +24,12 @@ def neighbours_without(
         return _whole_classes(model, which, groups, queries, removed, k)
     if removed is not None:
         return _smallest(_corrected_distances(model, which, groups, removed), k)
-    if method.n_neighbors is None or model.index is None:
+    spare = int(np.bincount(groups)[groups[which]].max())
+    # A search that must find more than it needs by a whole class is slower than measuring all.
+    if method.n_neighbors is None or model.index is None or (method.n_candidates is None and spare > k + 50):
         fine = method.distance
         far = fine.pairwise(queries.of(fine), model.examples(fine))
         return _smallest(np.where(groups[which][:, None] == groups, np.inf, far), k)
-    spare = int(np.bincount(groups)[groups[which]].max())
     if method.n_candidates is None:
         return _others(model.index.query(queries.of(method.distance), k + spare), which, groups, k)
     wanted = max(method.n_candidates, k)

@@ -18,8 +18,9 @@ import numpy as np
 from kcrc import pipeline
 from kcrc.coding.base import Dictionary, Target
 from kcrc.coding.ridge import Ridge
-from kcrc.evidence import Evidence, joined
+from kcrc.evidence import Evidence
 from kcrc.model import RAW, FittedModel
+from kcrc.open_set import signs
 from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Array, Samples
 from kcrc.spaces import Raw, Rkhs, Space
@@ -32,7 +33,7 @@ T = TypeVar("T")
 TRIALS = 2000  # asked in fit at most; the error of a 95 % quantile is then half a point
 ITERATIVE_TRIALS = 300  # the same for coders that iterate
 FEWEST = 8  # below this nothing can be learned of confidence
-WORK = 1.5e10  # arithmetic spent on them in fit at most: a few seconds
+WORK = 4e10  # arithmetic spent on them in fit at most: a few seconds
 
 
 def answers_without(
@@ -98,14 +99,20 @@ def affordable_trials(model: FittedModel) -> int:
 class LeftOut:
     """The answers to B stored examples, each asked as if it were not stored.
 
-    evidence  of the B examples; its rows are row numbers of examples, not positions
-    rows      (B,) the examples' own row numbers
-    truth     (B,) the number of their class
+    rows       (B,)    the examples' row numbers
+    truth      (B,)    the number of their class
+    winner     (B,)    the class answered
+    residuals  (B, C)  as in Evidence
+    how        (B,)    as in Evidence
+    signs      (B, 4)  what may give a stranger away; see ``kcrc.open_set``
     """
 
-    evidence: Evidence
     rows: Array
     truth: Array
+    winner: Array
+    residuals: Array
+    how: Array
+    signs: Array
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -113,34 +120,41 @@ class LeftOut:
     @property
     def right(self) -> Array:
         """(B,) whether the answer is the stored label."""
-        return np.asarray(self.evidence.winner == self.truth)
+        return np.asarray(self.winner == self.truth)
 
     @classmethod
     def of(
-        cls, model: FittedModel, exclusion: Exclusion, *, seed: int = 0, seconds: float = np.inf, keep: int = 16
+        cls,
+        model: FittedModel,
+        exclusion: Exclusion,
+        *,
+        at_most: int = TRIALS,
+        seconds: float = np.inf,
+        without_classes: bool = False,
     ) -> LeftOut | None:
         """Of a stratified sample; None where nothing can be learned (too few examples) or it would cost too much.
 
-        Stops early after ``seconds``. Of each neighbourhood the ``keep`` nearest are kept.
+        Stops early after ``seconds``. ``without_classes``: each is asked without its whole class, as a stranger.
         """
+        if without_classes:
+            exclusion = exclusion.with_groups(model, model.labels)
         groups = exclusion.groups_of(model)
         eligible = np.bincount(groups)[groups] < len(model)
-        order = stratified(model.labels, np.random.default_rng(seed), eligible)[: affordable_trials(model)]
+        order = stratified(model.labels, np.random.default_rng(model.method.seed), eligible)
+        order = order[: min(at_most, affordable_trials(model))]
         if len(order) < FEWEST:
             return None
         begun = time.perf_counter()
-        step = max(64, 4 * _chunk(model, len(order)) * worker_count(model.method.n_jobs))
-        parts: list[Evidence] = []
+        step = 4 * _chunk(model, len(order)) * worker_count(model.method.n_jobs)
+        parts: list[tuple[Array, ...]] = []
         done = 0
         while done < len(order) and (done == 0 or time.perf_counter() - begun < seconds):
             some = order[done : done + step]
-            parts += answers_without(model, exclusion, some, lambda evidence, _: shortened(evidence, keep))
+            parts += answers_without(model, exclusion, some, _summary)
             done += len(some)
         order = order[:done]
-        return cls(joined(parts), model.ids[order], model.labels[order])
+        return cls(model.ids[order], model.labels[order], *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
-def shortened(evidence: Evidence, keep: int) -> Evidence:
-    """With only the ``keep`` nearest of each dictionary."""
-    wide = ("rows", "distances", "neighbour_labels", "coefficients", "contributions")
-    return replace(evidence, **{name: getattr(evidence, name)[:, :keep].copy() for name in wide})
+def _summary(evidence: Evidence, which: Array) -> tuple[Array, ...]:
+    return evidence.winner, evidence.residuals, evidence.how, signs(evidence)

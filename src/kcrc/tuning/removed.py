@@ -9,7 +9,7 @@ applied to the scaled vectors and the length taken anew, so the stored vectors a
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,6 +52,13 @@ class Exclusion:
                 means[c] = raw[labels == c].mean(axis=0, dtype=np.float64)
         weights = removed_weights(sizes[labels], labels, together, metric.shrinkage)
         return cls(model.ids, together, labels, means, weights)
+
+    def with_groups(self, model: FittedModel, groups: Array) -> Exclusion:
+        """The same with these groups (n,) in place of its own."""
+        at, known = self._places(model.ids)
+        own = np.array(self.groups)
+        own[at[known]] = groups[known]
+        return replace(self, groups=own)
 
     def _places(self, ids: Array) -> tuple[Array, Array]:
         """Where the examples ``ids`` stand here, and which of them were there at the fit."""
