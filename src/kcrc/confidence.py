@@ -4,10 +4,11 @@ Both are fitted on the stored examples' own answers, each asked as if it were no
 
 Probabilities of a query with class residuals r_c (∞ for a class that is not in its dictionary):
 
-    p_c = (1 − ε) r_c^(−1/T) / Σ r^(−1/T) + ε / C
+    p_c = (1 − ε) exp(−g(r_c)/T) / Σ exp(−g(r)/T) + ε / C,    g(r) = log r, or r^λ/λ with λ of −1, 1, 2
 
-T and ε minimise the log-loss. ε, the share of doubt, is what a class not in the dictionary gets; it has a smaller value
-of its own where all neighbours agree. p falls as r grows, so classes rank as in ``decision_function``.
+T, ε and λ minimise the log-loss (two classes: always the logarithm, so that p grows with the decision function).
+ε, the share of doubt, is what a class not in the dictionary gets; it has a smaller value of its own where all
+neighbours agree. p falls as r grows, so classes rank as in ``decision_function``.
 
 Sets hold the classes with p_c high enough: 1 − p_c at most the ⌈(B + 1) coverage⌉-th smallest of 1 − p_truth over B
 examples (split conformal, the score LAC), B of all classes or of the class in question.
@@ -29,16 +30,19 @@ from kcrc.tuning.left_out import LeftOut
 from kcrc.tuning.removed import Exclusion
 
 TINY = 1e-12
+POWERS = (0, 1, 2, -1)  # of equal loss the first is taken
 STRANGERS = 500  # examples asked without their whole class, at most
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """temperature T; doubt ε, and ε of unanimous queries; trials: the number of answers it was fitted on."""
+    """temperature T; doubt ε, and ε of unanimous queries; power λ (0 is the logarithm); trials: how many answers it
+    was fitted on."""
 
     temperature: float = 0.5
     doubt: float = 0.05
     unanimous_doubt: float = 0.05
+    power: int = 0
     trials: int = 0
 
     @classmethod
@@ -48,18 +52,21 @@ class Calibration:
         if n_classes == 1:
             return cls(trials=len(truth))
         coded = np.isfinite(residuals).sum(axis=1) > 1
-        temperature, doubt = cls.temperature, cls.doubt
+        temperature, doubt, power = cls.temperature, cls.doubt, cls.power
         if coded.any():
-            temperature, doubt = _least_log_loss(_gaps(residuals[coded]), truth[coded])
+            powers = POWERS if n_classes > 2 else (0,)
+            _, temperature, doubt, power = min(
+                (*_least_log_loss(_gaps(residuals[coded], power), truth[coded]), power) for power in powers
+            )
         agreed = ~coded
         wrong = float((residuals[agreed].argmin(axis=1) != truth[agreed]).sum())
         share = (wrong + 0.5) / (agreed.sum() + 1.0) * n_classes / (n_classes - 1)
-        return cls(temperature, doubt, min(share, doubt) if coded.any() else min(share, 0.5), len(truth))
+        return cls(temperature, doubt, min(share, doubt) if coded.any() else min(share, 0.5), power, len(truth))
 
     def probabilities(self, residuals: Array) -> Array:
         """(B, C), rows sum to 1, from residuals (B, C)."""
         n_classes = residuals.shape[1]
-        fit = np.exp(-_gaps(residuals) / self.temperature)
+        fit = np.exp(-_gaps(residuals, self.power) / self.temperature)
         fit /= fit.sum(axis=1, keepdims=True)
         alone = np.isfinite(residuals).sum(axis=1) <= 1
         doubt = np.where(alone, self.unanimous_doubt, self.doubt)[:, None]
@@ -67,19 +74,21 @@ class Calibration:
         return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
 
 
-def _gaps(residuals: Array) -> Array:
-    """log r_c less the smallest of its row, ∞ for a class that is not in the dictionary."""
-    logs = np.log(np.maximum(residuals, TINY))
-    return np.asarray(logs - logs.min(axis=1, keepdims=True))
+def _gaps(residuals: Array, power: int) -> Array:
+    """g(r_c) less the smallest of its row, ∞ for a class that is not in the dictionary."""
+    present = np.maximum(residuals, TINY)
+    values = np.log(present) if power == 0 else present ** float(power) / power
+    values = np.where(np.isfinite(residuals), values, np.inf)
+    return np.asarray(values - values.min(axis=1, keepdims=True))
 
 
-def _least_log_loss(gaps: Array, truth: Array) -> tuple[float, float]:
-    """T and ε for answers that were coded. As Platt did, the target is a little less than certain, so that examples
-    that are all answered right do not make for a temperature of 0."""
+def _least_log_loss(gaps: Array, truth: Array) -> tuple[float, float, float]:
+    """The least log-loss, T and ε, for answers that were coded. As Platt did, the target is a little less than
+    certain, so that examples that are all answered right do not make for a temperature of 0."""
     n, n_classes = gaps.shape
     soft = 1.0 / (n + 2.0)
     second = np.partition(gaps, 1, axis=1)[:, 1]
-    scale = max(float(np.median(second)), 1e-6)
+    scale = float(np.median(second)) or float(second.mean()) or 1.0
     at = np.arange(n)
 
     def loss(point: Array) -> float:
@@ -92,8 +101,13 @@ def _least_log_loss(gaps: Array, truth: Array) -> tuple[float, float]:
         return float(-((1.0 - soft) * right + soft * others).mean())
 
     start = np.array([-0.5, -4.0])
-    best = minimize(loss, start, method="Nelder-Mead", options={"maxiter": 200, "xatol": 0.005, "fatol": 1e-7}).x
-    return float(scale * np.exp(np.clip(best[0], -6.0, 6.0))), float(expit(np.clip(best[1], -12.0, 0.0)))
+    best = minimize(loss, start, method="Nelder-Mead", options={"maxiter": 200, "xatol": 0.005, "fatol": 1e-7})
+    log_ratio, doubt = best.x
+    return (
+        float(best.fun),
+        float(scale * np.exp(np.clip(log_ratio, -6.0, 6.0))),
+        float(expit(np.clip(doubt, -12.0, 0.0))),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +170,9 @@ class Confidence:
         bare = cls(exclusion, calibration, left, open_set, None)
         scores = bare.scores(calibration.probabilities(left.residuals), left.signs)
         names = model.classes[left.truth]
-        return cls(exclusion, calibration, left, open_set, ConformalSets(scores[np.arange(len(left)), left.truth], names))
+        return cls(
+            exclusion, calibration, left, open_set, ConformalSets(scores[np.arange(len(left)), left.truth], names)
+        )
 
     def scores(self, probabilities: Array, signs: Array) -> Array:
         """(B, C) what sets are made by."""
@@ -177,5 +193,5 @@ class Confidence:
 _TOO_FEW = (
     "{what} needs the examples' own answers, each asked without itself, which are not to be had here: too few examples "
     "(8 or more are needed), or a global dictionary so large that asking even a few would take minutes. Store more "
-    "examples, or give n_neighbors."
+    "examples (and call retune() if they came by partial_fit), or give n_neighbors."
 )

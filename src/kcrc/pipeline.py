@@ -61,9 +61,7 @@ def judged(model: FittedModel, near: Neighbourhood, posed: Callable[[Array], tup
         dictionary, target = posed(open_)
         coder = model.method.coder
         code = coder.solve(coder.factorise(dictionary), target)
-        _weigh(
-            model, verdict, open_, labels[open_], dictionary, target, code, lambda lost: labels[open_, 0][lost]
-        )
+        _weigh(model, verdict, open_, labels[open_], dictionary, target, code, lambda lost: labels[open_, 0][lost])
     return verdict
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from problems import problem
 
 from kcrc import KCRCClassifier, metrics
 from kcrc.metrics import Within, within_deviations
@@ -14,6 +13,7 @@ from kcrc.model import FittedModel
 from kcrc.pipeline import classify
 from kcrc.tuning.left_out import LeftOut, affordable_trials, answers_without
 from kcrc.tuning.removed import Exclusion
+from problems import problem
 
 GIVEN = {
     "n_neighbors": 9,
@@ -135,7 +135,7 @@ def test_duplicates_and_groups_leave_together():
     y = np.concatenate([y, y[:6], (y[:3] + 1) % 4])
     model = fitted({}, X, y).model_
     for i, got in zip(range(8), gathered(model, Exclusion.of(model), np.arange(8)), strict=True):
-        gone = np.flatnonzero((X == X[i]).all(axis=1))
+        gone = np.flatnonzero((X[i] == X).all(axis=1))
         same(got, asked_without(model, model.method, i, gone))
     groups = np.arange(len(X)) // 5
     exclusion = Exclusion.of(model, groups)
@@ -164,13 +164,11 @@ def test_a_sample_keeps_class_shares_and_too_few_give_none():
     X, y, _ = problem(7, n=120)
     y = np.where(np.arange(120) < 60, 0, 1 + np.arange(120) % 2)
     model = fitted({}, X, y).model_
-    left = LeftOut.of(model, Exclusion.of(model), keep=4)
+    left = LeftOut.of(model, Exclusion.of(model))
     assert left is not None
     assert len(left) == affordable_trials(model) == 120
-    assert left.evidence.rows.shape[1] == 4
-    assert (left.evidence.rows != left.rows[:, None]).all()
     np.testing.assert_array_equal(model.labels[left.rows], left.truth)
-    again = LeftOut.of(model, Exclusion.of(model), seconds=0.0)
+    again = LeftOut.of(model, Exclusion.of(model), at_most=40)
     assert again is not None
     shares = np.bincount(again.truth, minlength=3) / len(again)
     np.testing.assert_allclose(shares, [0.5, 0.25, 0.25], atol=0.03)
@@ -183,4 +181,20 @@ def test_threads_and_memory_change_nothing():
     few = fitted({"n_jobs": 1, "memory_budget": "1MiB"}, X, y).model_
     many = fitted({"n_jobs": 3}, X, y).model_
     one, other = (LeftOut.of(m, Exclusion.of(m)) for m in (few, many))
-    np.testing.assert_allclose(one.evidence.residuals, other.evidence.residuals, rtol=1e-9)
+    np.testing.assert_allclose(one.residuals, other.residuals, rtol=1e-9)
+
+
+def test_without_its_class_nobody_is_answered_right():
+    X, y, _ = problem(9, n=60)
+    model = fitted({"metric": Within(0.3)}, X, y).model_
+    strangers = LeftOut.of(model, Exclusion.of(model), without_classes=True, at_most=30)
+    assert strangers is not None
+    assert len(strangers) == 30
+    assert not strangers.right.any()
+    assert np.isinf(strangers.residuals[np.arange(30), strangers.truth]).all()
+    for i in range(3):
+        at = int(np.flatnonzero(model.ids == strangers.rows[i])[0])
+        metric = without_its_part(model.method.metric, X, model.labels, at)
+        gone = np.flatnonzero(model.labels == model.labels[at])
+        wanted = asked_without(model, replace(model.method, metric=metric), at, gone)
+        np.testing.assert_allclose(strangers.residuals[i], wanted.residuals[0], rtol=1e-6)

@@ -50,11 +50,9 @@ def _padded(near: Neighbourhood) -> Neighbourhood:
 
 def _smallest(distances: Array, k: int) -> Neighbourhood:
     """The k nearest by a full table (B, n), ∞ where excluded."""
-    n = distances.shape[1]
-    if k < n:
+    rows = np.broadcast_to(np.arange(distances.shape[1]), distances.shape)
+    if k < distances.shape[1]:
         rows = np.argpartition(distances, k - 1, axis=1)[:, :k]
-    else:
-        rows = np.broadcast_to(np.arange(n), distances.shape)
     found = _padded(nearest(np.take_along_axis(distances, rows, 1), rows, k))
     width = max(1, int(found.real.sum(axis=1).max()))
     return Neighbourhood(found.rows[:, :width], found.distances[:, :width])
