@@ -306,9 +306,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Array:
         """Scores 1/(1 + residual), higher is better: (n, classes). For two classes (n,) the residuals' difference over
         their sum, (r₁ − r₂)/(r₁ + r₂), above 0 for the second class."""
-        if len(self.classes_) == 2:
-            return np.concatenate(self._answers(X, lambda evidence: contrast(evidence.residuals)))
-        return np.concatenate(self._answers(X, lambda evidence: evidence.scores))
+        check_is_fitted(self)
+        two = len(self.classes_) == 2
+        return np.concatenate(
+            self._answers(X, lambda evidence: contrast(evidence.residuals) if two else evidence.scores)
+        )
 
     def explain(self, X: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each query."""

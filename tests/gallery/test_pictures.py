@@ -9,9 +9,8 @@ from photos import folder, photo
 
 pytest.importorskip("kcrc.features", reason="the features are not there")
 
-from kcrc.features.images import ImageError, decode
-
 from kcrc.errors import DataError, StateError
+from kcrc.features.images import ImageError, decode
 from kcrc.gallery import Gallery
 
 

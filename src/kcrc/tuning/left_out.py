@@ -32,8 +32,9 @@ T = TypeVar("T")
 
 TRIALS = 2000  # asked in fit at most; the error of a 95 % quantile is then half a point
 ITERATIVE_TRIALS = 300  # the same for coders that iterate
+GLOBAL_TRIALS = 100  # the same for a global dictionary, of which each trial factorises another
 FEWEST = 8  # below this nothing can be learned of confidence
-WORK = 4e10  # arithmetic spent on them in fit at most: a few seconds
+WORK = 3e10  # arithmetic spent on them in fit at most: a few seconds
 
 
 def answers_without(
@@ -90,9 +91,13 @@ def affordable_trials(model: FittedModel) -> int:
     """How many examples ``fit`` asks: so many that it costs seconds, and the same number on every machine."""
     k, n, d = float(_width(model)), len(model), model.vectors.shape[1]
     explicit = not isinstance(model.method.space, Rkhs)
-    work = k**3 / 3 + (2 * k**3 if explicit else 0.0) + k * k * d + 0.1 * n * d + 1e5
-    iterates = not isinstance(model.method.coder, Ridge)
-    return min(n, ITERATIVE_TRIALS if iterates else TRIALS, int(WORK / (work * (20 if iterates else 1))))
+    work = (3 if explicit else 1) * k**3 + k * k * (d + 60) + 0.1 * n * d + 1e5
+    most = TRIALS
+    if not isinstance(model.method.coder, Ridge):
+        work, most = 20 * work, ITERATIVE_TRIALS
+    if model.method.n_neighbors is None:
+        most = min(most, GLOBAL_TRIALS)
+    return min(n, most, int(WORK / work))
 
 
 @dataclass(frozen=True, eq=False)
