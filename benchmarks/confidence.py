@@ -201,7 +201,7 @@ def main() -> None:
             )
         print(f"  log-loss           {mean['log-loss']:.3f}   kNN votes {mean['knn log-loss']:.3f}{others}")
         if not options.no_svc:
-            others = f", SVC Platt-scaled {mean['platt ece']:.4f}, by temperature {mean['temperature ece']:.4f}"
+            others = f", SVC by Platt {mean['platt ece']:.4f}, by temperature {mean['temperature ece']:.4f}"
         better = "below kNN" if mean["ece"] < mean["knn ece"] else "MISSED: not below kNN"
         print(f"  calibration error  {mean['ece']:.4f}  kNN votes {mean['knn ece']:.4f}{others}   ({better})")
         print(
