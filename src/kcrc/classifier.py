@@ -15,8 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc import coding, distances, kernels, metrics, pipeline, projections, spaces
+from kcrc.confidence import Confidence
+from kcrc.confident import Confident
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
-from kcrc.evidence import Evidence, joined
+from kcrc.evidence import Evidence, contrast, joined
 from kcrc.model import FittedModel, Method
 from kcrc.parallel import worker_count
 from kcrc.prepared import Array
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 FLOATS = [np.float64, np.float32]
 
 
-class KCRCClassifier(ClassifierMixin, BaseEstimator):
+class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     """Classify by example: represent a query by its nearest examples together, in a kernel space.
 
     KCRC-LCD: find the query's K nearest examples, code the query over all of them with a ridge penalty in the
@@ -93,6 +95,7 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : the class names, sorted.
+    confidence_ : what the examples' own answers, each asked as if it were not stored, say of how sure answers are.
     tuning_ : what leave-one-out tried and chose, None where all was given; ``plot_tuning()`` shows it.
     retune_due_ : why ``retune()`` is due since examples came or went, or None.
     n_features_in_ : the width of a sample.
@@ -187,13 +190,15 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
         method = self._method(vectors, numbers, chosen)
         self.model_ = FittedModel.build(method, vectors, classes, numbers, ids)
         self.classes_ = classes
+        self.confidence_ = Confidence.of(self.model_, groups, seconds=max(5.0, 0.25 * self.tuning_seconds))
         self.tuning_ = tuning
         self.retune_due_: str | None = None
         self._tuned_on = len(numbers)
         self._changed = 0
 
     def retune(self, *, groups: Any = None) -> Self:
-        """Choose the "auto" parameters anew from the examples as they are now. They keep their row numbers."""
+        """Choose the "auto" parameters anew from the examples as they are now, and learn anew how sure answers are.
+        The examples keep their row numbers."""
         check_is_fitted(self)
         before = dict(self.__dict__)
         model = self.model_
@@ -288,14 +293,25 @@ class KCRCClassifier(ClassifierMixin, BaseEstimator):
 
     # Asking -----------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Array:
-        """The label of each query (n,)."""
+    def predict(self, X: Any, *, reject: float | None = None, unknown: Any = None) -> Array:
+        """The label of each query (n,).
+
+        With ``reject``, a query that resembles none of the classes is called unknown; ``reject`` is the share of known
+        queries that may be called so by mistake (0.05: one in 20), and holds for queries like the examples. The mark is
+        "unknown" among names, −1 among whole numbers, NaN among other numbers, or ``unknown`` if given.
+        """
+        if reject is not None:
+            return self._predict_or_reject(X, reject, unknown)
         return np.concatenate(self._answers(X, lambda evidence: evidence.labels))
 
     def decision_function(self, X: Any) -> Array:
-        """Scores 1/(1 + residual), higher is better: (n, classes), or (n,) second minus first for two classes."""
-        scores = np.concatenate(self._answers(X, lambda evidence: evidence.scores))
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        """Scores 1/(1 + residual), higher is better: (n, classes). For two classes (n,) the residuals' difference over
+        their sum, (r₁ − r₂)/(r₁ + r₂), above 0 for the second class."""
+        check_is_fitted(self)
+        two = len(self.classes_) == 2
+        return np.concatenate(
+            self._answers(X, lambda evidence: contrast(evidence.residuals) if two else evidence.scores)
+        )
 
     def explain(self, X: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each query."""

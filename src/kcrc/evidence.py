@@ -180,6 +180,16 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def contrast(residuals: Array) -> Array:
+    """(B,) from residuals of two classes (B, 2): (r₁ − r₂)/(r₁ + r₂), from −1 (surely the first) to 1."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(residuals)
+    first, second = logs.T
+    tie = first == second  # also where both are perfect
+    difference = np.subtract(first, second, out=np.zeros(len(first)), where=~tie)
+    return np.asarray(np.tanh(0.5 * difference))
+
+
 def joined(parts: Sequence[Evidence]) -> Evidence:
     """The evidence of several batches as one; narrower neighbourhoods are padded."""
     if len(parts) == 1:

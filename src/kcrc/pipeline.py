@@ -42,26 +42,26 @@ def classify(model: FittedModel, X: Array, *, explain: bool = True) -> Evidence:
     if model.whole is not None:
         return _over_all(model, queries, explain)
     near = neighbours(model, queries)
-    labels = np.where(near.real, model.labels[np.maximum(near.rows, 0)], -1)
-    settled = unanimous(labels)
-    verdict = _settled(model, near, labels)
-    open_ = np.flatnonzero(~settled)
-    if len(open_):
+
+    def posed(open_: Array) -> tuple[Dictionary, Target]:
         rows = near.rows[open_]
-        asked = queries.take(open_)
         basis = model.method.space.basis(model, rows)
-        target = model.method.space.target(model, basis, asked, rows)
-        code = model.method.coder.solve(model.method.coder.factorise(basis.dictionary), target)
-        _weigh(
-            model,
-            verdict,
-            open_,
-            labels[open_],
-            basis.dictionary,
-            target,
-            code,
-            lambda lost: labels[open_, 0][lost],
-        )
+        return basis.dictionary, model.method.space.target(model, basis, queries.take(open_), rows)
+
+    return judged(model, near, posed)
+
+
+def judged(model: FittedModel, near: Neighbourhood, posed: Callable[[Array], tuple[Dictionary, Target]]) -> Evidence:
+    """The evidence for queries whose dictionaries are known; ``posed(which)`` gives the local problems of those that
+    their neighbours do not settle."""
+    labels = np.where(near.real, model.labels[np.maximum(near.rows, 0)], -1)
+    verdict = _settled(model, near, labels)
+    open_ = np.flatnonzero(~unanimous(labels))
+    if len(open_):
+        dictionary, target = posed(open_)
+        coder = model.method.coder
+        code = coder.solve(coder.factorise(dictionary), target)
+        _weigh(model, verdict, open_, labels[open_], dictionary, target, code, lambda lost: labels[open_, 0][lost])
     return verdict
 
 

@@ -27,7 +27,19 @@ if TYPE_CHECKING:
 
 KIND = "kcrc-classifier"
 VERSION = 1
-_HOMES = ("distances", "kernels", "coding", "projections", "metrics", "spaces", "model", "neighbours", "confidence")
+_HOMES = (
+    "distances",
+    "kernels",
+    "coding",
+    "projections",
+    "metrics",
+    "spaces",
+    "model",
+    "neighbours",
+    "confidence",
+    "open_set",
+    "tuning",
+)
 _DEPTH = 20
 
 

@@ -195,13 +195,23 @@ class VectorGeometry(Geometry):
 
 def _downdate(directions: Array, sizes: Array, labels: Array, groups: Array, shrinkage: float) -> Array:
     """β (n,) of each example: what its removal (with its exact duplicates in the class) does to the inverse."""
+    return strengths(directions, removed_weights(sizes, labels, groups, shrinkage))
+
+
+def removed_weights(sizes: Array, labels: Array, groups: Array, shrinkage: float) -> Array:
+    """a (n,): how much of its outer product each example takes along from the shrunk covariance when it leaves."""
     freedom = max(1, len(labels) - len(np.unique(labels)))
     _, first, copies = np.unique(np.stack([groups, labels]), axis=1, return_inverse=True, return_counts=True)
     equal = np.minimum(copies[first.ravel()], np.maximum(sizes - 1, 1))
     # Removing m equal examples from a class of n_c takes m n_c / (n_c − m) of their outer product off the scatter.
     weight = (1.0 - shrinkage) / freedom * equal * sizes / np.maximum(1, sizes - equal)
-    reach = weight * np.einsum("ij,ij->i", directions, directions)
-    return np.where(sizes > 1, weight / np.maximum(1.0 - reach, 0.05), 0.0)
+    return np.where(sizes > 1, weight, 0.0)
+
+
+def strengths(directions: Array, weights: Array) -> Array:
+    """β (n,) = a / (1 − a‖u‖²)."""
+    reach = weights * np.einsum("ij,ij->i", directions, directions)
+    return np.asarray(weights / np.maximum(1.0 - reach, 0.05))
 
 
 class DistanceGeometry(Geometry):

@@ -1,0 +1,222 @@
+"""How far confidence can be trusted: `python benchmarks/confidence.py` (data from $KCRC_DATA or ../shared/data).
+
+For each data set and split, with nothing tuned on test rows:
+  log-loss and expected calibration error (15 bins) beside kNN votes (k by cross-validation) and SVC scaled
+  by Platt's sigmoid and by one temperature;
+  AUROC of "unknown" with three classes in ten left out of the examples, beside the distance to the nearest example;
+  false alarms of predict(reject=0.05), and coverage and size of predict_set.
+Must hold: coverage within 2 points of what was asked, calibration error below that of kNN.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+from sklearn.svm import SVC
+
+from kcrc import KCRCClassifier
+
+DATA = Path(os.environ.get("KCRC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+MOST = 2000  # queries
+
+
+def stored(name: str) -> dict[str, np.ndarray]:
+    with np.load(DATA / f"{name}.npz", allow_pickle=False) as found:
+        return dict(found)
+
+
+def parts(X: np.ndarray, y: np.ndarray, per_class: int, rng: np.random.Generator) -> Split:
+    """``per_class`` examples of each class (half of a smaller one), the rest as queries."""
+    train = np.concatenate(
+        [
+            rng.choice(rows, min(per_class, max(1, len(rows) // 2)), replace=False)
+            for rows in (np.flatnonzero(y == c) for c in np.unique(y))
+        ]
+    )
+    test = rng.permutation(np.setdiff1d(np.arange(len(y)), train))[:MOST]
+    return X[train], y[train], X[test], y[test]
+
+
+def digits(rng: np.random.Generator) -> Split:
+    return parts(*load_digits(return_X_y=True), 90, rng)
+
+
+def mnist(rng: np.random.Generator) -> Split:
+    found = stored("mnist")
+    X, y = found["images"].reshape(70000, -1).astype(np.float32) / 255, found["labels"]
+    return parts(X, y, 50, rng)
+
+
+def usps(rng: np.random.Generator) -> Split:
+    found = stored("usps")
+    X = found["images_x1000"].reshape(-1, 256).astype(np.float32) / 1000
+    return parts(X, found["labels"], 300, rng)
+
+
+def yale(rng: np.random.Generator) -> Split:
+    found = stored("yaleb")
+    faces = found["images"].reshape(len(found["labels"]), -1).astype(np.float32)
+    random = rng.normal(size=(faces.shape[1], 504)).astype(np.float32)
+    X = faces @ (random / np.linalg.norm(random, axis=0))
+    return parts(X / np.linalg.norm(X, axis=1, keepdims=True), found["labels"], 32, rng)
+
+
+def features(name: str, per_class: int) -> Callable[[np.random.Generator], Split]:
+    def split(rng: np.random.Generator) -> Split:
+        found = stored(name)
+        X = found["features"].astype(np.float32)
+        return parts(X / np.linalg.norm(X, axis=1, keepdims=True), found["labels"], per_class, rng)
+
+    return split
+
+
+SETS: dict[str, Callable[[np.random.Generator], Split]] = {
+    "digits": digits,
+    "mnist-500": mnist,
+    "usps": usps,
+    "yale-b-504": yale,
+    "caltech256-clip": features("caltech256_clip", 30),
+    "scene15-spm": features("scene15_spm", 100),
+    "caltech101-spm": features("caltech101_spm", 30),
+}
+
+
+def log_loss(p: np.ndarray, truth: np.ndarray) -> float:
+    return float(-np.log(np.maximum(p[np.arange(len(truth)), truth], 1e-6)).mean())
+
+
+def calibration_error(p: np.ndarray, truth: np.ndarray, bins: int = 15) -> float:
+    confidence, right = p.max(axis=1), p.argmax(axis=1) == truth
+    bin_of = np.minimum((bins * confidence).astype(int), bins - 1)
+    return float(
+        sum(
+            abs(confidence[bin_of == b].mean() - right[bin_of == b].mean()) * np.mean(bin_of == b)
+            for b in np.unique(bin_of)
+        )
+    )
+
+
+def knn(X: np.ndarray, y: np.ndarray) -> GridSearchCV:
+    sizes = [k for k in (1, 3, 5, 10, 20, 50) if k < 0.6 * len(y)]
+    return GridSearchCV(KNeighborsClassifier(), {"n_neighbors": sizes}, cv=3).fit(X, y)
+
+
+def svc(X: np.ndarray, y: np.ndarray) -> dict[str, CalibratedClassifierCV]:
+    """Width and penalty by cross-validation; then Platt's scaling, and one temperature, by cross-validation."""
+    search = GridSearchCV(
+        make_pipeline(Normalizer(), SVC()), {"svc__C": [1.0, 10.0], "svc__gamma": [0.5, 1.0, 3.0]}, cv=3
+    ).fit(X, y)
+    scalings = {"platt": "sigmoid", "temperature": "temperature"}
+    return {
+        name: CalibratedClassifierCV(search.best_estimator_, method=method, cv=3).fit(X, y)
+        for name, method in scalings.items()
+    }
+
+
+def measured(name: str, seed: int, seconds: float, with_svc: bool) -> dict[str, float]:
+    X, y, Xq, yq = SETS[name](np.random.default_rng(seed))
+    out: dict[str, float] = {}
+    begun = time.perf_counter()
+    clf = KCRCClassifier(tuning_seconds=seconds).fit(X, y)
+    out["fit seconds"] = time.perf_counter() - begun
+    truth = np.searchsorted(clf.classes_, yq)
+    p = clf.predict_proba(Xq)
+    out["accuracy"] = float(np.mean(p.argmax(axis=1) == truth))
+    out["log-loss"], out["ece"] = log_loss(p, truth), calibration_error(p, truth)
+    votes = knn(X, y).predict_proba(Xq)
+    out["knn log-loss"], out["knn ece"] = log_loss(votes, truth), calibration_error(votes, truth)
+    if with_svc:
+        for scaling, scaled in svc(X, y).items():
+            q = scaled.predict_proba(Xq)
+            out[f"{scaling} log-loss"], out[f"{scaling} ece"] = log_loss(q, truth), calibration_error(q, truth)
+    for asked in (0.9, 0.95):
+        inside = clf.predict_set(Xq, coverage=asked)
+        out[f"coverage {asked}"] = float(inside[np.arange(len(truth)), truth].mean())
+        out[f"size {asked}"] = float(inside.sum(axis=1).mean())
+    answers = clf.predict(Xq, reject=0.05, unknown="unknown")
+    out["false alarms"] = float(np.mean([a == "unknown" for a in answers.tolist()]))
+    rng = np.random.default_rng(1000 + seed)
+    strangers = rng.choice(clf.classes_, max(1, round(0.3 * len(clf.classes_))), replace=False)
+    keep = ~np.isin(y, strangers)
+    given = {**clf.get_params(), **_chosen(clf)}
+    less = KCRCClassifier(**given).fit(X[keep], y[keep])
+    strange = np.isin(yq, strangers)
+    out["auroc"] = float(roc_auc_score(strange, less.unknown_score(Xq)))
+    nearest = KNeighborsClassifier(1).fit(X[keep], y[keep]).kneighbors(Xq)[0][:, 0]
+    out["knn auroc"] = float(roc_auc_score(strange, nearest))
+    return out
+
+
+def _chosen(clf: KCRCClassifier) -> dict[str, object]:
+    """What tuning chose with all classes, as parameters: strangers take no part in it but through that choice."""
+    best = clf.tuning_.best
+    metric = type(clf.model_.method.metric)
+    options = {"shrinkage", "unit"} & set(getattr(metric, "__dataclass_fields__", {}))
+    return {
+        "metric": metric(**{name: getattr(clf.model_.method.metric, name) for name in options}),
+        "n_neighbors": best.n_neighbors,
+        "kernel": best.kernel,
+        "gamma": "scale" if best.gamma is None else best.gamma,
+        "mu": best.mu,
+        "form": best.form,
+        "decision": best.decision,
+        "locality": best.locality,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=list(SETS))
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=30.0, help="for tuning")
+    parser.add_argument("--no-svc", action="store_true")
+    options = parser.parse_args()
+    for name in options.sets:
+        runs = []
+        try:
+            for seed in range(options.seeds):
+                runs.append(measured(name, seed, options.seconds, not options.no_svc))
+        except FileNotFoundError as missing:
+            print(f"{name}: {missing.filename} is not here; set KCRC_DATA")
+            continue
+        mean = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+        print(f"{name} ({options.seeds} splits, fit {mean['fit seconds']:.0f} s, accuracy {mean['accuracy']:.2%})")
+        others = ""
+        if not options.no_svc:
+            others = (
+                f", SVC Platt-scaled {mean['platt log-loss']:.3f}, by temperature {mean['temperature log-loss']:.3f}"
+            )
+        print(f"  log-loss           {mean['log-loss']:.3f}   kNN votes {mean['knn log-loss']:.3f}{others}")
+        if not options.no_svc:
+            others = f", SVC by Platt {mean['platt ece']:.4f}, by temperature {mean['temperature ece']:.4f}"
+        better = "below kNN" if mean["ece"] < mean["knn ece"] else "MISSED: not below kNN"
+        print(f"  calibration error  {mean['ece']:.4f}  kNN votes {mean['knn ece']:.4f}{others}   ({better})")
+        print(
+            f"  unknown AUROC      {mean['auroc']:.3f}   nearest distance {mean['knn auroc']:.3f};  "
+            f"false alarms {mean['false alarms']:.1%} of 5 % asked"
+        )
+        for asked in (0.9, 0.95):
+            got = [run[f"coverage {asked}"] for run in runs]
+            held = "holds" if abs(np.mean(got) - asked) <= 0.02 else "MISSED"
+            print(
+                f"  sets {asked:.0%}           covered {np.mean(got):.1%} ± {np.std(got):.1%}, "
+                f"{mean[f'size {asked}']:.2f} classes a set   ({held}: within 2 points)",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

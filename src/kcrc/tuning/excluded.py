@@ -1,0 +1,143 @@
+"""The dictionaries of stored examples that are asked as if they were not stored, nor their groups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kcrc.model import FittedModel
+from kcrc.neighbours.base import Neighbourhood, nearest
+from kcrc.neighbours.refine import refine, whole_classes
+from kcrc.prepared import Array, Samples
+from kcrc.tuning.removed import Removed
+
+
+def neighbours_without(
+    model: FittedModel, which: Array, groups: Array, queries: Samples, removed: Removed | None
+) -> Neighbourhood:
+    """The local dictionary each example at ``which`` would have, groups (n,) left out with their members.
+
+    ``queries`` are these examples. With a global dictionary: all other examples, nearest first.
+    """
+    method = model.method
+    k = len(model) if method.n_neighbors is None else method.n_neighbors
+    if method.n_neighbors is not None and method.locality == "classes":
+        return _whole_classes(model, which, groups, queries, removed, k)
+    if removed is not None:
+        return _smallest(_corrected_distances(model, which, groups, removed), k)
+    spare = int(np.bincount(groups)[groups[which]].max())
+    # A search that must find more than it needs by a whole class is slower than measuring all.
+    if method.n_neighbors is None or model.index is None or (method.n_candidates is None and spare > k + 50):
+        fine = method.distance
+        far = fine.pairwise(queries.of(fine), model.examples(fine))
+        return _smallest(np.where(groups[which][:, None] == groups, np.inf, far), k)
+    if method.n_candidates is None:
+        return _others(model.index.query(queries.of(method.distance), k + spare), which, groups, k)
+    wanted = max(method.n_candidates, k)
+    coarse = model.index.query(queries.of(method.coarse_distance), wanted + spare)
+    fine = method.distance
+    return refine(_others(coarse, which, groups, wanted), queries.of(fine), model.examples(fine), fine, k)
+
+
+def _others(near: Neighbourhood, which: Array, groups: Array, k: int) -> Neighbourhood:
+    """The k nearest that are not in the example's group."""
+    mate = (groups[np.maximum(near.rows, 0)] == groups[which][:, None]) | ~near.real
+    return _padded(nearest(np.where(mate, np.inf, near.distances), near.rows, k))
+
+
+def _padded(near: Neighbourhood) -> Neighbourhood:
+    return Neighbourhood(np.where(np.isfinite(near.distances), near.rows, -1), near.distances)
+
+
+def _smallest(distances: Array, k: int) -> Neighbourhood:
+    """The k nearest by a full table (B, n), ∞ where excluded."""
+    rows = np.broadcast_to(np.arange(distances.shape[1]), distances.shape)
+    if k < distances.shape[1]:
+        rows = np.argpartition(distances, k - 1, axis=1)[:, :k]
+    found = _padded(nearest(np.take_along_axis(distances, rows, 1), rows, k))
+    width = max(1, int(found.real.sum(axis=1).max()))
+    return Neighbourhood(found.rows[:, :width], found.distances[:, :width])
+
+
+def _corrected_distances(model: FittedModel, which: Array, groups: Array, removed: Removed) -> Array:
+    """(B, n) in the geometry without the example; ∞ for its group."""
+    atoms = model.examples(model.method.distance)
+    Z, squares = atoms["vectors"], atoms["squares"]
+    gains = removed.gains(Z)
+    own = gains[np.arange(len(which)), which][:, None]
+    lengths2, lengths = removed.lengths(squares[None], gains)
+    own_length2, own_length = removed.lengths(squares[which][:, None], own)
+    products = Z[which] @ Z.T
+    products += own * gains
+    products /= own_length * lengths
+    far = np.maximum(own_length2 + lengths2 - 2.0 * products, 0.0)
+    if model.method.distance.power == 2:
+        np.sqrt(far, out=far)
+    far[groups[which][:, None] == groups] = np.inf
+    return np.asarray(far)
+
+
+def _whole_classes(
+    model: FittedModel, which: Array, groups: Array, queries: Samples, removed: Removed | None, n_classes: int
+) -> Neighbourhood:
+    """All examples of the classes with the nearest mean, the example and its group gone from the means too."""
+    to_means = _to_means(model, which, groups, queries)
+    fine = model.method.distance
+    if removed is None:
+        near = whole_classes(to_means, model.labels, queries.of(fine), model.examples(fine), fine, n_classes)
+        return _others(near, which, groups, near.rows.shape[1])
+    far = _corrected_distances(model, which, groups, removed)
+    # The correction moves means a little. Those that may come among the nearest are measured anew, exactly.
+    candidates = np.argsort(to_means, axis=1, kind="stable")[:, : min(to_means.shape[1], 2 * n_classes + 4)]
+    for at, line in enumerate(candidates):
+        exact = _corrected_to_means(model, which[at], groups, removed.take(np.array([at])), line)
+        chosen = line[np.argsort(exact, kind="stable")[:n_classes]]
+        far[at, ~np.isin(model.labels, chosen[np.isfinite(to_means[at, chosen])])] = np.inf
+    return _smallest(far, int(np.isfinite(far).sum(axis=1).max()))
+
+
+def _to_means(model: FittedModel, which: Array, groups: Array, queries: Samples) -> Array:
+    """(B, C) distances to the class means, each example's group left out of them; ∞ for a class left empty."""
+    assert model.class_means is not None
+    fine = model.method.distance
+    far = fine.pairwise(queries.of(fine), model.class_means.of(fine))
+    counts = np.bincount(model.labels, minlength=len(model.classes))
+    far[:, counts == 0] = np.inf
+    members = _members(groups)
+    pairs, means = [], []
+    for at, i in enumerate(which):
+        mates = members[groups[i]]
+        for c in np.unique(model.labels[mates]):
+            out = mates[model.labels[mates] == c]
+            if len(out) == counts[c]:
+                far[at, c] = np.inf
+                continue
+            rest = counts[c] * model.class_means.X[c].astype(np.float64) - model.vectors[out].sum(axis=0)
+            pairs.append((at, c))
+            means.append(rest / (counts[c] - len(out)))
+    if pairs:
+        at, c = np.array(pairs).T
+        moved = Samples(np.array(means, model.vectors.dtype)).of(fine)
+        far[at, c] = fine.selected(queries.take(at).of(fine), moved, np.arange(len(at))[:, None])[:, 0]
+    return far
+
+
+def _members(groups: Array) -> dict[int, Array]:
+    order = np.argsort(groups, kind="stable")
+    numbers, starts = np.unique(groups[order], return_index=True)
+    return dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True))
+
+
+def _corrected_to_means(model: FittedModel, row: int, groups: Array, removed: Removed, classes: Array) -> Array:
+    """(len(classes),) squared distances of one example to these classes' means in the geometry without it."""
+    asked = np.append(np.flatnonzero(np.isin(model.labels, classes) & (groups != groups[row])), row)
+    Z = model.vectors[asked].astype(np.float64)
+    gains = removed.gains(Z[None])[0]
+    lengths = removed.lengths(np.einsum("ij,ij->i", Z, Z)[None], gains[None])[1][0]
+    wide = np.concatenate([Z, gains[:, None]], axis=1) / lengths[:, None]
+    labels = model.labels[asked[:-1]]
+    out = np.full(len(classes), np.inf)
+    for at, c in enumerate(classes):
+        mine = wide[:-1][labels == c]
+        if len(mine):
+            out[at] = ((wide[-1] - mine.mean(axis=0)) ** 2).sum()
+    return out
