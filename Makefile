@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml setup.py constraints.txt $(wildcard src/kcrc/_fused/*.cpp src/kcrc/_fused/*.hpp)
 WORKERS ?= auto
+DATA ?= $(wildcard ../shared/data)
 
 .PHONY: help demo test test-slow lint format bench reproduce reproduce-quick clean
 

@@ -5,6 +5,7 @@ Whatever a method leaves "auto" it chooses by leave-one-out inside its training 
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -28,7 +29,7 @@ def measured_model(cell: Cell, store: Store) -> tuple[dict[str, Any], Any, Split
     """The same, with the fitted method and the split for what else is asked of them."""
     split = store.split(cell)
     begun = time.perf_counter()
-    model = fitted_model(cell, split)
+    model = fitted_model(cell, split, store)
     fitted = time.perf_counter()
     answers = model.predict(split.queries)
     done = time.perf_counter()
@@ -60,21 +61,29 @@ def estimator(cell: Cell) -> Any:
     return model
 
 
-def fitted_model(cell: Cell, split: Split) -> Any:
-    """The method fitted on the split. With ``tune_at`` what is open is chosen at that smaller K (a leave-one-out trial
-    costs K³), and kept for the K of the cell."""
+def fitted_model(cell: Cell, split: Split, store: Store) -> Any:
+    """The method fitted on the split.
+
+    With ``tune_at`` what is open is chosen at that K where the cell's is larger (a leave-one-out trial costs K³), and
+    kept; cells that differ in nothing else share the choice.
+    """
     model = estimator(cell)
-    smaller = cell.get("tune_at")
-    if not smaller or smaller >= (cell["options"].get("n_neighbors") or 0):
+    wanted = cell.get("options", {}).get("n_neighbors")
+    if not cell.get("tune_at") or wanted is None:
         return model.fit(split.X, split.y)
-    probe = estimator(cell).set_params(n_neighbors=smaller).fit(split.X, split.y)
-    if probe.tuning_ is not None:
-        best = probe.tuning_.best
+    size = min(wanted, cell["tune_at"])
+    same = {k: v for k, v in cell.items() if k not in ("x", "series", "panel", "queries", "confusion")}
+    key = json.dumps({**same, "options": {**cell["options"], "n_neighbors": size}}, sort_keys=True)
+    if key not in store.choices:
+        store.choices[key] = estimator(cell).set_params(n_neighbors=size).fit(split.X, split.y).tuning_
+    tuning = store.choices[key]
+    if tuning is not None:
+        best = tuning.best
         found = {"mu": best.mu, "gamma": "scale" if best.gamma is None else best.gamma, "form": best.form}
-        found |= {"decision": best.decision, "locality": "atoms"}
+        found |= {"decision": best.decision, "locality": best.locality}
         model.set_params(**{name: v for name, v in found.items() if getattr(model, name) == "auto"})
     model.fit(split.X, split.y)
-    model.tuning_ = probe.tuning_
+    model.tuning_ = tuning
     return model
 
 

@@ -40,6 +40,7 @@ class Store:
 
     def __init__(self, data: Path | None = None) -> None:
         self.data = data
+        self.choices: dict[str, Any] = {}  # parameters that cells share, by what they were chosen for
         self._sets: dict[str, datasets.Dataset] = {}
         self._vectors: dict[tuple[str, str, int], Array] = {}
 
