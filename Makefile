@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml setup.py constraints.txt $(wildcard src/kcrc/_fused/*.cpp src/kcrc/_fused/*.hpp)
 WORKERS ?= auto
+DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow lint format bench clean
+.PHONY: help demo test test-slow lint format bench reproduce reproduce-quick clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -30,6 +31,12 @@ test: $(VENV)/.dev  ## all tests but the slow measurements
 
 test-slow: $(VENV)/.dev  ## the slow measurements too
 	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+reproduce-quick: $(VENV)/.user  ## the paper's experiments in ten minutes or less, with the data at hand
+	$(BIN)/kcrc reproduce all --quick $(if $(DATA),--data $(DATA)) --out reproduce-out
+
+reproduce: $(VENV)/.user  ## the paper's experiments in about an hour; writes docs/reproduction.md
+	$(BIN)/kcrc reproduce all $(if $(DATA),--data $(DATA)) --out docs/reproduction --page docs/reproduction.md
 
 lint: $(VENV)/.dev  ## ruff and the type checker
 	$(BIN)/ruff check

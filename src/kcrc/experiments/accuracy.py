@@ -1,0 +1,146 @@
+"""The measurement most experiments share: fit a method on a split, ask the queries, count the right answers.
+
+Whatever a method leaves "auto" it chooses by leave-one-out inside its training rows, within ``tuning_seconds``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix
+
+from kcrc import methods
+from kcrc.classifier import KCRCClassifier
+from kcrc.experiments.base import Cell, Run
+from kcrc.experiments.store import Split, Store
+from kcrc.experiments.tables import mean_std, signed
+
+
+def measure(cell: Cell, store: Store) -> dict[str, Any]:
+    """Accuracy (%) of the method named by the cell, with the parameters it chose and its times."""
+    return measured_model(cell, store)[0]
+
+
+def measured_model(cell: Cell, store: Store) -> tuple[dict[str, Any], Any, Split]:
+    """The same, with the fitted method and the split for what else is asked of them."""
+    split = store.split(cell)
+    begun = time.perf_counter()
+    model = fitted_model(cell, split, store)
+    fitted = time.perf_counter()
+    answers = model.predict(split.queries)
+    done = time.perf_counter()
+    values: dict[str, Any] = {
+        "accuracy": round(100.0 * float(np.mean(answers == split.truth)), 4),
+        "n_train": len(split.y),
+        "n_queries": len(split.truth),
+        "fit_seconds": round(fitted - begun, 4),
+        "predict_seconds": round(done - fitted, 4),
+        "chosen": chosen(model),
+    }
+    if cell.get("confusion"):
+        values["confusion"] = confusion_matrix(split.truth, answers, labels=np.arange(len(split.classes))).tolist()
+        values["classes"] = list(split.classes)
+    return values, model, split
+
+
+def estimator(cell: Cell) -> Any:
+    """The method with the cell's options; a KCRC classifier is told the seed and how long it may tune."""
+    model = methods.make(cell["method"], **cell.get("options", {}))
+    if isinstance(model, KCRCClassifier):
+        model.set_params(random_state=cell["seed"], verbose=False)
+        if "tuning_seconds" in cell:
+            model.set_params(tuning_seconds=cell["tuning_seconds"])
+    elif "random_state" in model.get_params():
+        model.set_params(random_state=cell["seed"])
+        if "verbose" in model.get_params():
+            model.set_params(verbose=False)
+    return model
+
+
+def fitted_model(cell: Cell, split: Split, store: Store) -> Any:
+    """The method fitted on the split.
+
+    With ``tune_at`` what is open is chosen at that K where the cell's is larger (a leave-one-out trial costs K³), and
+    kept; cells that differ in nothing else share the choice.
+    """
+    model = estimator(cell)
+    wanted = cell.get("options", {}).get("n_neighbors")
+    if not cell.get("tune_at") or wanted is None:
+        return model.fit(split.X, split.y)
+    size = min(wanted, cell["tune_at"])
+    same = {k: v for k, v in cell.items() if k not in ("x", "series", "panel", "queries", "confusion")}
+    key = json.dumps({**same, "options": {**cell["options"], "n_neighbors": size}}, sort_keys=True)
+    if key not in store.choices:
+        store.choices[key] = estimator(cell).set_params(n_neighbors=size).fit(split.X, split.y).tuning_
+    tuning = store.choices[key]
+    if tuning is not None:
+        best = tuning.best
+        found = {"mu": best.mu, "gamma": "scale" if best.gamma is None else best.gamma, "form": best.form}
+        found |= {"decision": best.decision, "locality": best.locality}
+        model.set_params(**{name: v for name, v in found.items() if getattr(model, name) == "auto"})
+    model.fit(split.X, split.y)
+    model.tuning_ = tuning
+    return model
+
+
+def chosen(model: Any) -> dict[str, Any]:
+    """What leave-one-out chose, as plain values; empty where nothing was left open."""
+    tuning = getattr(model, "tuning_", None)
+    if tuning is None:
+        return {}
+    best = tuning.best
+    return {
+        "metric": best.geometry, "n_neighbors": int(best.n_neighbors), "kernel": best.kernel,
+        "gamma": None if best.gamma is None else float(best.gamma), "mu": float(best.mu), "form": best.form,
+        "decision": best.decision, "leave_one_out": round(100.0 * tuning.accuracy, 2),
+    }  # fmt: skip
+
+
+def where(runs: Iterable[Run], **wanted: Any) -> list[Run]:
+    """The runs whose cells have these values."""
+    return [run for run in runs if all(run.cell.get(name) == value for name, value in wanted.items())]
+
+
+def repeats(runs: Iterable[Run], value: str = "accuracy", **wanted: Any) -> list[float]:
+    """One value of the runs whose cells have these values, by seed."""
+    found = sorted(where(runs, **wanted), key=lambda run: int(run.cell["seed"]))
+    return [float(run.values[value]) for run in found]
+
+
+def in_order(runs: Iterable[Run], name: str, **wanted: Any) -> list[Any]:
+    """The different values of a cell's entry, in the order they were measured."""
+    return list(dict.fromkeys(run.cell[name] for run in where(runs, **wanted)))
+
+
+def lines(runs: Sequence[Run], **wanted: Any) -> dict[str, tuple[list[float], list[list[float]]]]:
+    """Series of a figure: name -> (x, repeats at each x)."""
+    found: dict[str, tuple[list[float], list[list[float]]]] = {}
+    for name in in_order(runs, "series", **wanted):
+        xs = sorted(in_order(runs, "x", series=name, **wanted))
+        found[name] = (xs, [repeats(runs, series=name, x=x, **wanted) for x in xs])
+    return found
+
+
+def compared(ours: Sequence[float], paper: float | None, why: str) -> list[Any]:
+    """Ours, the paper's, the difference, and why it is there when it is more than the repeats explain."""
+    if not len(ours):
+        return [None, paper, None, "not measured"]
+    if paper is None:
+        return [mean_std(ours), None, None, ""]
+    difference = float(np.mean(ours)) - paper
+    spread = 2.0 * float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
+    return [mean_std(ours), paper, signed(difference), "agrees" if abs(difference) <= max(1.0, spread) else why]
+
+
+def mean_of(runs: Iterable[Run], **wanted: Any) -> float | None:
+    """The mean accuracy, None where nothing was measured."""
+    found = repeats(runs, **wanted)
+    return float(np.mean(found)) if found else None
+
+
+def seeds_of(protocol: Any) -> range:
+    return range(int(protocol["seeds"]))

@@ -1,0 +1,56 @@
+"""Fig. 4: MNIST, raw pixels, dictionaries of 100 to 1500 (paper, section 5.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from kcrc.experiments import accuracy, sizes
+from kcrc.experiments.base import Experiment, Protocol, Report, Run
+
+TITLE = "Fig. 4: MNIST"
+PROTOCOL: Protocol = {
+    "settings": ({"dataset": "mnist", "feature": "none", "gallery": 200, "classes": 10},),
+    "sizes": (10, 20, 50, 70, 100, 150),  # a class
+    "local": ("KCRC-LCD", "CRC-LCD"),
+    "global": ("KCRC-GD", "CRC-GD"),
+    "learned": {},
+    "learning": {},
+    "largest_learned": 0,
+    "galleries": (50, 100, 200),
+    "neighbours": (50, 100, 200, 500, 1000),
+    "seeds": 3,
+    "queries": 1000,
+    "slow_above": 400,
+    "slow_queries": 250,
+    "tuning_seconds": 10,
+    "tune_at": 200,
+}
+QUICK: Protocol = {
+    "sizes": (10, 20, 50), "galleries": (50, 200), "neighbours": (50, 200, 500), "seeds": 1, "queries": 300,
+    "slow_queries": 100, "tuning_seconds": 2,
+}  # fmt: skip
+STAND_IN: Protocol = {
+    "settings": ({"dataset": "digits", "feature": "none", "gallery": 40, "classes": 10},),
+    "sizes": (5, 10, 20), "galleries": (20, 40), "neighbours": (50, 100), "queries": 200,
+}  # fmt: skip
+
+
+def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
+    claims = [
+        sizes.best_at(runs, "KCRC-LCD", size * 10, f"KCRC-LCD is the best of the four at {size * 10}.")
+        for size in protocol["sizes"]
+    ]
+    claims.append(sizes.flat_in_k(runs, "K has only a slight impact for a fixed gallery.", within=2.0))
+    found = sizes.report("fig4", TITLE, runs, protocol, folder, [] if protocol.get("stand_in") else claims)
+    found.notes.append(
+        "The paper shows this figure as curves without numbers, so only what it says of them can be compared."
+    )
+    return found
+
+
+EXPERIMENT = Experiment(
+    "fig4", TITLE, "section 5.3.1, Fig. 4", PROTOCOL, QUICK, STAND_IN, partial(sizes.cells, "fig4"),
+    accuracy.measure, report,
+)  # fmt: skip

@@ -1,0 +1,156 @@
+"""What Figs. 4 to 7 share: (a) accuracy by dictionary size, (b) KCRC-LCD by K for galleries of several sizes.
+
+A global method has s examples a class as its dictionary. A learned one has as many atoms, learned from the whole
+gallery. A local one has the K nearest of the whole gallery, K being the same number: s times the classes. Where K
+reaches the gallery the local method is the global one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kcrc.experiments import accuracy, figures
+from kcrc.experiments.base import Cell, Claim, Protocol, Report, Run
+from kcrc.experiments.tables import Table, mean_std
+
+
+def cells(name: str, protocol: Protocol) -> list[Cell]:
+    found: list[Cell] = []
+    for setting in protocol["settings"]:
+        for seed in accuracy.seeds_of(protocol):
+            common = {"experiment": name, "seed": seed, **setting}
+            found += _by_size(common, protocol) + _by_neighbours(common, protocol)
+    return found
+
+
+def _by_size(common: Cell, protocol: Protocol) -> list[Cell]:
+    classes, gallery = common["classes"], common["gallery"]
+    found: list[Cell] = []
+    for size in protocol["sizes"]:
+        part = {**common, "panel": "a", "x": size * classes}
+        for series in protocol["local"]:
+            found.append(_local({**part, "series": series, "method": series}, size * classes, gallery, protocol))
+        for series in protocol["global"]:
+            found.append(
+                {
+                    **part, "series": series, "method": series, "per_class": size, "queries": protocol["queries"],
+                    "options": {}, "tuning_seconds": protocol["tuning_seconds"],
+                }
+            )  # fmt: skip
+        for series, method in protocol["learned"].items():
+            if size <= protocol["largest_learned"]:
+                options = {"n_atoms": size * classes, **protocol["learning"]}
+                found.append(
+                    {
+                        **part, "series": series, "method": method, "per_class": gallery, "options": options,
+                        "queries": protocol["queries"],
+                    }
+                )  # fmt: skip
+    return found
+
+
+def _by_neighbours(common: Cell, protocol: Protocol) -> list[Cell]:
+    """KCRC-LCD at several K, for the galleries of panel (b)."""
+    found: list[Cell] = []
+    for gallery in protocol["galleries"]:
+        total = gallery * common["classes"]
+        for neighbours in protocol["neighbours"]:
+            if neighbours <= total:
+                part = {**common, "panel": "b", "x": neighbours, "series": f"gallery {total}", "method": "KCRC-LCD"}
+                found.append(_local(part, neighbours, gallery, protocol))
+    return found
+
+
+def _local(part: Cell, neighbours: int, per_class: int | None, protocol: Protocol) -> Cell:
+    """``per_class`` None is a gallery of uneven classes, all of it."""
+    whole = per_class is not None and neighbours >= per_class * part["classes"]
+    slow = neighbours > protocol["slow_above"] and not whole
+    return {
+        **part,
+        "per_class": per_class,
+        "queries": min(protocol["queries"], protocol["slow_queries"]) if slow else protocol["queries"],
+        "options": {"n_neighbors": None if whole else neighbours},
+        "tuning_seconds": protocol["tuning_seconds"],
+        "tune_at": protocol["tune_at"],
+    }
+
+
+def report(
+    name: str, title: str, runs: Sequence[Run], protocol: Protocol, folder: Path, claims: Sequence[Claim]
+) -> Report:
+    """The table of panel (a), that of panel (b) where there is one, and the figure."""
+    first, second = accuracy.where(runs, panel="a"), accuracy.where(runs, panel="b")
+    tables = [_table(name, "a", f"{title}: accuracy (%) by dictionary size (K for the local methods).", first)]
+    if second:
+        tables.append(
+            _table(name, "b", f"{title}: accuracy (%) of KCRC-LCD by K, for galleries of several sizes.", second)
+        )
+    caption = f"{title}. (a) Accuracy by dictionary size." + (
+        " (b) KCRC-LCD by K, for galleries of several sizes." if second else ""
+    )
+    return Report(tables, [(_draw(name, first, second, folder), caption)], list(claims))
+
+
+def _table(name: str, panel: str, caption: str, runs: Sequence[Run]) -> Table:
+    series = accuracy.in_order(runs, "series")
+    rows: list[list[Any]] = []
+    for x in sorted(accuracy.in_order(runs, "x")):
+        cells = [accuracy.repeats(runs, series=s, x=x) for s in series]
+        rows.append([x, *(mean_std(values) if values else None for values in cells)])
+    first = "dictionary size" if panel == "a" else "K"
+    return Table(f"{name}{panel}", caption, (first, *series), rows)
+
+
+def _draw(name: str, first: Sequence[Run], second: Sequence[Run], folder: Path) -> str:
+    with figures.style():
+        width = figures.PAGE if second else figures.COLUMN
+        figure, axes = figures.panels(1, 2 if second else 1, width=width, height=2.6)
+        for axis, runs, label in zip(axes[0], (first, second), ("dictionary size", "K"), strict=False):
+            figures.curves(axis, accuracy.lines(runs))
+            axis.set_xlabel(label)
+            axis.set_ylabel("accuracy (%)")
+            axis.legend()
+        if second:
+            axes[0, 0].set_title("(a)", loc="left")
+            axes[0, 1].set_title("(b) KCRC-LCD", loc="left")
+        return figures.save(figure, folder, name)
+
+
+# What the paper says of such figures ----------------------------------------------------------------------------------
+
+
+def best_at(runs: Sequence[Run], winner: str, x: int, text: str) -> Claim:
+    """That ``winner`` has the highest mean of all series at one dictionary size."""
+    first = accuracy.where(runs, panel="a", x=x)
+    means = {s: float(np.mean(accuracy.repeats(first, series=s))) for s in accuracy.in_order(first, "series")}
+    others = {s: mean for s, mean in means.items() if s != winner}
+    if winner not in means or not others:
+        return Claim(text, None, "not enough was measured")
+    rival = max(others, key=lambda s: others[s])
+    margin = means[winner] - others[rival]
+    detail = f"{winner} {means[winner]:.2f}, next {rival} {others[rival]:.2f}, at {x}"
+    return Claim(text, margin >= 0, detail)
+
+
+def no_lead_at(runs: Sequence[Run], name: str, x: int, text: str) -> Claim:
+    """That a method is less than one point ahead of the next at one dictionary size."""
+    claim = best_at(runs, name, x, text)
+    first = accuracy.where(runs, panel="a", x=x)
+    means = {s: float(np.mean(accuracy.repeats(first, series=s))) for s in accuracy.in_order(first, "series")}
+    ahead = None if claim.held is None else means[name] - max(mean for s, mean in means.items() if s != name)
+    return Claim(text, None if ahead is None else ahead < 1.0, claim.detail)
+
+
+def flat_in_k(runs: Sequence[Run], text: str, *, within: float) -> Claim:
+    """That K hardly matters for the largest gallery: the means differ by no more than ``within`` points."""
+    second = accuracy.where(runs, panel="b")
+    names = accuracy.in_order(second, "series")
+    if not names:
+        return Claim(text, None, "not measured")
+    largest = max(names, key=lambda s: int(s.split()[-1]))
+    means = [float(np.mean(values)) for values in accuracy.lines(second)[largest][1]]
+    return Claim(text, max(means) - min(means) <= within, f"{min(means):.2f} to {max(means):.2f} for {largest}")

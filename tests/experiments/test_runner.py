@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kcrc import experiments
+from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc.experiments.base import Cell, Experiment, Plan, Protocol, Report, Run
+from kcrc.experiments.runner import arranged, kept, key_of, possible, reproduce
+from kcrc.experiments.store import Store
+from kcrc.experiments.tables import Table
+
+
+class Counting:
+    """An experiment of five cells that counts how often it measures, and can be told to fail."""
+
+    def __init__(self) -> None:
+        self.measured: list[int] = []
+        self.stop_at: int | None = None
+        self.refuse: int | None = None
+
+    def measure(self, cell: Cell, store: Store) -> dict[str, Any]:
+        if cell["seed"] == self.stop_at:
+            raise KeyboardInterrupt
+        if cell["seed"] == self.refuse:
+            raise DataError("no such rows")
+        self.measured.append(cell["seed"])
+        return {"accuracy": 10.0 * cell["seed"], "n_queries": 4}
+
+    @staticmethod
+    def cells(protocol: Protocol) -> list[Cell]:
+        return [{"seed": seed, "sizes": (1, 2), **protocol["settings"][0]} for seed in range(protocol["seeds"])]
+
+    @staticmethod
+    def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
+        return Report([Table("t", "All.", ("seed", "a"), [[r.cell["seed"], r.values["accuracy"]] for r in runs])])
+
+    def experiment(self, **protocol: Any) -> Experiment:
+        whole = {"settings": ({"dataset": "digits"},), "seeds": 5, **protocol}
+        return Experiment(
+            "count", "Counting", "nowhere", whole, {"seeds": 2}, {}, self.cells, self.measure, self.report
+        )
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    counting = Counting()
+    counting.stop_at = 3
+    plan = Plan(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(counting.experiment(), plan)
+    assert counting.measured == [0, 1, 2]
+    counting.stop_at = None
+    report = reproduce(counting.experiment(), plan)
+    assert counting.measured == [0, 1, 2, 3, 4]
+    assert report is not None
+    assert [row[1] for row in report.tables[0].rows] == [0.0, 10.0, 20.0, 30.0, 40.0]
+    assert not [p for p in (tmp_path / "cells").rglob("*") if p.name.startswith(".")]  # nothing half-written
+
+
+def test_a_finished_run_measures_nothing_again_unless_told_to(tmp_path: Path) -> None:
+    counting = Counting()
+    reproduce(counting.experiment(), Plan(tmp_path))
+    reproduce(counting.experiment(), Plan(tmp_path))
+    assert len(counting.measured) == 5
+    reproduce(counting.experiment(), Plan(tmp_path, fresh=True))
+    assert len(counting.measured) == 10
+
+
+def test_a_damaged_or_foreign_result_is_measured_again(tmp_path: Path) -> None:
+    counting = Counting()
+    reproduce(counting.experiment(), Plan(tmp_path))
+    files = sorted((tmp_path / "cells" / "count").iterdir())
+    files[0].write_text("{")
+    record = json.loads(files[1].read_text())
+    files[1].write_text(json.dumps({**record, "cell": {**record["cell"], "seed": 77}}))
+    reproduce(counting.experiment(), Plan(tmp_path))
+    assert len(counting.measured) == 7
+
+
+def test_another_configuration_has_another_place() -> None:
+    cell = {"seed": 0, "method": "NN", "options": {"a": 1, "b": 2}}
+    assert key_of(cell) == key_of({"options": {"b": 2, "a": 1}, "method": "NN", "seed": 0})
+    assert len({key_of(cell), key_of({**cell, "seed": 1}), key_of({**cell, "options": {"a": 1}})}) == 3
+
+
+def test_every_number_has_a_seed_a_configuration_a_commit_and_a_machine(tmp_path: Path) -> None:
+    reproduce(Counting().experiment(), Plan(tmp_path, seeds=1))
+    (file,) = (tmp_path / "cells" / "count").iterdir()
+    record = json.loads(file.read_text())
+    assert record["cell"] == {"seed": 0, "sizes": [1, 2], "dataset": "digits"}
+    assert record["origin"]["commit"]
+    assert "cores" in record["origin"]["machine"]
+    assert kept(file.parent, record["cell"]) is not None
+
+
+def test_a_cell_that_cannot_be_measured_ends_nothing(tmp_path: Path) -> None:
+    counting = Counting()
+    counting.refuse = 2
+    said: list[str] = []
+    report = reproduce(counting.experiment(), Plan(tmp_path), said.append)
+    assert report is not None
+    assert [row[0] for row in report.tables[0].rows] == [0, 1, 3, 4]
+    assert any("could not be measured: no such rows" in text for text in said)
+    counting.refuse = None
+    reproduce(counting.experiment(), Plan(tmp_path))
+    assert counting.measured == [0, 1, 3, 4, 2]
+
+
+def test_missing_data_are_named_with_their_owner_and_place(tmp_path: Path) -> None:
+    said: list[str] = []
+    experiment = experiments.load("fig4")
+    assert reproduce(experiment, Plan(tmp_path, data=tmp_path), said.append) is None
+    (message,) = said
+    assert "yann.lecun.com" in message
+    assert str(tmp_path / "mnist.npz") in message
+
+
+def test_settings_without_data_are_left_out_and_the_others_stay(tmp_path: Path) -> None:
+    counting = Counting()
+    experiment = counting.experiment(settings=({"dataset": "digits"}, {"dataset": "usps"}))
+    protocol, notes = arranged(experiment, Plan(tmp_path), Store(), lambda text: None)
+    assert protocol is not None
+    assert [s["dataset"] for s in protocol["settings"]] == ["digits"]
+    assert "usps" in notes[0]
+    assert str(tmp_path) not in notes[0]  # the page names no folder of this machine
+
+
+def test_methods_and_distances_of_the_future_are_left_out_with_a_sentence() -> None:
+    cells = [
+        {"method": "NN", "seed": 0},
+        {"method": "KCRC-9", "seed": 0},
+        {"method": "KCRC-9", "seed": 1},
+        {"method": "NN", "options": {"distance": "telepathy"}, "seed": 0},
+    ]
+    there, notes = possible(cells)
+    assert there == cells[:1]
+    assert len(notes) == 2
+    assert "KCRC-9 is not registered" in notes[0]
+
+
+def test_quick_and_the_callers_numbers_override_the_protocol(tmp_path: Path) -> None:
+    experiment = Counting().experiment()
+    for plan, seeds in ((Plan(tmp_path), 5), (Plan(tmp_path, quick=True), 2), (Plan(tmp_path, quick=True, seeds=3), 3)):
+        protocol, _ = arranged(experiment, plan, Store(), lambda text: None)
+        assert protocol is not None
+        assert protocol["seeds"] == seeds
+
+
+def test_names_of_tables_and_figures_lead_to_their_experiment() -> None:
+    assert experiments.load("fig8").name == "table2"
+    assert [experiments.load(name).name for name in experiments.names()] == list(experiments.names())
+    with pytest.raises(UnknownName, match="Did you mean"):
+        experiments.load("tabel1")
+    with pytest.raises(ParameterError):
+        experiments.load("fig99")
+
+
+def test_protocols_are_plain_data() -> None:
+    for name in experiments.names():
+        experiment = experiments.load(name)
+        for protocol in (experiment.protocol, {**experiment.protocol, **experiment.quick}):
+            cells = experiment.cells(protocol)
+            assert cells == dataclasses.replace(experiment).cells(protocol)
+            keys = [key_of(cell) for cell in cells]
+            assert len(set(keys)) == len(keys) > 0, f"{name} measures a cell twice"
