@@ -23,4 +23,5 @@ PYBIND11_MODULE(KCRC_MODULE, m) {
     bind_shape_context(m);
     bind_local(m);
     bind_judge(m);
+    bind_search(m);
 }
