@@ -108,7 +108,7 @@ class _Panels:
         self.used += len(rows)
 
     def read(self, slots: Array) -> Array:
-        return np.asarray(self.coordinates[slots // native.scan_rows, :, slots % native.scan_rows])  # type: ignore[index]
+        return np.asarray(self.coordinates[slots // native.scan_rows, :, slots % native.scan_rows])
 
 
 @dataclass(frozen=True, eq=False)
