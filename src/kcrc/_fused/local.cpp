@@ -1,30 +1,12 @@
 // Python's door to the local stage: checks shapes and types once a chunk, then works without the interpreter.
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-
 #include <memory>
-#include <stdexcept>
-#include <string>
 
+#include "arrays.hpp"
 #include "module.hpp"
 #include "stage.hpp"
 
-namespace py = pybind11;
-
 namespace kcrc {
 namespace {
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
-
-bool is_plain(const py::array& array) { return (array.flags() & py::array::c_style) != 0; }
-
-template <class A>
-bool holds(const py::array& array) {
-    return py::isinstance<py::array_t<A>>(array);
-}
-bool holds_half(const py::array& array) { return array.dtype().kind() == 'f' && array.itemsize() == 2; }
 
 // a·b (or ‖a − b‖²) in an order that depends on the width alone
 template <class T, class S, bool DIFFERENCE>
@@ -66,12 +48,6 @@ void shaped(const KernelShape& shape, T* values, std::int64_t count, bool square
         store<T>(piece, squared ? shape.of_squared<T>(v) : shape.of_products<T>(v, v, v));
         std::copy(piece, piece + here, values + i);
     }
-}
-
-enum class Storage { half, single, wide };
-
-Storage storage_of(const py::array& array) {
-    return holds<float>(array) ? Storage::single : holds<double>(array) ? Storage::wide : Storage::half;
 }
 
 // All that a chunk needs, as plain memory: nothing here belongs to the interpreter, which is let go meanwhile.
@@ -167,15 +143,14 @@ void solve_chunk(const Chunk& chunk, const Answers& answers) {
     scratch.trim();
 }
 
-py::array or_empty(const py::object& given) {
-    if (given.is_none()) return py::array_t<double>(0);
-    return py::reinterpret_borrow<py::array>(given);
-}
+using Doubles = py::array_t<double>;
 
-py::tuple local_stage(const py::array& rows, const py::array& labels, int n_classes, const py::object& kernel_,
+py::array local_stage(const py::array& rows, const py::array& labels, int n_classes, const py::object& kernel_,
                       const py::object& vectors_, const py::object& squares_, int kind, double gamma, double coef0,
                       int degree, const py::object& cross_, const py::object& squared_, const py::object& queries_,
-                      const py::array& self, double mu, bool gram_form, bool normalize, bool ratio, bool wide) {
+                      const py::array& self, double mu, bool gram_form, bool normalize, bool ratio, bool wide,
+                      Doubles coefficients, Doubles contributions, Doubles residuals, Doubles energy,
+                      py::array_t<std::int64_t> winner) {
     const py::array kernel = or_empty(kernel_), vectors = or_empty(vectors_), squares = or_empty(squares_);
     const py::array cross = or_empty(cross_), squared = or_empty(squared_), queries = or_empty(queries_);
     const bool stored = !kernel_.is_none();
@@ -196,7 +171,7 @@ py::tuple local_stage(const py::array& rows, const py::array& labels, int n_clas
     require(kind >= 0 && kind <= 2 && degree >= 1, "kind is 0, 1 or 2 and degree 1 or more");
     if (!stored || by_queries) {
         require(vectors.ndim() == 2 && vectors.shape(0) == n && is_plain(vectors), "vectors is (n, d), C-ordered");
-        require(holds<float>(vectors) || holds<double>(vectors) || holds_half(vectors),
+        require(holds_floats(vectors),
                 "vectors is float16, float32 or float64");
     }
     if (!stored)
@@ -216,11 +191,13 @@ py::tuple local_stage(const py::array& rows, const py::array& labels, int n_clas
                       {static_cast<Kind>(kind), gamma, coef0, degree},
                       {mu, gram_form, normalize, ratio, n_classes}};
 
-    py::array_t<double> coefficients({B, K}), contributions({B, K}), residuals({B, static_cast<std::int64_t>(n_classes)});
-    py::array_t<double> energy(B);
-    py::array_t<std::uint8_t> flags(B);
+    const std::int64_t C = n_classes;
+    require(has_shape(coefficients, {B, K}) && has_shape(contributions, {B, K}), "coefficients, contributions are (B, K)");
+    require(has_shape(residuals, {B, C}) && has_shape(energy, {B}) && has_shape(winner, {B}),
+            "residuals is (B, C), energy and winner are (B,)");
+    py::array_t<std::int8_t> flags(B);
     const Answers answers{coefficients.mutable_data(), contributions.mutable_data(), residuals.mutable_data(),
-                          energy.mutable_data(), flags.mutable_data()};
+                          energy.mutable_data(), winner.mutable_data(), flags.mutable_data()};
     bool in_range = true;
     {
         py::gil_scoped_release release;
@@ -229,16 +206,12 @@ py::tuple local_stage(const py::array& rows, const py::array& labels, int n_clas
         for (std::int64_t i = 0; i < B * K; ++i)
             in_range = in_range && row[i] < n && (row[i] < 0 || (label[row[i]] >= 0 && label[row[i]] < n_classes));
         if (in_range) {
-            std::fill(answers.coefficients, answers.coefficients + B * K, 0.0);
-            std::fill(answers.contributions, answers.contributions + B * K, 0.0);
-            std::fill(answers.residuals, answers.residuals + B * n_classes, std::numeric_limits<double>::infinity());
-            std::fill(answers.energy, answers.energy + B, 0.0);
             if (wide) solve_chunk<double>(chunk, answers);
             else solve_chunk<float>(chunk, answers);
         }
     }
     require(in_range, "rows point outside labels, or labels outside the classes");
-    return py::make_tuple(coefficients, contributions, residuals, energy, flags);
+    return flags;
 }
 
 }  // namespace
@@ -250,7 +223,10 @@ void bind_local(py::module_& m) {
           "vectors"_a = py::none(), "squares"_a = py::none(), "kind"_a = 0, "gamma"_a = 1.0, "coef0"_a = 0.0,
           "degree"_a = 1, "cross"_a = py::none(), "squared"_a = py::none(), "queries"_a = py::none(), "self"_a,
           "mu"_a, "gram_form"_a = false, "normalize"_a = true, "ratio"_a = true, "wide"_a = false,
-          "Coefficients, contributions (B, K), residuals (B, C), energy (B,), flags (B,): 0 solved, 1 unanimous,\n"
-          "2 no Cholesky factor. The kernel among neighbours comes from `kernel` (n, n) or from `vectors` and\n"
-          "`squares`; the query's from `cross` (B, K), `squared` distances (B, K, rbf) or `queries` (B, d).");
+          py::arg("coefficients").noconvert(), py::arg("contributions").noconvert(), py::arg("residuals").noconvert(),
+          py::arg("energy").noconvert(), py::arg("winner").noconvert(),
+          "Fills in coefficients, contributions (B, K), residuals (B, C), energy and winner (B,) of the queries it\n"
+          "solves and returns flags (B,): 0 coded, 1 unanimous, 2 nothing resembles it, 3 not solved.\n"
+          "The kernel among neighbours comes from `kernel` (n, n) or from `vectors` and `squares`; the query's from\n"
+          "`cross` (B, K), `squared` distances (B, K, rbf) or `queries` (B, d).");
 }

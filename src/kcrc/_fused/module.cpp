@@ -24,4 +24,5 @@ PYBIND11_MODULE(KCRC_MODULE, m) {
     bind_local(m);
     bind_judge(m);
     bind_search(m);
+    bind_gram(m);
 }

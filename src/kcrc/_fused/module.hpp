@@ -7,3 +7,4 @@ void bind_shape_context(pybind11::module_&);
 void bind_local(pybind11::module_& m);
 void bind_judge(pybind11::module_& m);
 void bind_search(pybind11::module_& m);
+void bind_gram(pybind11::module_& m);

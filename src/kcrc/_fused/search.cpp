@@ -1,14 +1,7 @@
 // Python's door to the exact search: see scan.hpp for the method and neighbours/scan.py for the bounds.
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-
-#include <memory>
-#include <stdexcept>
-
+#include "arrays.hpp"
 #include "module.hpp"
 #include "scan.hpp"
-
-namespace py = pybind11;
 
 namespace kcrc {
 namespace {
@@ -16,14 +9,6 @@ namespace {
 constexpr int QUERIES_OVER_STORED = 64;  // at work together: their coordinates stay in the cache
 constexpr int QUERIES_OVER_MADE = 256;   // making panels must pay
 constexpr int BLOCK = 8;                 // panels made, or looked at, between two questions whether to tighten
-
-void require(bool holds, const char* what) {
-    if (!holds) throw std::invalid_argument(what);
-}
-bool is_plain(const py::array& array) { return (array.flags() & py::array::c_style) != 0; }
-template <class A>
-bool holds(const py::array& array) { return py::isinstance<py::array_t<A>>(array); }
-bool holds_half(const py::array& array) { return array.dtype().kind() == 'f' && array.itemsize() == 2; }
 
 class StoredPanels final : public ScanSource {
   public:
@@ -225,18 +210,13 @@ void search(const py::array& vectors, const py::array& queries, const py::array&
     }
 }
 
-py::array or_empty(const py::object& given) {
-    if (given.is_none()) return py::array_t<double>(0);
-    return py::reinterpret_borrow<py::array>(given);
-}
-
 py::tuple nearest(const py::array& vectors, const py::array& queries, int k, const py::array& coordinates,
                   const py::array& square, const py::array& rounding, const py::array& slack, double scale,
                   const py::object& panels_, const py::object& halves_, const py::object& slots_, const py::object& centre_) {
     const py::array panels = or_empty(panels_), halves = or_empty(halves_), slots = or_empty(slots_), centre = or_empty(centre_);
     const bool stored = !panels_.is_none();
     require(vectors.ndim() == 2 && is_plain(vectors), "vectors is a C-ordered matrix");
-    require(holds<float>(vectors) || holds<double>(vectors) || holds_half(vectors), "vectors is float16, float32 or float64");
+    require(holds_floats(vectors), "vectors is float16, float32 or float64");
     const std::int64_t n = vectors.shape(0), width = vectors.shape(1), batch = queries.shape(0);
     require(queries.ndim() == 2 && queries.shape(1) == width && is_plain(queries), "queries is (B, d), C-ordered");
     require(holds<float>(queries) || holds<double>(queries), "queries is float32 or float64");
