@@ -17,7 +17,7 @@ from kcrc.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.kernels import Kernel
 from kcrc.metrics import Metric
 from kcrc.neighbours.base import NeighbourIndex
-from kcrc.neighbours.exact import ExactIndex
+from kcrc.neighbours.scan import index_for
 from kcrc.prepared import Array, Prepared, Preparer, Samples, Store
 from kcrc.projections.base import Projection
 from kcrc.spaces import Basis, Space
@@ -124,7 +124,8 @@ class FittedModel:
         if method.locality == "classes":
             return replace(self, class_means=self._means(np.unique(touched)))
         if index is None:
-            index = ExactIndex(method.search_distance, self.examples(method.search_distance))
+            atoms = self.examples(method.search_distance)
+            index = index_for(method.search_distance, atoms, budget=method.memory_budget)
         return replace(self, index=index)
 
     def _means(self, touched: Array) -> Samples:

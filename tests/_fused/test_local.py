@@ -44,6 +44,20 @@ def by_the_book(G, k, own, labels, n_classes, *, mu, form, normalize, ratio):
     return x, c, residuals, energy
 
 
+def solve(**given: Any) -> tuple[np.ndarray, ...]:
+    """Coefficients, contributions, residuals, energy, flags; and the winner of the coded is the smallest residual's."""
+    batch, K = given["rows"].shape
+    out = {
+        "coefficients": np.zeros((batch, K)), "contributions": np.zeros((batch, K)),
+        "residuals": np.full((batch, given["n_classes"]), np.inf), "energy": np.zeros(batch),
+        "winner": np.full(batch, -1),
+    }  # fmt: skip
+    flags = native.local_stage(**given, **out)
+    coded = flags == 0
+    np.testing.assert_array_equal(out["winner"][coded], out["residuals"][coded].argmin(axis=1))
+    return out["coefficients"], out["contributions"], out["residuals"], out["energy"], flags
+
+
 class Problem:
     """Random examples and queries, with all that the compiled stage may be given."""
 
@@ -78,14 +92,12 @@ class Problem:
 
     def run(self, source: dict[str, Any], which: Any = slice(None), **options: Any) -> tuple[np.ndarray, ...]:
         source = {k: v[which] if k in ("cross", "queries", "squared") else v for k, v in source.items()}
-        wide = (
-            source.get("cross", source.get("queries")).dtype == np.float64
-            if "wide" not in options
-            else options.pop("wide")
-        )
-        return native.local_stage(
-            rows=np.ascontiguousarray(self.rows[which]), labels=self.labels, n_classes=self.n_classes,
-            self=self.self_values()[which], wide=bool(wide), **source, **options,
+        working = source.get("cross", source.get("queries"))
+        wide = options.pop("wide") if "wide" in options else working.dtype == np.float64
+        rows = np.ascontiguousarray(self.rows[which])
+        return solve(
+            rows=rows, labels=self.labels, n_classes=self.n_classes, self=self.self_values()[which], wide=bool(wide),
+            **source, **options,
         )  # fmt: skip
 
     def expected(self, i: int, **options: Any) -> tuple[Any, ...]:
@@ -211,7 +223,7 @@ def test_no_factor_is_told_and_spares_the_others(K, dtype):
     problem.labels[problem.rows[4, 0]] = 0
     other = int(np.flatnonzero(problem.labels == 1)[0])
     problem.rows[4, 1] = other
-    assert problem.run(problem.stored(dtype), mu=0.0)[4][4] == 2
+    assert problem.run(problem.stored(dtype), mu=0.0)[4][4] == 3
     again = problem.run(problem.stored(dtype), mu=0.01)
     np.testing.assert_array_equal(np.delete(alone[0], 4, 0), np.delete(again[0], 4, 0))
 
@@ -233,7 +245,7 @@ def test_exp_is_exact_to_rounding():
     labels = np.array([0, 1], np.int32)
     rows = np.tile(np.array([0, 1], np.int64), (len(squared), 1))
     for dtype, ulp in ((np.float32, 1.2e-7 * 2), (np.float64, 2.3e-16 * 2)):
-        x = native.local_stage(
+        x = solve(
             rows=rows, labels=labels, n_classes=2, kernel=np.zeros((2, 2), dtype), squared=squared, kind=2,
             gamma=1.0, self=np.ones(len(rows)), mu=1.0, normalize=False, wide=dtype is np.float64,
         )[0]  # fmt: skip
@@ -257,6 +269,51 @@ def test_wrong_arrays_are_refused(change, message):
         "kernel": np.eye(4),
         "cross": np.zeros((1, 2)), "self": np.ones(1), "mu": 0.1, "wide": True,
     }  # fmt: skip
-    native.local_stage(**good)
+    solve(**good)
     with pytest.raises(ValueError, match=message):
-        native.local_stage(**{**good, **change})
+        solve(**{**good, **change})
+
+
+@pytest.mark.parametrize("K", [10, 80])
+def test_a_query_like_nothing_is_given_its_nearest(K):
+    problem = Problem(K=K, kind="rbf", queries=4)
+    source = problem.stored(np.float64)
+    source["cross"][1] = 0.0
+    coefficients, _, residuals, energy, flags = problem.run(source, mu=0.1)
+    assert flags.tolist() == [0, 2, 0, 0]
+    assert not coefficients[1].any()
+    assert residuals[1].argmin() == problem.labels[problem.rows[1, 0]]
+    assert residuals[1].min() == np.sqrt(energy[1])
+
+
+@pytest.mark.parametrize("K", [10, 80])
+def test_a_kernel_that_overflows_is_not_solved(K):
+    problem = Problem(K=K, queries=3)
+    source = problem.stored(np.float64)
+    source["cross"][1, 0] = np.inf
+    assert problem.run(source, mu=0.1)[4].tolist() == [0, 3, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("storage", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_stored_kernel_matrix_is_what_the_stage_computes(kind, storage, dtype):
+    """Bit for bit, so that an answer does not depend on whether the matrix was stored."""
+    for K in (15, 110):
+        problem = Problem(K=K, kind=kind, d=101, n=137)
+        source = problem.vectors(dtype, storage)
+        n = len(problem.atoms)
+        matrix = np.full((n, n), np.nan, dtype)
+        for start, stop in ((50, 137), (0, 50)):
+            native.kernel_rows(
+                vectors=source["vectors"], squares=source["squares"], kind=KINDS[kind], gamma=GAMMA, coef0=COEF0,
+                degree=DEGREE, start=start, stop=stop, out=matrix,
+            )  # fmt: skip
+        rough = 1e-12 if dtype is np.float64 else 1e-4
+        stored = source["vectors"].astype(np.float64)
+        np.testing.assert_allclose(matrix, kernel(kind, stored, stored), rtol=rough, atol=rough)
+        for form in (False, True):
+            computed = problem.run(source, mu=0.1, gram_form=form)
+            gathered = problem.run({**source, "kernel": matrix}, mu=0.1, gram_form=form)
+            for one, other in zip(computed, gathered, strict=True):
+                np.testing.assert_array_equal(one, other)

@@ -26,4 +26,6 @@ PYBIND11_MODULE(KCRC_MODULE, m) {
     bind_sparse(m);
     bind_distances(m);
     bind_tangent(m);
+    bind_search(m);
+    bind_gram(m);
 }

@@ -9,3 +9,5 @@ void bind_judge(pybind11::module_& m);
 void bind_sparse(pybind11::module_& m);  // sparse.cpp
 void bind_distances(pybind11::module_& m);
 void bind_tangent(pybind11::module_& m);
+void bind_search(pybind11::module_& m);
+void bind_gram(pybind11::module_& m);

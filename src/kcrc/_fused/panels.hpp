@@ -51,12 +51,12 @@ struct Tile {
         for (int q = 0; q < NR; ++q)
             for (int v = 0; v < 3; ++v) store<T>(at + q * MR<T> + v * lanes<T>, sum[q][v]);
     }
-    // sum ± rows · columnsᵀ over ``depth`` steps; SUBTRACT is what Cholesky needs
-    template <bool SUBTRACT>
+    // sum ± rows · columnsᵀ over ``depth`` steps of STEP column values; SUBTRACT is what Cholesky needs
+    template <bool SUBTRACT, int STEP = MR<T>>
     KCRC_INLINE void accumulate(const T* KCRC_RESTRICT rows, const T* KCRC_RESTRICT columns, int depth) {
         Vec<T> s00 = sum[0][0], s01 = sum[0][1], s02 = sum[0][2], s10 = sum[1][0], s11 = sum[1][1], s12 = sum[1][2];
         Vec<T> s20 = sum[2][0], s21 = sum[2][1], s22 = sum[2][2], s30 = sum[3][0], s31 = sum[3][1], s32 = sum[3][2];
-        for (int k = 0; k < depth; ++k, rows += MR<T>, columns += MR<T>) {
+        for (int k = 0; k < depth; ++k, rows += MR<T>, columns += STEP) {
             const Vec<T> a0 = load<T>(rows), a1 = load<T>(rows + lanes<T>), a2 = load<T>(rows + 2 * lanes<T>);
             Vec<T> b = splat<T>(columns[0]);
             if (SUBTRACT) { s00 -= a0 * b; s01 -= a1 * b; s02 -= a2 * b; } else { s00 += a0 * b; s01 += a1 * b; s02 += a2 * b; }

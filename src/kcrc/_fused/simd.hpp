@@ -75,6 +75,16 @@ KCRC_INLINE Vec<T> where_above(Vec<T> a, Vec<T> b, Vec<T> v, Vec<T> w) {
     const Mask mask = (Mask)(a > b);
     return (Vec<T>)(((Mask)v & mask) | ((Mask)w & ~mask));
 }
+// whether any lane of a, b or c is above the bar
+template <class T>
+KCRC_INLINE bool any_above(Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> bar) {
+    using Mask = Vec<typename IntegerOf<T>::type>;
+    const Mask mask = (Mask)(a > bar) | (Mask)(b > bar) | (Mask)(c > bar);
+    std::uint64_t bits[KCRC_VECTOR_BYTES / 8], any = 0;
+    std::memcpy(bits, &mask, sizeof(bits));
+    for (std::uint64_t part : bits) any |= part;
+    return any != 0;
+}
 // 2^n where ``shifted`` holds n in its lowest mantissa bits
 template <class T>
 KCRC_INLINE Vec<T> power_of_two(Vec<T> shifted, typename IntegerOf<T>::type offset, int mantissa_bits) {
@@ -151,6 +161,13 @@ template <class T>
 KCRC_INLINE Vec<T> where_above(Vec<T> a, Vec<T> b, Vec<T> v, Vec<T> w) {
     for (int i = 0; i < lanes<T>; ++i) v.lane[i] = a.lane[i] > b.lane[i] ? v.lane[i] : w.lane[i];
     return v;
+}
+template <class T>
+KCRC_INLINE bool any_above(Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> bar) {
+    bool any = false;
+    for (int i = 0; i < lanes<T>; ++i)
+        any = any || a.lane[i] > bar.lane[i] || b.lane[i] > bar.lane[i] || c.lane[i] > bar.lane[i];
+    return any;
 }
 template <class T>
 KCRC_INLINE Vec<T> power_of_two(Vec<T> shifted, typename IntegerOf<T>::type offset, int mantissa_bits) {

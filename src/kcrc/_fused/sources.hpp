@@ -22,6 +22,16 @@ struct Half {  // IEEE half precision, only ever read
     }
 };
 
+// What a stored value is read as.
+template <class S>
+struct Plain {
+    using type = S;
+};
+template <>
+struct Plain<Half> {
+    using type = float;
+};
+
 // Memory that grows to what was needed once and then stays.
 template <class T>
 class Buffer {

@@ -17,14 +17,15 @@
 namespace kcrc {
 
 constexpr int SIDE_BY_SIDE = 96;
-enum Flag : std::uint8_t { SOLVED = 0, UNANIMOUS = 1, NOT_POSITIVE = 2 };
+enum Flag : std::int8_t { CODED = 0, UNANIMOUS = 1, NEAREST = 2, NOT_POSITIVE = 3 };  // the first three as in evidence.py
 
-struct Answers {  // where the answers of the chunk go; all row-major
+struct Answers {  // where the answers of the chunk go; all row-major, untouched where a query is not solved
     double* coefficients;   // (B, K)
     double* contributions;  // (B, K)
     double* residuals;      // (B, C)
     double* energy;         // (B,)
-    std::uint8_t* flags;    // (B,)
+    std::int64_t* winner;   // (B,)
+    std::int8_t* flags;     // (B,)
 };
 
 struct Settings {
@@ -188,7 +189,7 @@ class Stage {
         for (int j = 0; j < H.columns; ++j) x[j] = j < m ? H.at(m, j) : T(0);
         solve_transposed<T>(H, inverse, x);
         within_classes(blocks, label, m, x, own);
-        finish(query, energy, place, label, m, x, 1, b, 1, own, 1);
+        finish(query, energy, place, label, m, x, b, own, 1);
     }
 
     static void save_class_blocks(const Panels<T>& H, const std::int32_t* label, int m, T* blocks) {
@@ -299,7 +300,7 @@ class Stage {
                 answers_.flags[which[q]] = NOT_POSITIVE;
                 continue;
             }
-            finish(which[q], energy[q], place + q * K_, label + q * K_, real[q], x + q, W, b + q, W, own + q, W);
+            finish(which[q], energy[q], place + q * K_, label + q * K_, real[q], x + q, b + q, own + q, W);
         }
     }
 
@@ -322,12 +323,20 @@ class Stage {
 
     // Contributions, class residuals, and everything to its place; x, b, own are ``step`` apart.
     void finish(std::int64_t query, double energy, const std::int32_t* place, const std::int32_t* label, int m,
-                const T* x, int step_x, const T* b, int step_b, const T* own, int step_own) {
+                const T* x, const T* b, const T* own, int step) {
+        double total = energy;
+        for (int j = 0; j < m; ++j) total += double(x[j * step]) * double(b[j * step] - own[j * step]);
+        if (!std::isfinite(total)) {  // a kernel that overflows: the staged way says so
+            answers_.flags[query] = NOT_POSITIVE;
+            return;
+        }
         double* coefficients = answers_.coefficients + query * K_;
         double* contributions = answers_.contributions + query * K_;
+        std::fill(coefficients, coefficients + K_, 0.0);
+        std::fill(contributions, contributions + K_, 0.0);
         for (int j = 0; j < m; ++j) {
-            const double value = x[j * step_x];
-            const double part = value * (2.0 * double(b[j * step_b]) - double(own[j * step_own]));
+            const double value = x[j * step];
+            const double part = value * (2.0 * double(b[j * step]) - double(own[j * step]));
             coefficients[place[j]] = value;
             contributions[place[j]] = part;
             const std::int32_t c = label[j];
@@ -339,6 +348,8 @@ class Stage {
             lengths_[c] += value * value;
         }
         double* residuals = answers_.residuals + query * settings_.n_classes;
+        std::fill(residuals, residuals + settings_.n_classes, std::numeric_limits<double>::infinity());
+        std::int64_t winner = -1;
         for (int j = 0; j < m; ++j) {
             const std::int32_t c = label[j];
             if (!present_[c]) continue;
@@ -346,9 +357,16 @@ class Stage {
             if (!(lengths_[c] > 0)) continue;
             const double residual = std::sqrt(std::max(energy - squared_[c], 0.0));
             residuals[c] = settings_.ratio ? residual / std::sqrt(lengths_[c]) : residual;
+            if (winner < 0 || residuals[c] < residuals[winner] || (residuals[c] == residuals[winner] && c < winner))
+                winner = c;
         }
         answers_.energy[query] = energy;
-        answers_.flags[query] = SOLVED;
+        answers_.flags[query] = winner < 0 ? NEAREST : CODED;
+        if (winner < 0) {  // nothing resembles the query: the class of its first neighbour, judged by ‖y‖ alone
+            winner = labels_[rows_[query * K_]];
+            residuals[winner] = std::sqrt(energy);
+        }
+        answers_.winner[query] = winner;
     }
 };
 
