@@ -110,15 +110,15 @@ class Answering:
         moment = self._moment(vectors=False)
         return None if moment.facts is None else moment.facts.due(moment.contents)
 
-    def _moment(self, *, vectors: bool = True) -> _Moment:
+    def _moment(self, *, vectors: bool = True, facts: bool = True) -> _Moment:
         gallery = self._gallery
 
         def look(db: sqlite3.Connection) -> _Moment:
             act = gallery.settings.tuned
-            facts = tuned.read_facts(db, act) if act else None
+            chosen_on = tuned.read_facts(db, act) if act and facts else None
             contents = gallery.contents
             array = gallery.vectors()[1] if vectors and len(contents) else np.empty((0, gallery.dim))
-            return _Moment(contents, array, act, facts)
+            return _Moment(contents, array, act, chosen_on)
 
         return gallery.read(look)
 
@@ -128,7 +128,7 @@ class Answering:
         from kcrc.classifier import KCRCClassifier
 
         gallery = self._gallery
-        moment = self._moment()
+        moment = self._moment(facts=False)  # choosing anew mends what was damaged there
         now = moment.contents
         if not len(now):
             raise StateError(f"The gallery '{gallery.path}' has no examples yet. Add some first.")
