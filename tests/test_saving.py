@@ -18,6 +18,19 @@ def problem(rng, n=60, d=6):
     return X, y
 
 
+# All given, so that fit has nothing to choose: these tests are about files.
+GIVEN = {
+    "n_neighbors": 8,
+    "metric": "plain",
+    "kernel": "rbf",
+    "gamma": "scale",
+    "mu": 0.01,
+    "form": "rkhs",
+    "decision": "ratio",
+    "locality": "atoms",
+}
+
+
 def same_answers(a: KCRCClassifier, b: KCRCClassifier, X) -> None:
     one, two = a.explain(X), b.explain(X)
     np.testing.assert_array_equal(one.labels, two.labels)
@@ -29,7 +42,6 @@ def same_answers(a: KCRCClassifier, b: KCRCClassifier, X) -> None:
 @pytest.mark.parametrize(
     "parameters",
     [
-        {},
         {"n_neighbors": None, "kernel": "linear"},
         {"n_neighbors": 10, "distance": "mahalanobis", "kernel": "exp"},
         {"n_neighbors": 5, "n_candidates": 20, "distance": "manhattan", "metric": "unit"},
@@ -40,7 +52,7 @@ def same_answers(a: KCRCClassifier, b: KCRCClassifier, X) -> None:
 )
 def test_a_loaded_classifier_gives_the_same_answers(rng, tmp_path: Path, parameters) -> None:
     X, y = problem(rng)
-    fitted = KCRCClassifier(**parameters).fit(X, y)
+    fitted = KCRCClassifier(**{**GIVEN, **parameters}).fit(X, y)
     fitted.save(tmp_path / "c.kcrcmodel")
     loaded = KCRCClassifier.load(tmp_path / "c.kcrcmodel")
     assert loaded.get_params() == fitted.get_params()
@@ -48,9 +60,31 @@ def test_a_loaded_classifier_gives_the_same_answers(rng, tmp_path: Path, paramet
     assert loaded.classes_.tolist() == fitted.classes_.tolist()
 
 
+@pytest.mark.parametrize("metric", ["auto", "standard", "within"])
+def test_a_tuned_classifier_is_kept_with_what_was_tried(rng, tmp_path: Path, metric) -> None:
+    X, y = problem(rng)
+    fitted = KCRCClassifier(metric=metric, form="rkhs", locality="atoms", n_neighbors=12).fit(X, y)
+    fitted.partial_fit(X[:3] + 1, ["wren", "owl", "tit"])
+    fitted.save(tmp_path / "c")
+    loaded = KCRCClassifier.load(tmp_path / "c")
+    queries = rng.standard_normal((15, 6))
+    same_answers(fitted, loaded, queries)
+    assert loaded.tuning_ is not None
+    assert loaded.tuning_.table == fitted.tuning_.table
+    assert repr(loaded.tuning_) == repr(fitted.tuning_)
+    for each in (fitted, loaded):
+        each.partial_fit(X[3:16] * 2, y[3:16])
+    assert fitted.retune_due_ is not None
+    assert loaded.retune_due_ == fitted.retune_due_
+    for each in (fitted, loaded):
+        each.retune()
+        assert each.retune_due_ is None
+    same_answers(fitted, loaded, queries)
+
+
 def test_what_came_after_fit_is_kept(rng, tmp_path: Path) -> None:
     X, y = problem(rng)
-    fitted = KCRCClassifier(n_neighbors=8, distance="mahalanobis").fit(X, y)
+    fitted = KCRCClassifier(**GIVEN, distance="mahalanobis").fit(X, y)
     fitted.partial_fit(X[:4] * 3 + 1, ["heron"] * 4).forget([1, 2, 60])
     fitted.save(tmp_path / "c")
     loaded = KCRCClassifier.load(tmp_path / "c")
@@ -78,7 +112,7 @@ def test_the_width_is_remembered(tmp_path: Path) -> None:
 
 def test_code_is_not_saved(rng, tmp_path: Path) -> None:
     X, y = problem(rng)
-    fitted = KCRCClassifier(distance=lambda a, b: float(abs(a - b).sum())).fit(X, y)
+    fitted = KCRCClassifier(**GIVEN, distance=lambda a, b: float(abs(a - b).sum())).fit(X, y)
     with pytest.raises(DataError, match="parameter 'distance' cannot be saved"):
         fitted.save(tmp_path / "c")
     with pytest.raises(StateError, match="not fitted"):
@@ -87,7 +121,7 @@ def test_code_is_not_saved(rng, tmp_path: Path) -> None:
 
 
 def test_the_file_holds_arrays_and_one_json(rng, tmp_path: Path) -> None:
-    KCRCClassifier().fit(*problem(rng)).save(tmp_path / "c")
+    KCRCClassifier(**GIVEN).fit(*problem(rng)).save(tmp_path / "c")
     with zipfile.ZipFile(tmp_path / "c") as archive:
         kinds = {name.rpartition(".")[2] for name in archive.namelist()}
         assert kinds == {"json", "npy"}
@@ -115,7 +149,7 @@ def test_the_file_holds_arrays_and_one_json(rng, tmp_path: Path) -> None:
     ],
 )
 def test_forged_files_are_refused(rng, tmp_path: Path, forge) -> None:
-    KCRCClassifier().fit(*problem(rng)).save(tmp_path / "c")
+    KCRCClassifier(**GIVEN).fit(*problem(rng)).save(tmp_path / "c")
     header, arrays = read_archive(tmp_path / "c", "kcrc-classifier")
     forge(header, arrays)
     write_archive(tmp_path / "c", "kcrc-classifier", header, arrays)
@@ -124,7 +158,7 @@ def test_forged_files_are_refused(rng, tmp_path: Path, forge) -> None:
 
 
 def test_deep_nesting_is_refused(rng, tmp_path: Path) -> None:
-    KCRCClassifier().fit(*problem(rng)).save(tmp_path / "c")
+    KCRCClassifier(**GIVEN).fit(*problem(rng)).save(tmp_path / "c")
     header, arrays = read_archive(tmp_path / "c", "kcrc-classifier")
     value: object = 1
     for _ in range(300):

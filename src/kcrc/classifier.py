@@ -177,11 +177,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: Any, y: Any, groups: Any) -> Self:
+    def _fit(self, X: Any, y: Any, groups: Any, ids: Array | None = None) -> Self:
+        """``ids`` (n,), rising, where the examples have row numbers already."""
         vectors, labels = self._checked(X, y, reset=True)
         classes, numbers = np.unique(labels, return_inverse=True)
-        self._store(vectors, classes, numbers, np.arange(len(numbers)), groups)
-        self._next_row = len(numbers)
+        rows = np.arange(len(numbers)) if ids is None else ids
+        self._store(vectors, classes, numbers, rows, groups)
+        self._next_row = int(rows[-1]) + 1
         return self
 
     def _store(self, vectors: Array, classes: Array, numbers: Array, ids: Array, groups: Any) -> None:

@@ -12,7 +12,9 @@ import dataclasses
 import importlib
 import os
 import pkgutil
+from collections.abc import Mapping
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 KIND = "kcrc-classifier"
 VERSION = 1
+# Where the parts of a fitted classifier are defined: modules, and packages with the files in them.
 _HOMES = (
     "distances",
     "kernels",
@@ -38,9 +41,14 @@ _HOMES = (
     "neighbours",
     "confidence",
     "open_set",
-    "tuning",
+    "tuning.setting",
+    "tuning.left_out",
+    "tuning.removed",
 )
+_PRIVATE = ("_next_row", "_tuned_on", "_changed")  # counters; any other attribute of a file ends in one underscore
 _DEPTH = 20
+
+Described = tuple[dict[str, Any], dict[str, Array]]
 
 
 def save(classifier: KCRCClassifier, path: str | os.PathLike[str]) -> None:
@@ -48,19 +56,8 @@ def save(classifier: KCRCClassifier, path: str | os.PathLike[str]) -> None:
     if not hasattr(classifier, "model_"):
         raise StateError("The classifier is not fitted yet; there is nothing to save.")
     model = classifier.model_
-    arrays: dict[str, Array] = {}
-    attributes = {k: v for k, v in vars(classifier).items() if k not in (*classifier.get_params(deep=False), "model_")}
-    header = {
-        "version": VERSION,
-        "kcrc": kcrc.__version__,
-        "parameters": {
-            name: _encode(value, f"parameter '{name}'", arrays)
-            for name, value in classifier.get_params(deep=False).items()
-        },
-        "method": _encode(model.method, "method", arrays),
-        "attributes": {name: _encode(value, f"attribute '{name}'", arrays) for name, value in attributes.items()},
-    }
-    stored = {"vectors": model.vectors, "labels": model.labels, "ids": model.ids}
+    header, arrays = describe(classifier)
+    stored = {"vectors": model.raw, "labels": model.labels, "ids": model.ids}
     if model.classes.dtype.kind == "O":
         header["classes"] = _encode(model.classes, "class names", arrays)
     else:
@@ -70,28 +67,59 @@ def save(classifier: KCRCClassifier, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> KCRCClassifier:
     """The classifier that ``save`` wrote."""
+    header, arrays = read_archive(path, KIND)
+    try:
+        classes = _decode(header["classes"], arrays) if "classes" in header else arrays["classes"]
+        examples = [arrays[name] for name in ("vectors", "labels", "ids")]
+    except (KeyError, TypeError, ValueError, RecursionError) as problem:
+        raise FileError(f"'{path}' lacks a part of the examples ({problem}).") from None
+    return rebuild(header, arrays, np.array(classes), *map(np.array, examples), path=path)
+
+
+def describe(classifier: KCRCClassifier) -> Described:
+    """All of a fitted classifier but its examples: a header of plain values, and arrays by name."""
+    parameters = classifier.get_params(deep=False)
+    attributes = {k: v for k, v in vars(classifier).items() if k not in (*parameters, "model_")}
+    arrays: dict[str, Array] = {}
+    header = {
+        "version": VERSION,
+        "kcrc": kcrc.__version__,
+        "parameters": {name: _encode(value, f"parameter '{name}'", arrays) for name, value in parameters.items()},
+        "method": _encode(classifier.model_.method, "method", arrays),
+        "attributes": {name: _encode(value, f"attribute '{name}'", arrays) for name, value in attributes.items()},
+    }
+    return header, arrays
+
+
+def rebuild(
+    header: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    classes: Array,
+    vectors: Array,
+    labels: Array,
+    ids: Array,
+    *,
+    path: object,
+) -> KCRCClassifier:
+    """The classifier of a description with these examples: vectors (n, d) as given, labels (n,) into ``classes``."""
     from kcrc.classifier import KCRCClassifier
     from kcrc.model import FittedModel, Method
 
-    header, arrays = read_archive(path, KIND)
     if header.get("version") != VERSION:
         raise FileError(f"'{path}' is of version {header.get('version')!r}; this kcrc reads version {VERSION}.")
     try:
         parameters = {name: _decode(value, arrays) for name, value in header["parameters"].items()}
         method = _decode(header["method"], arrays)
         attributes = {name: _decode(value, arrays) for name, value in header["attributes"].items()}
-        classes = _decode(header["classes"], arrays) if "classes" in header else arrays["classes"]
-        vectors, labels, ids = arrays["vectors"], arrays["labels"], arrays["ids"]
         if not isinstance(method, Method) or not _fit_together(vectors, labels, ids, classes):
             raise FileError(f"The parts of '{path}' do not fit one another; it is damaged.")
         classifier = KCRCClassifier(**parameters)
         for name, value in attributes.items():
-            if name != "_next_row" and (not name.endswith("_") or name.startswith("_") or name in dir(KCRCClassifier)):
+            foreign = not name.endswith("_") or name.startswith("_") or name in dir(KCRCClassifier)
+            if foreign and name not in _PRIVATE:
                 raise FileError(f"'{path}' sets {name[:60]!r}, which a classifier does not have.")
             setattr(classifier, name, value)
-        classifier.model_ = FittedModel.build(
-            method, np.array(vectors), np.array(classes), np.array(labels), np.array(ids)
-        )
+        classifier.model_ = FittedModel.build(method, vectors, classes, labels, ids)
     except FileError:
         raise
     except (KCRCError, KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as problem:
@@ -124,14 +152,16 @@ def _encode(value: Any, what: str, arrays: dict[str, Array], depth: int = 0) -> 
     if isinstance(value, np.ndarray) and value.dtype.kind == "O":
         return {"objects": [_encode(item, what, arrays, depth + 1) for item in value.tolist()]}
     if isinstance(value, np.ndarray):
-        name = f"part-{len(arrays)}"
+        name = next((name for name, known in arrays.items() if known is value), f"part-{len(arrays)}")
         arrays[name] = value
         return {"array": name}
     if isinstance(value, list | tuple) and depth < _DEPTH:
         return {type(value).__name__: [_encode(item, what, arrays, depth + 1) for item in value]}
     if isinstance(value, dict) and depth < _DEPTH and all(isinstance(key, str) for key in value):
         return {"dict": {key: _encode(item, what, arrays, depth + 1) for key, item in value.items()}}
-    if _name(type(value)) in _parts() and depth < _DEPTH:
+    if isinstance(value, dict) and depth < _DEPTH:
+        return {"pairs": [_encode(list(pair), what, arrays, depth + 1) for pair in value.items()]}
+    if _part(_name(type(value))) is type(value) and depth < _DEPTH:
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
         encoded = {name: _encode(item, f"{what}, {name}", arrays, depth + 1) for name, item in fields.items()}
         return {"part": _name(type(value)), "fields": encoded}
@@ -141,7 +171,7 @@ def _encode(value: Any, what: str, arrays: dict[str, Array], depth: int = 0) -> 
     )
 
 
-def _decode(value: Any, arrays: dict[str, Array], depth: int = 0) -> Any:
+def _decode(value: Any, arrays: Mapping[str, Array], depth: int = 0) -> Any:
     if depth > 2 * _DEPTH:
         raise FileError("The description is nested too deeply.")
     if not isinstance(value, dict):
@@ -152,34 +182,45 @@ def _decode(value: Any, arrays: dict[str, Array], depth: int = 0) -> Any:
         return np.array(arrays[value["array"]])
     if value.keys() == {"part", "fields"}:
         fields = {str(name): _decode(item, arrays, depth + 1) for name, item in value["fields"].items()}
-        return _parts()[value["part"]](**fields)
+        kind = _part(value["part"])
+        if kind is None:
+            raise FileError(f"There is no part {str(value['part'])[:60]!r} of a classifier.")
+        return kind(**fields)
     if value.keys() == {"dict"}:
         return {str(key): _decode(item, arrays, depth + 1) for key, item in value["dict"].items()}
-    (kind,) = value
-    items = [_decode(item, arrays, depth + 1) for item in value[kind]]
-    if kind == "objects":
+    (form,) = value
+    items = [_decode(item, arrays, depth + 1) for item in value[form]]
+    if form == "pairs":
+        return dict(items)
+    if form == "objects":
         made = np.empty(len(items), object)
         made[:] = items
         return made
-    return {"list": list, "tuple": tuple}[kind](items)
+    return {"list": list, "tuple": tuple}[form](items)
 
 
 @cache
-def _parts() -> dict[str, type[Any]]:
-    """The dataclasses of the library that make up a method, by name: the whole of what a file may name."""
-    found: dict[str, type[Any]] = {}
+def _part(name: str) -> type[Any] | None:
+    """A dataclass of the library by its name, from the closed table of homes; None for anything else."""
+    module, _, kind = str(name).rpartition(".")
+    if module not in _modules():
+        return None
+    found = getattr(importlib.import_module(f"kcrc.{module}"), kind, None)
+    ours = isinstance(found, type) and dataclasses.is_dataclass(found) and _name(found) == name
+    return found if ours else None
+
+
+@cache
+def _modules() -> frozenset[str]:
+    """The homes and the files in them; found by their names, none is imported for it."""
+    found: set[str] = set()
     for home in _HOMES:
-        try:
-            module = importlib.import_module(f"kcrc.{home}")
-        except ModuleNotFoundError:
-            continue
-        inside = pkgutil.iter_modules(getattr(module, "__path__", []))
-        modules = [module, *(importlib.import_module(f"kcrc.{home}.{info.name}") for info in inside)]
-        for one in modules:
-            for thing in vars(one).values():
-                if isinstance(thing, type) and dataclasses.is_dataclass(thing) and thing.__module__ == one.__name__:
-                    found[_name(thing)] = thing
-    return found
+        spec = find_spec(f"kcrc.{home}")
+        if spec is not None:
+            found.add(home)
+            inside = pkgutil.iter_modules(spec.submodule_search_locations or [])
+            found.update(f"{home}.{info.name}" for info in inside)
+    return frozenset(found)
 
 
 def _name(kind: type) -> str:

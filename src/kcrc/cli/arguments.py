@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kcrc.errors import DataError
+from kcrc.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -89,6 +90,18 @@ def progress(total: int, what: str) -> Any:
     from tqdm import tqdm
 
     return tqdm(total=total, desc=what, unit=" images", delay=2, disable=None, leave=False, file=sys.stderr)
+
+
+def option_value(text: str) -> tuple[str, Any]:
+    """NAME=VALUE; the value as JSON where it is (3, 0.5, true, [32, 32]), else as text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise ParameterError(f"An option is NAME=VALUE; got '{shown(text)}'.")
+    try:
+        plain = json.loads(value)
+    except (ValueError, RecursionError):
+        plain = value
+    return name.replace("-", "_"), tuple(plain) if isinstance(plain, list) else plain
 
 
 def ids_text(ids: Sequence[int]) -> str:

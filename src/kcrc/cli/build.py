@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kcrc.cli.arguments import complain, note, progress, shown
-from kcrc.errors import ParameterError
+from kcrc.cli.arguments import complain, note, option_value, progress, shown
 
 
 @click.command(short_help="Make a gallery from a folder of class folders.")
@@ -44,7 +42,8 @@ def build(
 ) -> int:
     """Make a gallery from FOLDER, which has a folder of images for each class.
 
-    The gallery is there, whole, when the command is done, and not before; Ctrl-C leaves nothing.
+    The gallery is there, whole, when all images are in, and not before; Ctrl-C leaves nothing. Then the parameters
+    are chosen, by leaving out one example after the other, and stored with it.
     """
     from kcrc import features
     from kcrc.gallery import Gallery
@@ -52,7 +51,7 @@ def build(
 
     started = time.perf_counter()
     goal = output or folder.absolute().with_name(f"{folder.absolute().name}.kcrc")
-    made = features.make(feature or default_feature(), **dict(_option(text) for text in options))
+    made = features.make(feature or default_feature(), **dict(option_value(text) for text in options))
     files, _ = labelled_files(folder)
     with progress(len(files), "images") as bar:
         told = build_from_folder(
@@ -73,20 +72,12 @@ def build(
     if told.problems or told.duplicates:
         note(told.summary)
     with Gallery.open(goal) as gallery:
+        tuning = gallery.classifier().tuning_
+        if tuning is not None:
+            note(f"left out one by one, {tuning.accuracy:.1%} of the examples are answered right")
         seconds = time.perf_counter() - started
         click.echo(
             f"{shown(goal)}: {len(gallery)} examples of {len(gallery.classes)} classes, {gallery.settings.feature} "
             f"({gallery.dim} numbers each), {seconds:.1f} s"
         )
     return 0
-
-
-def _option(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ParameterError(f"An option is NAME=VALUE; got '{shown(text)}'.")
-    try:
-        plain = json.loads(value)
-    except ValueError:
-        plain = value
-    return name.replace("-", "_"), tuple(plain) if isinstance(plain, list) else plain

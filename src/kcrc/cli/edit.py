@@ -48,10 +48,13 @@ def add(gallery: Path, images: tuple[str, ...], label: str, duplicates: Any) -> 
             duplicates=duplicates,
             progress=bar.update,
         )
+        due = opened.retune_due
     complain(told.problems)
     for twin in told.duplicates:
         note(f"kcrc: {shown(twin.source)}: is in already as '{shown(twin.existing_label)}'; not added.")
     click.echo(f"added {len(told.added)} of {len(files)} as {shown(label)}" + _with_ids(told.added))
+    if due is not None:
+        note(f"{due}; 'kcrc tune {shown(gallery)}' chooses them anew.")
     return 1 if told.problems else 0
 
 

@@ -18,8 +18,8 @@ from kcrc.cli.arguments import gallery_argument, note, open_gallery, shown
 def info(gallery: Path, as_json: bool) -> int:
     """Say what is in GALLERY: classes, feature, parameters, size."""
     with open_gallery(gallery) as opened:
-        settings = opened.settings
-        facts: dict[str, Any] = {
+        settings, facts = opened.settings, opened.answering.facts()
+        said: dict[str, Any] = {
             "gallery": str(gallery),
             "bytes": gallery.stat().st_size,
             "examples": len(opened),
@@ -28,18 +28,23 @@ def info(gallery: Path, as_json: bool) -> int:
             "dim": settings.dim,
             "fingerprint": settings.fingerprint,
             "parameters": dict(settings.parameters),
+            "tuned": None if facts is None else facts.chosen,
+            "retune_due": opened.retune_due,
             "created": datetime.datetime.fromtimestamp(settings.created_at / 1e6, datetime.UTC).isoformat(),
             "changes": settings.revision,
         }
     if as_json:
-        click.echo(json.dumps(facts))
+        click.echo(json.dumps(said))
         return 0
-    click.echo(f"{shown(gallery)}  {facts['bytes'] / 1e6:.1f} MB, made {facts['created'][:10]}")
-    click.echo(f"examples    {facts['examples']} of {len(facts['classes'])} classes")
-    click.echo(f"feature     {shown(facts['feature'])}, {facts['dim']} numbers, {shown(facts['fingerprint'])}")
-    chosen = ", ".join(f"{k}={v}" for k, v in facts["parameters"].items()) or "defaults (see: kcrc tune)"
-    click.echo(f"parameters  {shown(chosen)}")
-    for name, count in facts["classes"].items():
+    click.echo(f"{shown(gallery)}  {said['bytes'] / 1e6:.1f} MB, made {said['created'][:10]}")
+    click.echo(f"examples    {said['examples']} of {len(said['classes'])} classes")
+    click.echo(f"feature     {shown(said['feature'])}, {said['dim']} numbers, {shown(said['fingerprint'])}")
+    if said["parameters"]:
+        click.echo(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in said['parameters'].items()))}")
+    click.echo(f"parameters  {shown(str(said['tuned'] or 'not chosen yet (see: kcrc tune)').removeprefix('Tuning: '))}")
+    if said["retune_due"]:
+        click.echo(f"            {said['retune_due']}; kcrc tune chooses them anew")
+    for name, count in said["classes"].items():
         click.echo(f"{count:>10}  {shown(name)}")
     return 0
 

@@ -139,10 +139,32 @@ def relabel(
     return tuple(row[0] for row in rows)
 
 
-def tune(db: sqlite3.Connection, had: Settings, parameters: Mapping[str, Any]) -> None:
-    """Store other parameters; the history keeps those they replace."""
-    detail = {"before": dict(had.parameters)}
-    record(db, had, "tune", "changed the parameters", detail=detail, parameters=dict(parameters))
+def fix(db: sqlite3.Connection, had: Settings, parameters: Mapping[str, Any]) -> None:
+    """Fix parameters; the others are chosen anew when the gallery is next asked. The history keeps what was before."""
+    record(db, had, "tune", "changed the parameters", detail=_parameters_of(had), parameters=dict(parameters), tuned=0)
+
+
+def tune(
+    db: sqlite3.Connection,
+    had: Settings,
+    summary: str,
+    state: Mapping[str, bytes],
+    *,
+    parameters: Mapping[str, Any] | None,
+    asked: bool,
+) -> int:
+    """Store what tuning chose, beside the ``parameters`` that are fixed (None: as they were).
+
+    One that nobody ``asked`` for (a first question) is not there to be undone.
+    """
+    changes = {"tuned": had.revision + 1, "parameters": dict(had.parameters if parameters is None else parameters)}
+    act = record(db, had, "tune" if asked else "first tune", summary, detail=_parameters_of(had), **changes)
+    sealed.insert(db, "tuned", [(act, name, data) for name, data in sorted(state.items())])
+    return act
+
+
+def _parameters_of(had: Settings) -> dict[str, Any]:
+    return {"before": dict(had.parameters), "tuned": had.tuned}
 
 
 def of_class(db: sqlite3.Connection, label: str) -> list[sealed.Row]:

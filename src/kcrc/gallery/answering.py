@@ -2,55 +2,141 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import os
+import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc.errors import DataError, ParameterError, StateError
+from kcrc.errors import DataError, KCRCError, ParameterError, StateError
 from kcrc.evidence import Evidence
+from kcrc.gallery import tuned
+from kcrc.gallery.examples import Contents
+from kcrc.gallery.tuned import Facts
 from kcrc.prepared import Array
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
     from kcrc.features.base import Feature
     from kcrc.gallery.gallery import Gallery
+    from kcrc.tuning import Tuning
 
-# What a gallery uses until it is tuned. Lengths of feature vectors say little about the class: all are scaled to 1.
-DEFAULTS: Mapping[str, Any] = {"metric": "unit"}
+
+@dataclass(frozen=True, eq=False)
+class _Moment:
+    """The examples of one moment, their vectors (n, dim), the act that chose the parameters, and on what."""
+
+    contents: Contents
+    vectors: Array
+    tuned: int
+    facts: Facts | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Ready:
+    """A classifier for the examples of one moment, and the act that chose its parameters (0: not in the file)."""
+
+    contents: Contents
+    tuned: int
+    classifier: KCRCClassifier
 
 
 class Answering:
-    """The classifier and the feature of one gallery, made when first needed and again after it changed."""
+    """The classifier and the feature of one gallery, made when first needed and brought up to date when it changed."""
 
     def __init__(self, gallery: Gallery) -> None:
         self._gallery = gallery
-        self._classifier: tuple[int, KCRCClassifier] | None = None
+        self._ready: _Ready | None = None
         self._feature: Feature | None = None
 
     def classifier(self, **parameters: Any) -> KCRCClassifier:
-        """A classifier with the gallery's examples and parameters; evidence names examples by their ids."""
+        """A classifier with the gallery's examples; evidence names examples by their ids.
+
+        The parameters are those stored; where none are (or those there are were chosen on less than half of the
+        examples) they are chosen, and stored if the gallery may be written. ``parameters`` given here are used in this
+        classifier alone.
+        """
+        if parameters:
+            return self._fitted(parameters)[0]
+        gallery, ready = self._gallery, self._ready
+        if ready is not None and ready.contents.revision == gallery.settings.revision:
+            return ready.classifier
+        moment = self._moment()
+        made = None if ready is None or ready.tuned != moment.tuned else _followed(ready, moment)
+        if made is None and moment.facts is not None and not moment.facts.outgrown(moment.contents):
+            header, arrays = gallery.tuned_state(moment.tuned)
+            made = tuned.classifier_from(
+                header, arrays, moment.facts, moment.contents, moment.vectors, path=gallery.path
+            )
+        if made is None:
+            return self.tune(asked=False)
+        self._ready = _Ready(moment.contents, moment.tuned, made)
+        return made
+
+    def tune(
+        self, *, asked: bool = True, parameters: Mapping[str, Any] | None = None, **this_time: Any
+    ) -> KCRCClassifier:
+        """Choose the parameters anew and store them; where nobody asked, only if that can be done.
+
+        ``parameters`` are fixed, in place of those fixed before.
+        """
+        gallery = self._gallery
+        if asked and gallery.readonly:
+            raise StateError(f"'{gallery.path}' was opened for reading only; tuning stores what it finds.")
+        made, contents = self._fitted(this_time, parameters)
+        self._ready = _Ready(contents, 0, made)
+        with contextlib.nullcontext() if asked else contextlib.suppress(KCRCError):
+            act = gallery.keep_tuned(made, next_id=int(contents.ids[-1]) + 1, asked=asked, parameters=parameters)
+            if act == contents.revision + 1:  # nothing else happened meanwhile
+                self._ready = _Ready(Contents(act, contents.rows), act, made)
+        return made
+
+    @property
+    def tuning(self) -> Tuning | None:
+        """What was tried when the parameters were chosen; None where there was nothing to choose."""
+        return self.classifier().tuning_
+
+    def facts(self) -> Facts | None:
+        """On what the stored choice rests; None where there is none."""
+        return self._moment(vectors=False).facts
+
+    @property
+    def retune_due(self) -> str | None:
+        """Why tuning again is due, or None."""
+        moment = self._moment(vectors=False)
+        return None if moment.facts is None else moment.facts.due(moment.contents)
+
+    def _moment(self, *, vectors: bool = True, facts: bool = True) -> _Moment:
+        gallery = self._gallery
+
+        def look(db: sqlite3.Connection) -> _Moment:
+            act = gallery.settings.tuned
+            chosen_on = tuned.read_facts(db, act) if act and facts else None
+            contents = gallery.contents
+            array = gallery.vectors()[1] if vectors and len(contents) else np.empty((0, gallery.dim))
+            return _Moment(contents, array, act, chosen_on)
+
+        return gallery.read(look)
+
+    def _fitted(
+        self, this_time: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
+    ) -> tuple[KCRCClassifier, Contents]:
         from kcrc.classifier import KCRCClassifier
 
         gallery = self._gallery
-        revision = gallery.settings.revision
-        if not parameters and self._classifier is not None and self._classifier[0] == revision:
-            return self._classifier[1]
-        ids, vectors, labels = gallery.vectors()
-        if not len(ids):
+        moment = self._moment(facts=False)  # choosing anew mends what was damaged there
+        now = moment.contents
+        if not len(now):
             raise StateError(f"The gallery '{gallery.path}' has no examples yet. Add some first.")
-        chosen = {**DEFAULTS, **gallery.parameters, **parameters}
         try:
-            made = KCRCClassifier(**chosen).fit(vectors, labels)
+            made = KCRCClassifier(**{**(gallery.parameters if fixed is None else fixed), **this_time})
         except TypeError as problem:
             raise ParameterError(f"The gallery's parameters do not fit a classifier: {problem}.") from None
-        made.model_ = replace(made.model_, ids=ids)
-        made._next_row = int(ids[-1]) + 1
-        if not parameters:
-            self._classifier = (revision, made)
-        return made
+        return made._fit(moment.vectors, now.labels, None, ids=now.ids), now
 
     def feature(self) -> Feature:
         """The feature that made the gallery's vectors, fitted as it was then."""
@@ -77,13 +163,36 @@ class Answering:
         classifier = self.classifier()
         return classifier.explain(self.feature().transform(_as_list(images)))
 
-    def predict(self, images: Sequence[Any]) -> Array:
+    def predict(self, images: Sequence[Any], **asked: Any) -> Array:
         """The label of each image (n,)."""
         classifier = self.classifier()
         many = _as_list(images)
         if len(many) == 0:
             return np.zeros(0, classifier.classes_.dtype)
-        return classifier.predict(self.feature().transform(many))
+        return classifier.predict(self.feature().transform(many), **asked)
+
+
+def _followed(ready: _Ready, moment: _Moment) -> KCRCClassifier | None:
+    """The classifier brought up to date where examples only came or went; None where it has to be made again.
+
+    The one handed out before stays as it was: a copy is changed.
+    """
+    before, now = ready.contents, moment.contents
+    if moment.facts is not None and moment.facts.outgrown(now):
+        return None
+    kept = np.isin(before.ids, now.ids)
+    stay = int(kept.sum())
+    new = now.ids[stay:]
+    same = np.array_equal(before.ids[kept], now.ids[:stay]) and np.array_equal(before.labels[kept], now.labels[:stay])
+    if not stay or not same or not np.array_equal(new, np.arange(len(new)) + (new[0] if len(new) else 0)):
+        return None
+    made = copy.copy(ready.classifier)
+    if stay < len(before):
+        made.forget(before.ids[~kept])
+    if len(new):
+        made._next_row = int(new[0])
+        made.partial_fit(moment.vectors[stay:], now.labels[stay:])
+    return made
 
 
 def _as_list(images: Any) -> Any:

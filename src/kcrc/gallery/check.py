@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kcrc.errors import FileError, KCRCError
-from kcrc.gallery import examples, history, payloads, sealed, settings
+from kcrc.gallery import examples, history, payloads, sealed, settings, tuned
 from kcrc.gallery.gallery import Gallery
 from kcrc.gallery.settings import Settings
 
@@ -112,7 +112,12 @@ def _payloads(db: sqlite3.Connection, had: Settings, rows: list[sealed.Row]) -> 
 
 def _rest(db: sqlite3.Connection, size: int) -> Iterable[str]:
     try:
+        had = settings.read(db, file_bytes=size)
         settings.read_state(db, file_bytes=size)
+        sealed.select_all(db, "tuned", file_bytes=size)
+        if had.tuned:
+            tuned.read_facts(db, had.tuned)
+            tuned.read_state(db, had.tuned, file_bytes=size)
         history.entries(db)
     except KCRCError as problem:
         yield str(problem)

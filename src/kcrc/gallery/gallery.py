@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kcrc.evidence import Evidence
     from kcrc.gallery.check import Verdict
     from kcrc.gallery.pictures import Intake
+    from kcrc.tuning import Tuning
 
 
 class Gallery(Store):
@@ -84,13 +85,29 @@ class Gallery(Store):
 
         where = Path(folder).absolute().with_name(f"{Path(folder).absolute().name}.kcrc") if path is None else path
         build_from_folder(folder, where, feature=feature, overwrite=overwrite, on_error=on_error, duplicates=duplicates)
-        return cls.open(where)
+        made = cls.open(where)
+        made.classifier()  # chooses the parameters, and stores them
+        return made
 
     # Answers
 
     def classifier(self, **parameters: Any) -> KCRCClassifier:
-        """A classifier with these examples and the tuned parameters; its evidence names examples by their ids."""
+        """A classifier with these examples and the tuned parameters; its evidence names examples by their ids.
+
+        The parameters are chosen by leave-one-out the first time, and stored; those given here are used this once."""
         return self.answering.classifier(**parameters)
+
+    def tune(self, *, parameters: Mapping[str, Any] | None = None, seconds: float = 60.0) -> Tuning | None:
+        """Choose the parameters anew by leave-one-out over the examples, and store them; what was tried.
+
+        ``parameters`` are fixed and not chosen (None: those fixed before). None where there was nothing to choose.
+        """
+        return self.answering.tune(parameters=parameters, tuning_seconds=seconds).tuning_
+
+    @property
+    def retune_due(self) -> str | None:
+        """Why ``tune`` is due since examples came or went, or None."""
+        return self.answering.retune_due
 
     def predict(self, images: Sequence[Any]) -> Array:
         """The label of each image (n,): files, bytes of files, or arrays."""

@@ -2,7 +2,7 @@
 
 Acts form a stack, so the gallery an act is undone in is the one it left behind: undoing ``add`` takes out the
 examples it brought, ``remove`` puts back those it took, ``relabel`` and ``rename`` restore the labels they
-overwrote, ``tune`` the parameters. An ``undo`` is entered in the history and is not itself undone.
+overwrote, ``tune`` the parameters and the choice. An ``undo`` is entered in the history and is not itself undone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def undo(db: sqlite3.Connection, had: Settings) -> Entry:
         raise StateError(f"There is nothing to undo{reason}.")
     row = found[0]
     act, action = row[0], row[2]
-    changes = {"parameters": _before(row)} if action == "tune" else {}
+    changes = _before(row) if action == "tune" else {}
     by = acts.record(db, had, "undo", f"undid: {row[3]}", detail={"of": act}, **changes)
     if action == "add":
         rows = list(sealed.select(db, "examples", "WHERE added_by = ? AND removed_by IS NULL", (act,)))
@@ -68,6 +68,7 @@ def forget_removed(db: sqlite3.Connection, had: Settings) -> int:
     rows = list(sealed.select(db, "examples", "WHERE removed_by IS NOT NULL"))
     sealed.delete(db, "examples", rows)
     sealed.delete(db, "changes", list(sealed.select(db, "changes")))
+    sealed.delete(db, "tuned", list(sealed.select(db, "tuned", "WHERE act <> ?", (had.tuned,))))
     gone = [(row[0],) for row in rows]
     db.executemany("DELETE FROM vectors WHERE id = ?", gone)
     db.executemany("DELETE FROM thumbnails WHERE id = ?", gone)
@@ -82,13 +83,15 @@ def _floor(db: sqlite3.Connection) -> int:
 
 
 def _before(row: sealed.Row) -> dict[str, object]:
+    """The settings that a ``tune`` replaced. Version 2 kept no choice: it is made anew."""
     try:
-        before = json.loads(row[4])["before"]
-        if not isinstance(before, dict):
+        detail = json.loads(row[4])
+        before, tuned = detail["before"], detail.get("tuned", 0)
+        if not isinstance(before, dict) or not isinstance(tuned, int):
             raise TypeError
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FileError(f"The history of act {row[0]} is damaged: the parameters before are lost.") from None
-    return before
+    return {"parameters": before, "tuned": tuned}
 
 
 def _entry(row: sealed.Row) -> Entry:

@@ -1,19 +1,16 @@
-"""Image files into a gallery: decoded once for the feature and once small, hashed, many at a time."""
+"""Image files into a gallery: each is read and decoded once, for its vector, its hash and its thumbnail."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kcrc.errors import DataError, ParameterError
-from kcrc.features.images import DEFAULT_LIMITS, ImageError, Limits, OnError, decode, fetch, summarise
-from kcrc.features.views import View
+from kcrc.errors import DataError
+from kcrc.features.extract import extract_chunks
+from kcrc.features.images import ImageError, OnError, read_chunks, summarise
 from kcrc.gallery.acts import Duplicate, Duplicates
 from kcrc.prepared import Array
 
@@ -21,20 +18,9 @@ if TYPE_CHECKING:
     from kcrc.features.base import Feature
     from kcrc.gallery.gallery import Gallery
 
-THUMBNAIL = View(size=(128, 128), colour=True, fit="inside")
-CHUNK = 64
+THUMBNAIL = 128  # pixels, the longer side
+KEPT_BYTES = 500_000_000  # of decoded pictures, while a feature learns from them
 Progress = Callable[[int], None]  # called with the number of files just finished
-
-
-@dataclass(frozen=True, eq=False)
-class Photo:
-    """One image file as a gallery wants it."""
-
-    path: str
-    pixels: Array
-    thumbnail: bytes
-    content: bytes
-    note: str
 
 
 @dataclass
@@ -53,63 +39,6 @@ class Intake:
         return line + (f" {len(self.duplicates)} were there already." if self.duplicates else "")
 
 
-def photos(
-    paths: Sequence[str | os.PathLike[str]],
-    view: View,
-    *,
-    on_error: OnError = "raise",
-    limits: Limits = DEFAULT_LIMITS,
-    threads: int | None = None,
-) -> Iterator[tuple[list[Photo], list[int], list[ImageError]]]:
-    """(photos, their positions in ``paths``, problems) a chunk at a time; the next chunk decodes meanwhile."""
-    if on_error not in ("raise", "skip"):
-        raise ParameterError(f"on_error is 'raise' or 'skip'; got {on_error!r}.")
-
-    def attempt(path: str | os.PathLike[str]) -> Photo | ImageError:
-        try:
-            return _photo(path, view, limits)
-        except ImageError as problem:
-            return problem
-
-    with ThreadPoolExecutor(threads or min(8, os.cpu_count() or 1), thread_name_prefix="kcrc-decode") as pool:
-        ahead = [pool.submit(attempt, path) for path in paths[:CHUNK]]
-        try:
-            for start in range(0, len(paths), CHUNK):
-                running = ahead
-                ahead = [pool.submit(attempt, path) for path in paths[start + CHUNK : start + 2 * CHUNK]]
-                done, rows, problems = [], [], []
-                for row, future in enumerate(running, start):
-                    result = future.result()
-                    if isinstance(result, Photo):
-                        done.append(result)
-                        rows.append(row)
-                    elif on_error == "raise":
-                        raise result
-                    else:
-                        problems.append(result)
-                yield done, rows, problems
-        finally:
-            for future in ahead:
-                future.cancel()
-
-
-def _photo(path: str | os.PathLike[str], view: View, limits: Limits) -> Photo:
-    name = os.fspath(path)
-    content = fetch(path, limits=limits)
-    picture = decode(content, view, source=name, limits=limits)
-    small = decode(content, THUMBNAIL, source=name, limits=limits)
-    return Photo(name, picture.pixels, jpeg(small.pixels), hashlib.sha256(content).digest(), picture.note)
-
-
-def jpeg(pixels: Array) -> bytes:
-    """A small picture as JPEG."""
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.fromarray(pixels).save(out, "JPEG", quality=80)
-    return out.getvalue()
-
-
 def add_images(
     gallery: Gallery,
     feature: Feature,
@@ -124,23 +53,23 @@ def add_images(
     if len(labels) != len(paths):
         raise DataError(f"There are {len(paths)} images but {len(labels)} labels; give one each.")
     told = Intake()
-    for done, rows, problems in photos(paths, feature.view, on_error=on_error):
-        told.problems += problems
-        told.notes += [photo.note for photo in done if photo.note]
-        if done:
+    for chunk in extract_chunks(feature, paths, on_error=on_error, thumbnail=THUMBNAIL):
+        told.problems += chunk.problems
+        told.notes += chunk.notes
+        if chunk.rows:
             added = gallery.add(
-                [labels[row] for row in rows],
-                feature.transform([photo.pixels for photo in done]),
-                sources=[photo.path for photo in done],
-                contents=[photo.content for photo in done],
-                thumbnails=[photo.thumbnail for photo in done],
+                [labels[row] for row in chunk.rows],
+                chunk.vectors,
+                sources=[os.fspath(paths[row]) for row in chunk.rows],
+                contents=chunk.sha256,
+                thumbnails=chunk.thumbnails,
                 fingerprint=feature.fingerprint,
                 duplicates=duplicates,
             )
             told.added += added.ids
             told.duplicates += added.duplicates
         if progress is not None:
-            progress(len(done) + len(problems))
+            progress(len(chunk.rows) + len(chunk.problems))
     return told
 
 
@@ -169,14 +98,25 @@ def build_from_folder(
     files, labels = labelled_files(folder)
     made = resolve(default_feature() if feature is None else feature)
     if made.learns and not made.is_fitted:
-        usable = [row for _, rows, _ in photos(files, made.view, on_error=on_error) for row in rows]
-        if usable:
-            made.fit([files[row] for row in usable], [labels[row] for row in usable])
+        _learn(made, files, labels, on_error)
     with building(path, feature=made, overwrite=overwrite) as gallery:
         told = add_images(gallery, made, files, labels, on_error=on_error, duplicates=duplicates, progress=progress)
         if not told.added:
             raise DataError(f"None of the {len(files)} images in '{folder}' can be used. {told.problems[0]}")
     return told
+
+
+def _learn(feature: Feature, files: Sequence[Path], labels: Sequence[str], on_error: OnError) -> None:
+    """Fit a feature on the files that can be read; few enough to be held in memory, they are decoded once for it."""
+    usable: list[int] = []
+    kept: list[Array] = []
+    held = 0
+    for batch in read_chunks(files, feature.view, on_error=on_error):
+        usable += batch.rows
+        held += sum(picture.pixels.nbytes for picture in batch.pictures)
+        kept = [*kept, *(picture.pixels for picture in batch.pictures)] if held <= KEPT_BYTES else []
+    if usable:
+        feature.fit(kept if held <= KEPT_BYTES else [files[row] for row in usable], [labels[row] for row in usable])
 
 
 def default_feature() -> str:

@@ -9,12 +9,13 @@
     thumbnails     a small picture of it
     history        one row an act: add, remove, relabel, rename, tune, undo, compact
     changes        what an act overwrote, so that it can be undone
+    tuned          the fitted classifier without its examples: a description and arrays, by the act that chose it
     seals          for each checked table: how many rows and the sum of their checksums
 
 SQLite finds damage to its own structure, not a flipped bit in a value, so rows carry a checksum
 (``sealed.py``).
 
-Version 1 had no checksums and no seals.
+Version 1 had no checksums and no seals; version 2 had no table ``tuned``.
 """
 
 from __future__ import annotations
@@ -27,12 +28,32 @@ from kcrc.errors import FileError
 from kcrc.gallery import sealed
 
 APPLICATION_ID = 0x6B637263  # "kcrc"
-VERSION = 2
+VERSION = 3
 
 _UNCHANGED = {
     "vectors": "CREATE TABLE vectors (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
     "thumbnails": "CREATE TABLE thumbnails (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
     "examples_by_content": "CREATE INDEX examples_by_content ON examples (content)",
+}
+
+_VERSION_2 = {
+    **_UNCHANGED,
+    "settings": "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL, "
+    "checksum INTEGER NOT NULL) WITHOUT ROWID",
+    "feature_state": "CREATE TABLE feature_state (name TEXT PRIMARY KEY, data BLOB NOT NULL, "
+    "checksum INTEGER NOT NULL) WITHOUT ROWID",
+    "examples": "CREATE TABLE examples ("
+    "id INTEGER PRIMARY KEY, label TEXT NOT NULL, source TEXT NOT NULL, "
+    "content BLOB NOT NULL, added_at INTEGER NOT NULL, added_by INTEGER NOT NULL, removed_by INTEGER, "
+    "vector_crc INTEGER NOT NULL, thumbnail_crc INTEGER, checksum INTEGER NOT NULL)",
+    "history": "CREATE TABLE history ("
+    "id INTEGER PRIMARY KEY, at INTEGER NOT NULL, action TEXT NOT NULL, "
+    "summary TEXT NOT NULL, detail TEXT NOT NULL, undone_by INTEGER, checksum INTEGER NOT NULL)",
+    "changes": "CREATE TABLE changes ("
+    "act INTEGER NOT NULL, example INTEGER NOT NULL, before TEXT NOT NULL, "
+    "checksum INTEGER NOT NULL, PRIMARY KEY (act, example)) WITHOUT ROWID",
+    "seals": "CREATE TABLE seals (name TEXT PRIMARY KEY, row_count INTEGER NOT NULL, "
+    "total INTEGER NOT NULL) WITHOUT ROWID",
 }
 
 STATEMENTS: dict[int, dict[str, str]] = {
@@ -50,24 +71,11 @@ STATEMENTS: dict[int, dict[str, str]] = {
         "act INTEGER NOT NULL, example INTEGER NOT NULL, before TEXT NOT NULL, "
         "PRIMARY KEY (act, example)) WITHOUT ROWID",
     },
-    2: {
-        **_UNCHANGED,
-        "settings": "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL, "
-        "checksum INTEGER NOT NULL) WITHOUT ROWID",
-        "feature_state": "CREATE TABLE feature_state (name TEXT PRIMARY KEY, data BLOB NOT NULL, "
-        "checksum INTEGER NOT NULL) WITHOUT ROWID",
-        "examples": "CREATE TABLE examples ("
-        "id INTEGER PRIMARY KEY, label TEXT NOT NULL, source TEXT NOT NULL, "
-        "content BLOB NOT NULL, added_at INTEGER NOT NULL, added_by INTEGER NOT NULL, removed_by INTEGER, "
-        "vector_crc INTEGER NOT NULL, thumbnail_crc INTEGER, checksum INTEGER NOT NULL)",
-        "history": "CREATE TABLE history ("
-        "id INTEGER PRIMARY KEY, at INTEGER NOT NULL, action TEXT NOT NULL, "
-        "summary TEXT NOT NULL, detail TEXT NOT NULL, undone_by INTEGER, checksum INTEGER NOT NULL)",
-        "changes": "CREATE TABLE changes ("
-        "act INTEGER NOT NULL, example INTEGER NOT NULL, before TEXT NOT NULL, "
-        "checksum INTEGER NOT NULL, PRIMARY KEY (act, example)) WITHOUT ROWID",
-        "seals": "CREATE TABLE seals (name TEXT PRIMARY KEY, row_count INTEGER NOT NULL, "
-        "total INTEGER NOT NULL) WITHOUT ROWID",
+    2: _VERSION_2,
+    3: {
+        **_VERSION_2,
+        "tuned": "CREATE TABLE tuned (act INTEGER NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, "
+        "checksum INTEGER NOT NULL, PRIMARY KEY (act, name)) WITHOUT ROWID",
     },
 }
 
@@ -126,7 +134,7 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
     """Add the checksums: every checked table is made anew with its last column, then takes the old name."""
     new = STATEMENTS[2]
     db.execute(new["seals"])
-    sealed.begin(db)
+    sealed.begin(db, ("settings", "feature_state", "examples", "history", "changes"))
     db.execute("DROP INDEX examples_by_content")
     for table in ("settings", "feature_state", "examples", "history", "changes"):
         db.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
@@ -147,7 +155,14 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
     db.execute(new["examples_by_content"])
 
 
-_STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1_to_2}
+def _from_2_to_3(db: sqlite3.Connection) -> None:
+    """Add the place for the fitted classifier; there is none yet (act 0)."""
+    db.execute(STATEMENTS[3]["tuned"])
+    sealed.begin(db, ("tuned",))
+    sealed.insert(db, "settings", [("tuned", "0")])
+
+
+_STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1_to_2, 2: _from_2_to_3}
 
 
 def _plain(statement: str) -> str:

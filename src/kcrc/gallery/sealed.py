@@ -34,8 +34,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "history": ("id", "at", "action", "summary", "detail", "undone_by"),
     "changes": ("act", "example", "before"),
+    "tuned": ("act", "name", "data"),
 }
-_KEY_WIDTH = {"changes": 2}  # the first columns that name a row; one unless said here
+_KEY_WIDTH = {"changes": 2, "tuned": 2}  # the first columns that name a row; one unless said here
 _MAYBE = (int, type(None))
 
 
@@ -49,6 +50,7 @@ _TYPES: dict[str, frozenset[tuple[type, ...]]] = {
     "examples": _alternatives((int,), (str,), (str,), (bytes,), (int,), (int,), _MAYBE, (int,), _MAYBE),
     "history": _alternatives((int,), (int,), (str,), (str,), (str,), _MAYBE),
     "changes": _alternatives((int,), (int,), (str,)),
+    "tuned": _alternatives((int,), (str,), (bytes,)),
 }
 _MODULUS = 1 << 62
 _WRITTEN_OUT = 16  # a row written out by repr is at most this many times as long as in the file
@@ -63,9 +65,9 @@ def _as_bytes(table: str, row: Row) -> bytes:
     return repr((table, *row)).encode("utf-8", "backslashreplace")
 
 
-def begin(db: sqlite3.Connection) -> None:
+def begin(db: sqlite3.Connection, tables: Iterable[str] = COLUMNS) -> None:
     """A seal of nothing for every checked table."""
-    db.executemany("INSERT INTO seals VALUES (?, 0, 0)", [(table,) for table in COLUMNS])
+    db.executemany("INSERT INTO seals VALUES (?, 0, 0)", [(table,) for table in tables])
 
 
 def insert(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:

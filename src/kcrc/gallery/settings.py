@@ -22,8 +22,9 @@ _TEXT_LIMIT = 1_000_000
 class Settings:
     """The settings of one gallery.
 
-    ``values`` is the plain part of the feature's state (its options); ``revision`` counts the acts;
-    ``next_id`` is never given out twice.
+    ``values`` is the plain part of the feature's state (its options); ``parameters`` are those of the classifier that
+    someone fixed; ``tuned`` is the act that chose the others (0: none yet); ``revision`` counts the acts; ``next_id``
+    is never given out twice.
     """
 
     identity: str
@@ -36,6 +37,7 @@ class Settings:
     parameters: Mapping[str, Any]
     next_id: int = 1
     revision: int = 0
+    tuned: int = 0
 
     def __post_init__(self) -> None:
         checks = (
@@ -52,6 +54,7 @@ class Settings:
             (isinstance(self.parameters, dict), "parameters"),
             (isinstance(self.next_id, int) and 0 < self.next_id < 1 << 60, "next_id"),
             (isinstance(self.revision, int) and 0 <= self.revision < 1 << 60, "revision"),
+            (isinstance(self.tuned, int) and 0 <= self.tuned <= self.revision, "tuned"),
         )
         for fine, name in checks:
             if not fine:

@@ -8,16 +8,19 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from kcrc.errors import DataError, FileError, StateError
-from kcrc.gallery import acts, cache, examples, file, history, payloads, settings
+from kcrc.gallery import acts, cache, examples, file, history, payloads, settings, tuned
 from kcrc.gallery.acts import Added, Duplicates
 from kcrc.gallery.examples import Contents, Example
 from kcrc.gallery.settings import Settings
 from kcrc.prepared import Array
+
+if TYPE_CHECKING:
+    from kcrc.classifier import KCRCClassifier
 
 T = TypeVar("T")
 
@@ -70,7 +73,7 @@ class Store:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The tuned parameters of the classifier."""
+        """The parameters of the classifier that were fixed (``set_parameters``); the others are chosen."""
         return dict(self.settings.parameters)
 
     @property
@@ -205,8 +208,27 @@ class Store:
         return self._act(rename)
 
     def set_parameters(self, parameters: Mapping[str, Any]) -> None:
-        """Store the parameters that tuning found."""
-        self._act(lambda db, had: acts.tune(db, had, parameters))
+        """Fix parameters of the classifier, in place of those fixed before; the others are chosen anew."""
+        self._act(lambda db, had: acts.fix(db, had, parameters))
+
+    def keep_tuned(
+        self,
+        classifier: KCRCClassifier,
+        *,
+        next_id: int,
+        asked: bool = True,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Store a classifier fitted on the examples with ids below ``next_id``, and the ``parameters`` that were fixed
+        for it (None: those that were before); the number of the act."""
+        state = tuned.state_of(classifier, next_id)
+        chosen = "nothing to choose" if classifier.tuning_ is None else repr(classifier.tuning_)
+        told = f"tuned: {chosen.removeprefix('Tuning: ')}"
+        return self._act(lambda db, had: acts.tune(db, had, told, state, parameters=parameters, asked=asked))
+
+    def tuned_state(self, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
+        """What ``keep_tuned`` stored in the act: what ``kcrc.saving.rebuild`` takes."""
+        return self.read(lambda db: tuned.read_state(db, act, file_bytes=self._file_bytes()))
 
     def undo(self) -> history.Entry:
         """Revert the latest act that stands; call again to go further back."""

@@ -90,11 +90,11 @@ def case_from(
     """A case from evidence that is there already."""
     from kcrc.features.images import decode
     from kcrc.features.views import View
-    from kcrc.gallery.pictures import jpeg
 
     small = None
     if content is not None:
-        small = jpeg(decode(content, View(size=(QUERY_SIDE, QUERY_SIDE), fit="inside"), source=name).pixels)
+        view = View(size=(QUERY_SIDE, QUERY_SIDE), fit="inside")
+        small = decode(content, view, source=name, thumbnail=QUERY_SIDE).thumbnail
 
     def thumbnail_of(example: int) -> bytes | None:
         try:

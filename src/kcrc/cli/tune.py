@@ -1,0 +1,37 @@
+"""``kcrc tune``: the parameters chosen anew, by leaving out one example after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kcrc.cli.arguments import gallery_argument, note, open_gallery, option_value, shown
+
+
+@click.command(short_help="Choose the parameters by leaving examples out.")
+@gallery_argument
+@click.option("--seconds", default=60.0, show_default=True, type=click.FloatRange(0, min_open=True), help="At most.")
+@click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Fix a parameter; NAME=auto leaves it to be chosen.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw what each parameter does, as a PNG or PDF.")
+@click.option("--table", is_flag=True, help="Print what was tried, best first.")
+def tune(gallery: Path, seconds: float, fix: tuple[str, ...], plot: Path | None, table: bool) -> int:
+    """Choose the parameters of GALLERY anew from its examples, and store them (kcrc undo takes that back).
+
+    Building a gallery and the first question choose them; after many changes they may no longer be the best.
+    """
+    with open_gallery(gallery, write=True) as opened:
+        fixed = {**opened.parameters, **dict(option_value(text) for text in fix)}
+        tuning = opened.tune(parameters={k: v for k, v in fixed.items() if v != "auto"}, seconds=seconds)
+        if tuning is None:
+            note("kcrc: there was nothing to choose: all is fixed, or no class has two examples.")
+            return 0
+        click.echo(repr(tuning))
+        if table:
+            for row in tuning.table[:20]:
+                values = "  ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items())
+                click.echo(values)
+        if plot is not None:
+            tuning.plot(plot)
+            note(f"wrote {shown(plot)}")
+    return 0

@@ -1,0 +1,126 @@
+"""The fitted classifier of a gallery, kept in its file: chosen once, then used by whoever opens the gallery.
+
+All but the examples is stored (``kcrc.saving.describe``): the chosen parameters, the fitted metric, what the
+examples' own answers said. New examples join it as ``partial_fit`` lets them join, so that adding one changes no
+other's place, and asking after an ``add`` is quick.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kcrc.errors import FileError
+from kcrc.gallery import sealed
+from kcrc.gallery.examples import Contents
+from kcrc.gallery.settings import to_json
+from kcrc.npy import from_npy, to_npy
+from kcrc.prepared import Array
+from kcrc.saving import describe, rebuild
+
+if TYPE_CHECKING:
+    from kcrc.classifier import KCRCClassifier
+
+_FACTS, _CLASSIFIER, _ARRAY = "facts", "classifier", "array "
+_TRIED = 200  # lines of the table of what was tried that are kept, the best
+
+
+@dataclass(frozen=True)
+class Facts:
+    """On what the choice rests: ``examples`` of them, all with ids below ``next_id``; ``chosen`` in words, or None
+    where the examples were too few to try anything."""
+
+    examples: int
+    next_id: int
+    chosen: str | None
+
+    def changes(self, now: Contents) -> int:
+        """How many examples came or went since."""
+        old = int(np.searchsorted(now.ids, self.next_id))
+        return (self.examples - old) + (len(now) - old)
+
+    def outgrown(self, now: Contents) -> bool:
+        """Whether the choice is no longer to be used: it was made blindly, or on less than half of what is there."""
+        changes = self.changes(now)
+        return changes > self.examples or (self.chosen is None and changes > 0)
+
+    def due(self, now: Contents) -> str | None:
+        """Why tuning again is due, or None: after a fifth of the examples changed, as in the classifier."""
+        changes = self.changes(now)
+        if changes <= max(5, 0.2 * self.examples):
+            return None
+        return f"{changes} examples came or went since the parameters were chosen on {self.examples}"
+
+
+def state_of(classifier: KCRCClassifier, next_id: int) -> dict[str, bytes]:
+    """A classifier fitted on examples with ids below ``next_id``, as the rows of the table ``tuned``."""
+    tuning = classifier.tuning_
+    facts = Facts(len(classifier.model_), next_id, None if tuning is None else repr(tuning))
+    if tuning is not None and len(tuning.scores) > _TRIED:
+        best, scores = tuning.best, tuning.scores
+        order = sorted(scores, key=lambda s: (s != best, -scores[s].trials, -scores[s].accuracy))
+        tuning = dataclasses.replace(tuning, scores={setting: scores[setting] for setting in order[:_TRIED]})
+    shorter = copy.copy(classifier)
+    shorter.tuning_ = tuning
+    header, arrays = describe(shorter)
+    state = {_ARRAY + name: to_npy(array) for name, array in arrays.items()}
+    return {_FACTS: to_json(vars(facts)).encode(), _CLASSIFIER: to_json(header).encode(), **state}
+
+
+def read_facts(db: sqlite3.Connection, act: int) -> Facts:
+    """What act ``act`` chose on."""
+    for _, _, data in sealed.select(db, "tuned", "WHERE act = ? AND name = ?", (act, _FACTS)):
+        facts = _parsed(data)
+        kinds = {"examples": int, "next_id": int, "chosen": str | None}
+        if facts.keys() == kinds.keys() and all(isinstance(facts[name], kind) for name, kind in kinds.items()):
+            return Facts(**facts)
+    raise FileError("What was tuned cannot be read; the file is damaged. 'kcrc tune' chooses anew.")
+
+
+def read_state(db: sqlite3.Connection, act: int, *, file_bytes: int) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The description and the arrays of the classifier that ``act`` chose. They are no larger than the file."""
+    header: dict[str, Any] = {}
+    arrays: dict[str, Array] = {}
+    previous, held = "", 0
+    for _, name, data in sealed.select(db, "tuned", "WHERE act = ? ORDER BY name", (act,)):
+        held += len(data)
+        if name <= previous or held > file_bytes:
+            raise FileError("The table 'tuned' repeats itself; the file is damaged.")
+        previous = name
+        if name.startswith(_ARRAY):
+            arrays[name.removeprefix(_ARRAY)] = from_npy(data, what=f"tuned {name}")
+        elif name == _CLASSIFIER:
+            header = _parsed(data)
+    return header, arrays
+
+
+def classifier_from(
+    header: dict[str, Any], arrays: dict[str, Array], facts: Facts, now: Contents, vectors: Array, *, path: object
+) -> KCRCClassifier:
+    """The stored classifier with the examples of now; vectors (n, dim)."""
+    classes, numbers = np.unique(now.labels, return_inverse=True)
+    made = rebuild(header, arrays, classes, vectors, numbers, now.ids, path=path)
+    if getattr(made, "n_features_in_", None) != vectors.shape[1]:
+        raise FileError(f"The tuned classifier of '{path}' is for other vectors; the file is damaged.")
+    made.classes_ = classes
+    made.retune_due_ = None
+    made._next_row = int(now.ids[-1]) + 1
+    made._tuned_on, made._changed = facts.examples, 0
+    made._note_change(facts.changes(now))
+    return made
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise FileError("What was tuned cannot be read; the file is damaged.")
+    return found
