@@ -11,12 +11,14 @@ from typing import TypeVar
 import numpy as np
 
 from kcrc import evidence as ev
+from kcrc._fused.plan import plan
 from kcrc.coding.base import Code, Dictionary, Target
 from kcrc.evidence import Evidence
 from kcrc.model import FittedModel
 from kcrc.neighbours.base import Neighbourhood
 from kcrc.neighbours.exact import BLOCK
 from kcrc.neighbours.refine import refine, whole_classes
+from kcrc.neighbours.scan import ScanIndex
 from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Array, Samples
 
@@ -43,26 +45,25 @@ def classify(model: FittedModel, X: Array, *, explain: bool = True) -> Evidence:
         return _over_all(model, queries, explain)
     near = neighbours(model, queries)
     labels = np.where(near.real, model.labels[np.maximum(near.rows, 0)], -1)
-    settled = unanimous(labels)
     verdict = _settled(model, near, labels)
-    open_ = np.flatnonzero(~settled)
-    if len(open_):
-        rows = near.rows[open_]
-        asked = queries.take(open_)
-        basis = model.method.space.basis(model, rows)
-        target = model.method.space.target(model, basis, asked, rows)
-        code = model.method.coder.solve(model.method.coder.factorise(basis.dictionary), target)
-        _weigh(
-            model,
-            verdict,
-            open_,
-            labels[open_],
-            basis.dictionary,
-            target,
-            code,
-            lambda lost: labels[open_, 0][lost],
-        )
+    fast = plan(model)
+    left = np.flatnonzero(~unanimous(labels)) if fast is None else fast(queries, near, verdict)
+    if len(left):
+        _code(model, queries, near, labels, left, verdict)
     return verdict
+
+
+def _code(
+    model: FittedModel, queries: Samples, near: Neighbourhood, labels: Array, which: Array, verdict: Evidence
+) -> None:
+    """The local problems of the queries ``which``, stage by stage."""
+    method = model.method
+    rows = near.rows[which]
+    basis = method.space.basis(model, rows)
+    target = method.space.target(model, basis, queries.take(which), rows)
+    code = method.coder.solve(method.coder.factorise(basis.dictionary), target)
+    first = labels[which, 0]
+    _weigh(model, verdict, which, labels[which], basis.dictionary, target, code, lambda lost: first[lost])
 
 
 def neighbours(model: FittedModel, queries: Samples) -> Neighbourhood:
@@ -177,13 +178,13 @@ def chunk_size(model: FittedModel, n_queries: int) -> int:
     if method.n_neighbors is None:
         per_query = 10 * n + width
     else:
-        if method.locality == "classes":
-            k = min(n, method.n_neighbors * int(np.bincount(model.labels).max()))
-        else:
-            k = min(n, method.n_neighbors)
+        k = model.largest_dictionary
         wide = min(n, max(k, method.n_candidates or 0))
         kept = max(model.examples(part).nbytes // max(1, n) for part in method.parts) // 8 + 1
-        per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)
+        if plan(model) is not None and isinstance(model.index, ScanIndex) and method.n_candidates is None:
+            per_query = 4 * width + 8 * k + 2 * len(model.classes)
+        else:
+            per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)
     workers = worker_count(method.n_jobs)
     affordable = int(method.memory_budget // (8 * per_query * workers))
     # Enough chunks to keep every thread busy, none so large that its arrays leave the cache for nothing.
