@@ -95,6 +95,16 @@ class FittedModel:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def largest_dictionary(self) -> int:
+        """The most examples a query's dictionary can have."""
+        wanted = self.method.n_neighbors
+        if wanted is None:
+            return len(self)
+        if self.method.locality == "classes":
+            wanted *= int(np.bincount(self.labels).max())
+        return min(len(self), wanted)
+
     @classmethod
     def build(cls, method: Method, given: Array, classes: Array, labels: Array, ids: Array) -> FittedModel:
         """From examples as they were given."""

@@ -6,17 +6,20 @@ queries -> coarse neighbours -> fine distances -> unanimous? -> local problem ->
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from kcrc import evidence as ev
+from kcrc._fused.plan import plan
 from kcrc.coding.base import Code, Dictionary, Target
 from kcrc.evidence import Evidence
 from kcrc.model import FittedModel
 from kcrc.neighbours.base import Neighbourhood
 from kcrc.neighbours.exact import BLOCK
 from kcrc.neighbours.refine import refine, whole_classes
+from kcrc.neighbours.scan import ScanIndex
 from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Array, Samples
 
@@ -42,26 +45,33 @@ def classify(model: FittedModel, X: Array, *, explain: bool = True) -> Evidence:
     if model.whole is not None:
         return _over_all(model, queries, explain)
     near = neighbours(model, queries)
+    fast = plan(model)  # the only gate to the compiled path
 
     def posed(open_: Array) -> tuple[Dictionary, Target]:
         rows = near.rows[open_]
         basis = model.method.space.basis(model, rows)
         return basis.dictionary, model.method.space.target(model, basis, queries.take(open_), rows)
 
-    return judged(model, near, posed)
+    return judged(model, near, posed, None if fast is None else partial(fast, queries, near))
 
 
-def judged(model: FittedModel, near: Neighbourhood, posed: Callable[[Array], tuple[Dictionary, Target]]) -> Evidence:
+def judged(
+    model: FittedModel,
+    near: Neighbourhood,
+    posed: Callable[[Array], tuple[Dictionary, Target]],
+    fast: Callable[[Evidence], Array] | None = None,
+) -> Evidence:
     """The evidence for queries whose dictionaries are known; ``posed(which)`` gives the local problems of those that
-    their neighbours do not settle."""
+    their neighbours do not settle. ``fast`` fills in what it can and returns the queries it leaves."""
     labels = np.where(near.real, model.labels[np.maximum(near.rows, 0)], -1)
     verdict = _settled(model, near, labels)
-    open_ = np.flatnonzero(~unanimous(labels))
-    if len(open_):
-        dictionary, target = posed(open_)
+    left = np.flatnonzero(~unanimous(labels)) if fast is None else fast(verdict)
+    if len(left):
+        dictionary, target = posed(left)
         coder = model.method.coder
         code = coder.solve(coder.factorise(dictionary), target)
-        _weigh(model, verdict, open_, labels[open_], dictionary, target, code, lambda lost: labels[open_, 0][lost])
+        first = labels[left, 0]
+        _weigh(model, verdict, left, labels[left], dictionary, target, code, lambda lost: first[lost])
     return verdict
 
 
@@ -177,13 +187,13 @@ def chunk_size(model: FittedModel, n_queries: int) -> int:
     if method.n_neighbors is None:
         per_query = 10 * n + width
     else:
-        if method.locality == "classes":
-            k = min(n, method.n_neighbors * int(np.bincount(model.labels).max()))
-        else:
-            k = min(n, method.n_neighbors)
+        k = model.largest_dictionary
         wide = min(n, max(k, method.n_candidates or 0))
         kept = max(model.examples(part).nbytes // max(1, n) for part in method.parts) // 8 + 1
-        per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)
+        if plan(model) is not None and isinstance(model.index, ScanIndex) and method.n_candidates is None:
+            per_query = 4 * width + 8 * k + 2 * len(model.classes)
+        else:
+            per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)
     workers = worker_count(method.n_jobs)
     affordable = int(method.memory_budget // (8 * per_query * workers))
     # Enough chunks to keep every thread busy, none so large that its arrays leave the cache for nothing.
