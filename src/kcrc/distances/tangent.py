@@ -238,9 +238,12 @@ class Tangent(Distance):
             moved = np.concatenate([moved, np.broadcast_to(one[:, 1:].T, moved.shape)], axis=1)
         along = (moved @ difference[:, :, None]).astype(np.float64)
         system = (moved @ moved.transpose(0, 2, 1)).astype(np.float64)
-        # Without a ridge, tangents that vanish or that both images have make it singular.
-        inverse = np.linalg.pinv(system + self.ridge * np.eye(system.shape[1]), rcond=1e-13, hermitian=True)
-        explained = (along.transpose(0, 2, 1) @ inverse @ along)[:, 0, 0]
+        system += self.ridge * np.eye(system.shape[1])
+        if self.ridge > 0:
+            solution = np.linalg.solve(system, along)
+        else:  # singular where tangents vanish or both images have them
+            solution = np.linalg.pinv(system, rcond=1e-13, hermitian=True) @ along
+        explained = np.einsum("nto,nto->n", along, solution)
         squared = np.einsum("nd,nd->n", difference, difference) - explained
         return np.asarray(np.sqrt(np.maximum(squared, 0.0)), one.dtype)
 
