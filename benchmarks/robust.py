@@ -83,7 +83,8 @@ def main() -> None:
                 yardstick = cholesky(options.atoms)
                 print(
                     f"{'local ' if local else 'shared'} corrupted {corrupted:.0%} mu {mu:<6g}"
-                    f"{seconds * 1e3:7.2f} ms a query = {seconds / yardstick:5.1f} Cholesky ({yardstick * 1e3:.2f} ms), {code.n_iter.mean():5.1f} steps,"
+                    f"{seconds * 1e3:7.2f} ms a query = {seconds / yardstick:5.1f} Cholesky"
+                    f" ({yardstick * 1e3:.2f} ms), {code.n_iter.mean():5.1f} steps,"
                     f" {code.converged.mean():.0%} converged, worst gap {code.gap.max():.1e}"
                 )
 

@@ -36,13 +36,14 @@ def duality_gap(D: Array, y: Array, x: Array, z: Array, *, mu: float = 0.0, lam:
 
 
 def _gap(y: Array, Dx: Array, x: Array, z: Array, Dtz: Array, mu: float, lam: float) -> float:
-    primal = float(np.abs(y - Dx).sum() + lam * np.abs(x).sum() + mu * (x @ x))
-    w = np.abs(Dtz)
+    primal = float(np.abs(y - Dx).sum() + mu * (x @ x))
+    if lam > 0:
+        primal += lam * float(np.abs(x).sum())
     if mu > 0:
-        over = np.maximum(w - lam, 0.0)
+        over = np.maximum(np.abs(Dtz) - lam, 0.0) if lam > 0 else Dtz
         dual = float(z @ y - over @ over / (4 * mu))
     else:
-        dual = float(z @ y) / max(1.0, float(w.max(initial=0.0)) / lam)
+        dual = float(z @ y) / max(1.0, float(np.abs(Dtz).max(initial=0.0)) / lam)
     # x = 0 is a solution wherever y = 0: nothing to represent, nothing to gain.
     return max(primal - dual, 0.0) / primal if primal > 0 else 0.0
 
@@ -96,18 +97,18 @@ def minimise(
         if mu > 0:  # it couples the two sides: one length for both
             along = across = min(along, across)
         x, parts, z = x + along * dx, parts + along * change, z + across * dz
-        if not np.isfinite(x).all():
-            break
         Ax, Atz = _apply(D, lam, x), _apply_transposed(D, lam, z)
         left = _gap(y, Ax[:c], x, z[:c], Atz - lam * z[c:] if lam > 0 else Atz, mu, lam)
+        if not np.isfinite(left):
+            break
         if left < best_gap:
             best, best_z, best_gap = x, z[:c], left
-    x, best_gap = polished(D, y, best, best_z, best_gap, mu=mu, lam=lam)
+    x, best_gap = polished(D, y, best, best_z, best_gap, mu=mu, lam=lam, outer=outer)
     return Optimum(x, best_gap, n_iter)
 
 
 def polished(
-    D: Array, y: Array, x: Array, z: Array, gap: float, *, mu: float = 0.0, lam: float = 0.0
+    D: Array, y: Array, x: Array, z: Array, gap: float, *, mu: float = 0.0, lam: float = 0.0, outer: Array | None = None
 ) -> tuple[Array, float]:
     """x to rounding, from an x and z (c,) near enough to the optimum to tell which entries of y − Dx are 0 there (and
     for λ, of x): with those fixed, the conditions of the optimum are linear. With the gap; the old x where it is not
@@ -119,7 +120,10 @@ def polished(
     try:
         if mu > 0:
             F = D[free]
-            _, inner, info = lapack.dposv(F @ F.T, 2 * mu * y[free] - F @ pull, lower=1) if len(F) else (0, y[:0], 0)
+            square = F @ F.T if outer is None else outer[np.ix_(free, free)]
+            if not len(F):
+                return x, gap
+            _, inner, info = lapack.dposv(square.T, 2 * mu * y[free] - F @ pull, lower=1)
             if info:
                 return x, gap
             new = (inner @ F + pull) / (2 * mu)
@@ -156,23 +160,23 @@ class _Newton:
             half = D if known else D / np.sqrt(self.over_x)
             matrix = outer / (2 * mu) if known else half @ half.T  # type: ignore[operator]
             diagonal = 1.0 / q[:c]
-        # A diagonal view; the transpose of a C-ordered symmetric matrix is itself in LAPACK's order: no copy.
         matrix.ravel()[:: len(matrix) + 1] += diagonal
-        self.factor, info = lapack.dpotrf(matrix.T, lower=0, clean=0)
-        jitter = np.finfo(float).eps * float(np.diagonal(matrix).max())
+        # The transpose of a C-ordered symmetric matrix is itself, in the order LAPACK wants: no copy.
+        self.factor, info = lapack.dpotrf(matrix.T, lower=1, clean=0)
+        jitter = 0.0
         while info != 0 and np.isfinite(jitter):
+            jitter = 100 * jitter + np.finfo(float).eps * float(np.diagonal(matrix).max())
             matrix.ravel()[:: len(matrix) + 1] += jitter
-            self.factor, info = lapack.dpotrf(matrix.T, lower=0, clean=0)
-            jitter *= 100
+            self.factor, info = lapack.dpotrf(matrix.T, lower=1, clean=0)
 
     def solve(self, rho: Array, g: Array) -> tuple[Array, Array]:
         D, q, lam = self.D, self.q, self.lam
         c = len(D)
         g = g + lam * (q[c:] * rho[c:]) if lam > 0 else g
         if self.tall:
-            dx = lapack.dpotrs(self.factor, (q[:c] * rho[:c]) @ D + g, lower=0)[0]
+            dx = lapack.dpotrs(self.factor, (q[:c] * rho[:c]) @ D + g, lower=1)[0]
             return dx, q * (rho - _apply(D, lam, dx))
-        dz = lapack.dpotrs(self.factor, rho[:c] - D @ (g / self.over_x), lower=0)[0]
+        dz = lapack.dpotrs(self.factor, rho[:c] - D @ (g / self.over_x), lower=1)[0]
         dx = (dz @ D + g) / self.over_x
         return dx, np.concatenate([dz, q[c:] * (rho[c:] - lam * dx)]) if lam > 0 else dz
 
@@ -188,5 +192,5 @@ def _apply_transposed(D: Array, lam: float, z: Array) -> Array:
 
 def _longest(a: Array, da: Array) -> float:
     """A step of at most 1 that keeps a + s·da (a > 0) a little above 0."""
-    fastest = float((-da / a).max())
-    return min(0.995 / fastest, 1.0) if fastest > 0 else 1.0
+    fastest = -float((da / a).min())
+    return min(0.9995 / fastest, 1.0) if fastest > 0 else 1.0

@@ -36,8 +36,8 @@ class _Spectral:
 
 @dataclass(frozen=True, eq=False)
 class _Dictionaries:
-    """D and DᵀD (1|B). A dictionary used for one target does without the eigendecomposition: a Cholesky factor of one
-    σ is a thirtieth of its work."""
+    """D and DᵀD (1|B). A dictionary used for one target does without the eigendecomposition, which is some thirty
+    times the work of a Cholesky factor."""
 
     columns: Array
     gram: Array
@@ -69,8 +69,9 @@ class Robust(Coder):
     when the steps become short, which a σ that grows fast does anywhere.
 
     Where ``max_iter`` steps are not enough (ill-conditioned D and small μ want thousands), ``finish`` ends by an
-    interior-point method with the same model and the same test; and those that did converge are brought to rounding by
-    one linear solve, so that an answer does not depend on how it was reached.
+    interior-point method with the same model and the same test, and brings those that did converge to rounding by one
+    linear solve where it can. A dictionary used for one target only goes straight to it: what the steps need first,
+    P''ₖ, already costs as much as they could save. ``finish=False`` is Algorithm 2 and nothing else.
     σ = ``sigma`` / mean|y|, times ``growth`` every 5 steps.
     """
 
@@ -91,7 +92,9 @@ class Robust(Coder):
 
     def factorise(self, dictionary: Dictionary) -> _Dictionaries:
         assert dictionary.columns is not None
-        columns = np.where(dictionary.real[:, None, :], dictionary.columns, 0.0).astype(np.float64, copy=False)
+        columns = dictionary.columns.astype(np.float64, copy=False)
+        if not dictionary.real.all():
+            columns = np.where(dictionary.real[:, None, :], columns, 0.0)
         return _Dictionaries(columns, dictionary.gram.astype(np.float64, copy=False))
 
     def solve(self, state: _Dictionaries, target: Target) -> Code:
@@ -103,15 +106,15 @@ class Robust(Coder):
             x, z, gap, n_iter = self._alternate_shared(state.spectral, Y)
             outer = state.spectral.outer
         else:
-            x, z = np.empty(target.correlation.shape), np.empty_like(Y)
-            gap, n_iter = np.empty(len(Y)), np.empty(len(Y), np.intp)
-            for i, y in enumerate(Y):
+            x, z = np.zeros(target.correlation.shape), np.zeros_like(Y)
+            gap, n_iter = np.where(Y.any(axis=1), 1.0, 0.0), np.zeros(len(Y), np.intp)
+            for i, y in enumerate(Y) if not self.finish else ():
                 own = 0 if shared else i
                 x[i], z[i], gap[i], n_iter[i] = self._alternate_own(state.columns[own], state.gram[own], y)
         for i in np.flatnonzero(gap > 0).tolist() if self.finish else ():
             D = state.columns[0 if shared else i]
             if gap[i] <= self.tol:
-                x[i], gap[i] = interior.polished(D, Y[i], x[i], z[i], gap[i], mu=self.mu)
+                x[i], gap[i] = interior.polished(D, Y[i], x[i], z[i], gap[i], mu=self.mu, outer=outer)
                 continue
             optimum = interior.minimise(D, Y[i], mu=self.mu, tol=self.tol, outer=outer)
             n_iter[i] += optimum.n_iter
