@@ -65,22 +65,27 @@ def fitted_model(cell: Cell, split: Split, store: Store) -> Any:
     """The method fitted on the split.
 
     With ``tune_at`` what is open is chosen at that K where the cell's is larger (a leave-one-out trial costs K³), and
-    kept; cells that differ in nothing else share the choice.
+    kept. Cells that ask for the same choice share it.
     """
     model = estimator(cell)
-    wanted = cell.get("options", {}).get("n_neighbors")
-    if not cell.get("tune_at") or wanted is None:
+    if not isinstance(model, KCRCClassifier) or model.metric == "auto" or model.kernel == "auto":
         return model.fit(split.X, split.y)
-    size = min(wanted, cell["tune_at"])
-    same = {k: v for k, v in cell.items() if k not in ("x", "series", "panel", "queries", "confusion")}
-    key = json.dumps({**same, "options": {**cell["options"], "n_neighbors": size}}, sort_keys=True)
+    size = model.n_neighbors
+    if cell.get("tune_at") and isinstance(size, int):
+        size = min(size, cell["tune_at"])
+    rows = {k: cell.get(k) for k in ("dataset", "feature", "gallery", "per_class", "seed", "tuning_seconds")}
+    options = {**model.get_params(deep=False), "n_neighbors": size}
+    key = json.dumps([rows, options], sort_keys=True, default=repr)
     if key not in store.choices:
-        store.choices[key] = estimator(cell).set_params(n_neighbors=size).fit(split.X, split.y).tuning_
+        probe = estimator(cell).set_params(n_neighbors=size).fit(split.X, split.y)
+        store.choices[key] = probe.tuning_
+        if size == model.n_neighbors:
+            return probe
     tuning = store.choices[key]
     if tuning is not None:
         best = tuning.best
         found = {"mu": best.mu, "gamma": "scale" if best.gamma is None else best.gamma, "form": best.form}
-        found |= {"decision": best.decision, "locality": best.locality}
+        found |= {"decision": best.decision, "locality": best.locality, "n_neighbors": best.n_neighbors}
         model.set_params(**{name: v for name, v in found.items() if getattr(model, name) == "auto"})
     model.fit(split.X, split.y)
     model.tuning_ = tuning

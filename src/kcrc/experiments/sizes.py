@@ -71,9 +71,10 @@ def _local(part: Cell, neighbours: int, per_class: int | None, protocol: Protoco
     slow = neighbours > protocol["slow_above"] and not whole
     return {
         **part,
+        "method": part["method"].replace("-LCD", "-GD") if whole else part["method"],
         "per_class": per_class,
         "queries": min(protocol["queries"], protocol["slow_queries"]) if slow else protocol["queries"],
-        "options": {"n_neighbors": None if whole else neighbours},
+        "options": {} if whole else {"n_neighbors": neighbours},
         "tuning_seconds": protocol["tuning_seconds"],
         "tune_at": protocol["tune_at"],
     }
