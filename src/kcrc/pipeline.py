@@ -46,7 +46,8 @@ def classify(model: FittedModel, X: Array, *, explain: bool = True) -> Evidence:
     def posed(open_: Array) -> tuple[Dictionary, Target]:
         rows = near.rows[open_]
         basis = model.method.space.basis(model, rows)
-        return basis.dictionary, model.method.space.target(model, basis, queries.take(open_), rows)
+        known = near.distances[open_]
+        return basis.dictionary, model.method.space.target(model, basis, queries.take(open_), rows, known)
 
     return judged(model, near, posed)
 
@@ -79,6 +80,8 @@ def neighbours(model: FittedModel, queries: Samples) -> Neighbourhood:
     if method.n_candidates is None:
         return model.index.query(queries.of(fine), method.n_neighbors)
     coarse = model.index.query(queries.of(method.coarse_distance), max(method.n_candidates, method.n_neighbors))
+    for cache in model.pairs.values():
+        cache.note_asked(coarse.rows.size)
     return refine(coarse, queries.of(fine), model.examples(fine), fine, method.n_neighbors)
 
 
@@ -180,7 +183,7 @@ def chunk_size(model: FittedModel, n_queries: int) -> int:
         if method.locality == "classes":
             k = min(n, method.n_neighbors * int(np.bincount(model.labels).max()))
         else:
-            k = min(n, method.n_neighbors)
+            k = min(n, method.n_neighbors * len(method.distance.components))  # a union is as wide as all its parts
         wide = min(n, max(k, method.n_candidates or 0))
         kept = max(model.examples(part).nbytes // max(1, n) for part in method.parts) // 8 + 1
         per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)
