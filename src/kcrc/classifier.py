@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,8 +24,8 @@ from kcrc.model import FittedModel, Method
 from kcrc.parallel import worker_count
 from kcrc.prepared import Array
 from kcrc.progress import progress_bar
+from kcrc.views import are_views, layout_of
 from kcrc.views import joined as joined_views
-from kcrc.views import layout_of
 
 if TYPE_CHECKING:
     from kcrc.tuning import Tuning
@@ -359,7 +359,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _side_by_side(self, X: Any) -> Any:
         """Views as one array; anything else as it is."""
-        if not isinstance(X, Mapping):
+        if not are_views(X):
             return X
         if not self.views_:
             raise DataError("X is a dict of views, but the stored examples are plain arrays.")
@@ -367,7 +367,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Array, Array]:
         if reset:
-            self.views_ = layout_of(X) if isinstance(X, Mapping) else {}
+            self.views_ = layout_of(X) if are_views(X) else {}
         X = self._side_by_side(X)
         X, y = validate_data(self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True)
         with warnings.catch_warnings():  # one example a class is what few-shot users have, and no regression

@@ -17,6 +17,11 @@ from kcrc.prepared import Array
 Layout = dict[str, tuple[int, int, tuple[int, ...]]]
 
 
+def are_views(X: Any) -> bool:
+    """Whether samples come as a dict of views (a sparse matrix may be a dict too, and is none)."""
+    return isinstance(X, Mapping) and not hasattr(X, "shape")
+
+
 def layout_of(X: Mapping[str, Any]) -> Layout:
     """Where the views of samples stand once they are side by side, in the order of the dict."""
     if not X:
