@@ -7,6 +7,7 @@ import pytest
 
 from kcrc import KCRCClassifier, distances
 from kcrc.distances import Unified
+from kcrc.distances.custom import SlowDistanceWarning
 from kcrc.errors import DataError, ParameterError, UnknownName
 from problems import given, problem
 
@@ -57,7 +58,9 @@ def test_members_go_by_name_object_and_function():
     assert list(mixed.weights_)[:3] == ["euclidean", "manhattan", "euclidean 2"]
     assert Unified({"mine": "chessboard"}).weights_ == {"mine": 1.0}
     X, _, Q = problem(3)
-    assert np.isfinite(fitted(X, mixed).pairwise(*(fitted(X, mixed).prepare(Z) for Z in (Q, X)))).all()
+    with pytest.warns(SlowDistanceWarning):
+        distance = fitted(X, mixed)
+    assert np.isfinite(distance.pairwise(distance.prepare(Q), distance.prepare(X))).all()
 
 
 @pytest.mark.parametrize(
