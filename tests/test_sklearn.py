@@ -5,7 +5,8 @@ from __future__ import annotations
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kcrc import KCRCClassifier, methods
-from problems import given
+from kcrc.distances import Unified
+from problems import Costly, given
 
 VARIANTS = [
     KCRCClassifier(tuning_seconds=0.3),
@@ -16,6 +17,8 @@ VARIANTS = [
     given(locality="classes", n_neighbors=2),
     given(n_neighbors=10, n_candidates=30, distance="manhattan", kernel="exp"),
     given(decision="residual", metric="unit"),
+    given(n_neighbors=8, distance=Unified(["euclidean", "manhattan"]), kernel="exp"),
+    given(n_neighbors=8, n_candidates=20, distance=Costly(), kernel="exp"),
 ]
 # The paper's methods with the search bounded: the checks are about behaviour. The learned ones: tests/learned.
 METHODS = [

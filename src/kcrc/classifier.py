@@ -17,12 +17,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kcrc import coding, distances, kernels, metrics, pipeline, projections, spaces
 from kcrc.confidence import Confidence
 from kcrc.confident import Confident
+from kcrc.distances.cache import PairCache, PairCounts, pair_caches
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.evidence import Evidence, contrast, joined
 from kcrc.model import FittedModel, Method
 from kcrc.parallel import worker_count
 from kcrc.prepared import Array
 from kcrc.progress import progress_bar
+from kcrc.views import are_views, layout_of
+from kcrc.views import joined as joined_views
 
 if TYPE_CHECKING:
     from kcrc.tuning import Tuning
@@ -51,6 +54,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         by ``distance``. None searches by ``distance`` itself.
     distance, coarse_distance : str, Distance or callable, default="euclidean"
         What near means: a name of ``kcrc.distances.names()``, a Distance, or a function f(u, v) -> float.
+        ``kcrc.distances.Unified`` uses several together, each on its own view of the sample where X is a dict of
+        views (name -> array).
     metric : {"plain", "unit", "standard", "within", "precomputed"}, Metric or "auto"
         How vectors are scaled first: as they are, to unit length, every feature standardised, or whitened by the
         pooled within-class covariance. "precomputed": X holds distances to the examples, (n, n) in ``fit``.
@@ -98,6 +103,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     confidence_ : what the examples' own answers, each asked as if it were not stored, say of how sure answers are.
     tuning_ : what leave-one-out tried and chose, None where all was given; ``plot_tuning()`` shows it.
     retune_due_ : why ``retune()`` is due since examples came or went, or None.
+    pair_counts_ : how many pairs a costly distance was measured for, and how many were looked up.
     n_features_in_ : the width of a sample.
     model_ : the FittedModel: the resolved method and the stored examples.
 
@@ -188,9 +194,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _store(self, vectors: Array, classes: Array, numbers: Array, ids: Array, groups: Any) -> None:
         """Choose, and build the model anew from these examples."""
-        chosen, tuning = self._chosen(vectors, numbers, groups)
+        chosen, tuning, pairs = self._chosen(vectors, numbers, groups)
         method = self._method(vectors, numbers, chosen)
-        self.model_ = FittedModel.build(method, vectors, classes, numbers, ids)
+        self.model_ = FittedModel.build(method, vectors, classes, numbers, ids, pairs)
         self.classes_ = classes
         self.confidence_ = Confidence.of(self.model_, groups, seconds=max(5.0, 0.25 * self.tuning_seconds))
         self.tuning_ = tuning
@@ -264,6 +270,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self.classes_ = wider
         return self
 
+    @property
+    def pair_counts_(self) -> PairCounts:
+        """How often a costly distance was measured since the fit: ``asked`` from queries to examples; between
+        examples, ``evaluated`` pairs were measured and ``found`` looked up among those."""
+        check_is_fitted(self)
+        return self.model_.pair_counts
+
     def forget(self, rows: Any) -> Self:
         """Forget the examples with these row numbers; the others keep theirs. A class left empty is forgotten too."""
         check_is_fitted(self)
@@ -321,6 +334,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _answers(self, X: Any, read: Callable[[Evidence], Any], explain: bool = False) -> list[Any]:
         check_is_fitted(self)
+        X = self._side_by_side(X)
         X = self._flat(validate_data(self, X, reset=False, dtype=FLOATS, order="C", allow_nd=True))
         model = self.model_
         queries = model.method.metric.transform(X.astype(model.raw.dtype, copy=False))
@@ -343,7 +357,18 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     # Checks -----------------------------------------------------------------------------------------------------
 
+    def _side_by_side(self, X: Any) -> Any:
+        """Views as one array; anything else as it is."""
+        if not are_views(X):
+            return X
+        if not self.views_:
+            raise DataError("X is a dict of views, but the stored examples are plain arrays.")
+        return joined_views(X, self.views_)
+
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Array, Array]:
+        if reset:
+            self.views_ = layout_of(X) if are_views(X) else {}
+        X = self._side_by_side(X)
         X, y = validate_data(self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True)
         with warnings.catch_warnings():  # one example a class is what few-shot users have, and no regression
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
@@ -367,24 +392,31 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
                 "Use fit with the whole matrix."
             )
 
-    def _chosen(self, X: Array, y: Array, groups: Any) -> tuple[dict[str, Any], Tuning | None]:
-        """Values for the parameters that may be "auto"."""
+    def _chosen(
+        self, X: Array, y: Array, groups: Any
+    ) -> tuple[dict[str, Any], Tuning | None, dict[str, PairCache] | None]:
+        """Values for the parameters that may be "auto", and the distances between examples measured on the way."""
         from kcrc.tuning.choose import SEARCHED, Request, choose
 
         params = {name: getattr(self, name) for name in SEARCHED}
         self._check_names(params)
-        if not any(isinstance(value, str) and value == "auto" for value in params.values()):
-            return params, None
+        unified = isinstance(self.distance, distances.Unified) and self.distance.learns_weights
+        if not unified and not any(isinstance(value, str) and value == "auto" for value in params.values()):
+            return params, None, None
         precomputed = self.metric == "precomputed"
         if precomputed or self.kernel == "precomputed":
             params["metric"] = "precomputed" if precomputed else "plain"
         if precomputed and params["kernel"] in ("auto", "rbf"):
             params["kernel"] = "exp"
+        self._check_views(params)
         plain = metrics.Plain() if params["metric"] in ("auto", "precomputed") else metrics.resolve(params["metric"])
         scaled = plain.fit(X, y).transform(X)
         kernel = params["kernel"]
         searched = kernel in ("auto", "linear", "rbf", "exp") if isinstance(kernel, str) else False
-        distance = self._distances(scaled, y)[0]
+        distance, coarse = self._distances(scaled, y)
+        pairs: dict[str, PairCache] = {}
+        if self.n_neighbors is not None:
+            pairs = pair_caches(distance, len(X), dtype=X.dtype, budget=_bytes(self.memory_budget) // 2)
         if not isinstance(distance, distances.pixel.SquaredEuclidean) and kernel != "exp" and kernel != "auto":
             searched = False
         if not searched and params["metric"] == "auto":
@@ -404,10 +436,14 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
                 n_jobs=self.n_jobs,
                 seed=_seed(self.random_state),
                 progress=progress,
+                coarse=None if self.n_candidates is None else (coarse, self.n_candidates),
+                pairs=pairs,
             )
-            return choose(
-                request, X if searched and isinstance(distance, distances.pixel.SquaredEuclidean) else scaled, y
-            )
+            euclidean = isinstance(distance, distances.pixel.SquaredEuclidean)
+            values, tuning = choose(request, X if searched and euclidean else scaled, y)
+            if not euclidean:  # no metric was searched: what was fitted stays fitted
+                values["distances"] = (values.pop("distance", distance), coarse)
+            return values, tuning, pairs
 
     def _positive_seconds(self) -> float:
         kernels.positive("tuning_seconds", self.tuning_seconds)
@@ -437,8 +473,17 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         worker_count(self.n_jobs)
         _bytes(self.memory_budget)
 
+    def _check_views(self, params: dict[str, Any]) -> None:
+        metric = params["metric"]
+        if self.views_ and metric not in ("auto", "plain") and not isinstance(metric, metrics.Plain):
+            raise ParameterError(
+                f"metric={metric!r} would mix the views {', '.join(self.views_)}; with a dict of views use "
+                'metric="plain".'
+            )
+
     def _method(self, X: Array, y: Array, chosen: dict[str, Any]) -> Method:
         """All parameters checked and resolved."""
+        self._check_views(chosen)
         n_neighbors = _count("n_neighbors", chosen["n_neighbors"])
         n_candidates = _count("n_candidates", self.n_candidates)
         if n_candidates is not None and n_neighbors is None:
@@ -459,7 +504,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         if not metric.fitted:
             metric = metric.fit(X, y)
         scaled = metric.transform(X)
-        distance, coarse = self._distances(scaled, y)
+        distance, coarse = chosen.get("distances") or self._distances(scaled, y)
         if chosen["locality"] == "classes" and self._precomputed():
             raise ParameterError('locality="classes" needs class means, which precomputed matrices do not give.')
         return Method(
@@ -484,10 +529,22 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             fitted: distances.Distance = kernels.KernelDistance(kernels.PrecomputedKernel().fit(X))
             return fitted, fitted
         wanted = "precomputed" if self.metric == "precomputed" else self.distance
-        distance = distances.resolve(wanted).fit(X, y, sample_shape=self.sample_shape_)
-        if self.n_candidates is None:
-            return distance, distance
-        return distance, distances.resolve(self.coarse_distance).fit(X, y, sample_shape=self.sample_shape_)
+        distance = self._seeing("distance", wanted)
+        coarse = distance if self.n_candidates is None else self._seeing("coarse_distance", self.coarse_distance)
+        fitted = distance.fit(X, y, sample_shape=self.sample_shape_)
+        return fitted, fitted if coarse is distance else coarse.fit(X, y, sample_shape=self.sample_shape_)
+
+    def _seeing(self, name: str, wanted: Any) -> distances.Distance:
+        """A distance that knows where the views it looks at are."""
+        distance = distances.resolve(wanted)
+        if isinstance(distance, distances.Unified):
+            return distance.bound(self.views_)
+        if self.views_:
+            raise ParameterError(
+                f"X is a dict of views ({', '.join(self.views_)}), and {name}={wanted!r} does not say which to look "
+                f'at. Use kcrc.distances.Unified(members={{"{next(iter(self.views_))}": {wanted!r}, ...}}).'
+            )
+        return distance
 
     def _kernel(self, X: Array, distance: distances.Distance, chosen: dict[str, Any]) -> kernels.Kernel:
         spec = chosen["kernel"]

@@ -163,6 +163,20 @@ class DistanceKernel(Kernel):
     def _powered(self, distances: Array) -> Array:
         return distances**2 if self.distance.power == 2 else distances
 
+    @abstractmethod
+    def cross_of(self, distances: Array, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
+        """``cross`` where the distances (B, K) are known already."""
+
+    @abstractmethod
+    def local_of(self, distances: Array, atoms: Prepared, rows: Array) -> Array:
+        """``local`` where the distances (B, K, K) are known already."""
+
+    def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
+        return self.cross_of(self.distance.selected(queries, atoms, rows), queries, atoms, rows)
+
+    def local(self, atoms: Prepared, rows: Array) -> Array:
+        return self.local_of(self.distance.within(atoms, rows), atoms, rows)
+
 
 @register("exp")
 @dataclass(frozen=True)
@@ -183,11 +197,11 @@ class Exponential(DistanceKernel):
     def diagonal(self, a: Prepared) -> Array:
         return np.ones(len(a))
 
-    def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
-        return self.of_distances(self.distance.selected(queries, atoms, rows))
+    def cross_of(self, distances: Array, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
+        return self.of_distances(distances)
 
-    def local(self, atoms: Prepared, rows: Array) -> Array:
-        return self.of_distances(self.distance.within(atoms, rows))
+    def local_of(self, distances: Array, atoms: Prepared, rows: Array) -> Array:
+        return self.of_distances(distances)
 
 
 @register("polarisation")
@@ -212,13 +226,13 @@ class Polarisation(DistanceKernel):
     def diagonal(self, a: Prepared) -> Array:
         return self._origin(a)
 
-    def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
-        between = self._powered(self.distance.selected(queries, atoms, rows))
+    def cross_of(self, distances: Array, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
+        between = self._powered(distances)
         origin = self._origin(atoms.take(rows.ravel())).reshape(rows.shape)
         return np.asarray(0.5 * (self._origin(queries)[:, None] + origin - between))
 
-    def local(self, atoms: Prepared, rows: Array) -> Array:
-        between = self._powered(self.distance.within(atoms, rows))
+    def local_of(self, distances: Array, atoms: Prepared, rows: Array) -> Array:
+        between = self._powered(distances)
         origin = self._origin(atoms.take(rows.ravel())).reshape(rows.shape)
         return np.asarray(0.5 * (origin[:, :, None] + origin[:, None, :] - between))
 
@@ -250,9 +264,6 @@ class PrecomputedKernel(Kernel):
         return a["to_examples"][:, b["position"]]
 
     def diagonal(self, a: Prepared) -> Array:
-        stored = a["position"] >= 0
-        if stored.all():
-            return a["to_examples"][np.arange(len(a)), a["position"]]
         if self.self_value is None:
             raise DataError(
                 "A precomputed kernel with a varying diagonal does not tell k(y, y) of a query. Normalise it to a "

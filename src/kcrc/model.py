@@ -7,17 +7,20 @@ update leaves the old one in place, and what a gallery file stores is exactly th
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kcrc.coding.base import Coder
 from kcrc.distances.base import VECTORS, Distance, prepare_vectors
-from kcrc.kernels import Kernel
+from kcrc.distances.cache import FILL_SECONDS, PairCache, PairCounts, pair_caches, pair_count
+from kcrc.kernels import DistanceKernel, Kernel
 from kcrc.metrics import Metric
 from kcrc.neighbours.base import NeighbourIndex
 from kcrc.neighbours.scan import index_for
+from kcrc.neighbours.union import UnionIndex
 from kcrc.prepared import Array, Prepared, Preparer, Samples, Store
 from kcrc.projections.base import Projection
 from kcrc.spaces import Basis, Space
@@ -50,6 +53,14 @@ class Method:
         return self.coarse_distance if self.n_candidates is not None else self.distance
 
     @property
+    def kernel_of_distance(self) -> bool:
+        """Whether the kernel is made from the very distance that finds the neighbours."""
+        if not isinstance(self.kernel, DistanceKernel):
+            return False
+        mine, other = self.distance, self.kernel.distance
+        return mine is other or (type(mine) is type(other) and mine.preparation == other.preparation and mine == other)
+
+    @property
     def parts(self) -> tuple[Preparer, ...]:
         """All that keep something of every stored example."""
         if self.n_neighbors is None:
@@ -77,6 +88,13 @@ class FittedModel:
     index: NeighbourIndex | None
     whole: GlobalDictionary | None
     class_means: Samples | None
+    pairs: Mapping[str, PairCache] = field(default_factory=dict)
+    """Distances between examples by the costly components of the kernel's distance, those measured so far."""
+
+    @property
+    def pair_counts(self) -> PairCounts:
+        """Pairs measured and looked up since the fit."""
+        return sum((cache.counts for cache in self.pairs.values()), PairCounts())
 
     def examples(self, part: Preparer) -> Prepared:
         """What ``part`` keeps of the stored examples."""
@@ -103,14 +121,38 @@ class FittedModel:
             return len(self)
         if self.method.locality == "classes":
             wanted *= int(np.bincount(self.labels).max())
-        return min(len(self), wanted)
+        return min(len(self), wanted * len(self.method.distance.components))  # a union is as wide as all its parts
 
     @classmethod
-    def build(cls, method: Method, given: Array, classes: Array, labels: Array, ids: Array) -> FittedModel:
-        """From examples as they were given."""
+    def build(
+        cls,
+        method: Method,
+        given: Array,
+        classes: Array,
+        labels: Array,
+        ids: Array,
+        pairs: Mapping[str, PairCache] | None = None,
+    ) -> FittedModel:
+        """From examples as they were given; ``pairs`` are distances between them that are known already."""
         made = cls._prepared(method, given)
         stores = {key: Store(prepared) for key, prepared in made.prepared_by_key.items()}
-        return cls(method, classes, labels, ids, stores, None, None, None)._derived(labels)
+        bare = cls(method, classes, labels, ids, stores, None, None, None)
+        return replace(bare, pairs=bare._paired(pairs or {}))._derived(labels)
+
+    def _paired(self, known: Mapping[str, PairCache]) -> dict[str, PairCache]:
+        """A cache for each costly component, filled where that takes no more than seconds."""
+        kernel, method = self.method.kernel, self.method
+        if method.n_neighbors is None or not isinstance(kernel, DistanceKernel):
+            return {}
+        distance, n = kernel.distance, len(self)
+        caches = pair_caches(distance, n, dtype=self.vectors.dtype, budget=method.memory_budget // 2)
+        for name in caches:
+            caches[name] = known.get(name, caches[name])
+            part = distance.components[name]
+            seconds = 1e-6 * part.cost * pair_count(n, symmetric=part.symmetric)
+            if caches[name].complete and seconds <= FILL_SECONDS:
+                caches[name].fill(part, distance.part(self.examples(kernel), name), method.n_jobs)
+        return caches
 
     @staticmethod
     def _prepared(method: Method, given: Array) -> Samples:
@@ -134,8 +176,10 @@ class FittedModel:
         if method.locality == "classes":
             return replace(self, class_means=self._means(np.unique(touched)))
         if index is None:
-            atoms = self.examples(method.search_distance)
-            index = index_for(method.search_distance, atoms, budget=method.memory_budget)
+            distance, atoms = method.search_distance, self.examples(method.search_distance)
+            make = partial(index_for, budget=method.memory_budget // len(distance.components))
+            single = distance.components.get("") is distance
+            index = make(distance, atoms) if single else UnionIndex.over(distance, atoms, make)
         return replace(self, index=index)
 
     def _means(self, touched: Array) -> Samples:
@@ -167,6 +211,7 @@ class FittedModel:
             ids=np.concatenate([self.ids, ids]),
             stores=stores,
             class_means=means,
+            pairs={name: cache.appended(len(labels)) for name, cache in self.pairs.items()},
         )
         index = self.index
         if index is not None:
@@ -182,6 +227,7 @@ class FittedModel:
             labels=self.labels[keep],
             ids=self.ids[keep],
             stores={key: store.kept(keep) for key, store in self.stores.items()},
+            pairs={name: cache.kept(keep) for name, cache in self.pairs.items()},
         )
         index = self.index
         if index is not None:

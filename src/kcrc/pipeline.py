@@ -50,7 +50,8 @@ def classify(model: FittedModel, X: Array, *, explain: bool = True) -> Evidence:
     def posed(open_: Array) -> tuple[Dictionary, Target]:
         rows = near.rows[open_]
         basis = model.method.space.basis(model, rows)
-        return basis.dictionary, model.method.space.target(model, basis, queries.take(open_), rows)
+        known = near.distances[open_]
+        return basis.dictionary, model.method.space.target(model, basis, queries.take(open_), rows, known)
 
     return judged(model, near, posed, None if fast is None else partial(fast, queries, near))
 
@@ -89,6 +90,8 @@ def neighbours(model: FittedModel, queries: Samples) -> Neighbourhood:
     if method.n_candidates is None:
         return model.index.query(queries.of(fine), method.n_neighbors)
     coarse = model.index.query(queries.of(method.coarse_distance), max(method.n_candidates, method.n_neighbors))
+    for cache in model.pairs.values():
+        cache.note_asked(coarse.rows.size)
     return refine(coarse, queries.of(fine), model.examples(fine), fine, method.n_neighbors)
 
 

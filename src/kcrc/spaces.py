@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from kcrc.coding.base import Dictionary, Target
+from kcrc.distances.cache import within
 from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc.kernels import DistanceKernel
 from kcrc.prepared import Array, Samples
 
 if TYPE_CHECKING:
@@ -49,7 +51,10 @@ class Space(ABC):
     def basis(self, model: FittedModel, rows: Array | None) -> Basis: ...
 
     @abstractmethod
-    def target(self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None) -> Target: ...
+    def target(
+        self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
+    ) -> Target:
+        """``known`` (B, K): the distances to ``rows`` by the method's distance, where the search has them."""
 
     def _scale(self, squared_norms: Array, real: Array) -> Array:
         """1/norm of each column; 0 for a column without length (it then takes no part), 1 when not normalising."""
@@ -85,7 +90,9 @@ class Raw(Space):
         columns = (vectors * scale[:, :, None]).transpose(0, 2, 1)
         return Basis(Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real), None, scale)
 
-    def target(self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None) -> Target:
+    def target(
+        self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
+    ) -> Target:
         return _explicit_target(basis, queries.X)
 
 
@@ -103,17 +110,26 @@ class KernelSpace(Space):
     def gram(self, model: FittedModel, rows: Array | None, real: Array) -> Array:
         kernel = model.method.kernel
         atoms = model.examples(kernel)
-        G = kernel.gram(atoms, atoms)[None] if rows is None else kernel.local(atoms, np.maximum(rows, 0))
+        if rows is None:
+            G = kernel.gram(atoms, atoms)[None]
+        elif model.pairs and isinstance(kernel, DistanceKernel):
+            G = kernel.local_of(within(kernel.distance, atoms, rows, model.pairs), atoms, np.maximum(rows, 0))
+        else:
+            G = kernel.local(atoms, np.maximum(rows, 0))
         _finite(G, f"kernel matrix of the examples ({type(kernel).__name__})")
         return G if real.all() else np.where(real[:, :, None] & real[:, None, :], G, 0.0)
 
-    def kernel_row(self, model: FittedModel, queries: Samples, rows: Array | None) -> Array:
+    def kernel_row(self, model: FittedModel, queries: Samples, rows: Array | None, known: Array | None) -> Array:
         kernel = model.method.kernel
         atoms = model.examples(kernel)
         if rows is None:
             k = kernel.gram(queries.of(kernel), atoms)
         else:
-            k = kernel.cross(queries.of(kernel), atoms, np.maximum(rows, 0))
+            near = np.maximum(rows, 0)
+            if known is not None and isinstance(kernel, DistanceKernel) and model.method.kernel_of_distance:
+                k = kernel.cross_of(known, queries.of(kernel), atoms, near)
+            else:
+                k = kernel.cross(queries.of(kernel), atoms, near)
             k = np.where(rows >= 0, k, 0.0)
         return _finite(k, f"kernel of the query with the examples ({type(kernel).__name__})")
 
@@ -135,8 +151,10 @@ class Gram(KernelSpace):
         columns = columns * scale[:, None, :]
         return Basis(Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real), psi, scale)
 
-    def target(self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None) -> Target:
-        y = self.kernel_row(model, queries, rows)
+    def target(
+        self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
+    ) -> Target:
+        y = self.kernel_row(model, queries, rows, known)
         if basis.psi is not None:
             y = y @ basis.psi[0] if len(basis.psi) == 1 else np.einsum("bk,bkc->bc", y, basis.psi)
         return _explicit_target(basis, y)
@@ -154,8 +172,10 @@ class Rkhs(KernelSpace):
         scale = self._scale(np.einsum("bkk->bk", G), real)
         return Basis(Dictionary(G * scale[:, :, None] * scale[:, None, :], None, real), None, scale)
 
-    def target(self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None) -> Target:
-        k = self.kernel_row(model, queries, rows)
+    def target(
+        self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
+    ) -> Target:
+        k = self.kernel_row(model, queries, rows, known)
         kernel = model.method.kernel
         energy = _finite(kernel.diagonal(queries.of(kernel)), "kernel of the query with itself")
         return Target(k * basis.scale, np.maximum(energy, 0.0), None)

@@ -10,7 +10,9 @@ from kcrc.distances import (  # noqa: F401  (importing a family registers its di
     sift,
     tangent,
     textons,
+    unified,
 )
 from kcrc.distances.base import Distance, VectorDistance, make, names, register, resolve
+from kcrc.distances.unified import Unified
 
-__all__ = ["Distance", "VectorDistance", "make", "names", "register", "resolve"]
+__all__ = ["Distance", "Unified", "VectorDistance", "make", "names", "register", "resolve"]

@@ -7,7 +7,7 @@ family, put ``@distances.register("name")`` on it, and add its slow formula to `
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,6 +44,10 @@ class Distance(ABC):
     2 where this returns a plain length (Euclidean), 1 where it already returns a square or a sum."""
 
     symmetric: ClassVar[bool] = True
+
+    cost: ClassVar[float] = 0.0
+    """About how many µs a pair takes. Distances between examples that cost 1 or more are kept once measured."""
+
     rules: ClassVar[tuple[str, ...]] = ("exp", "polarisation")
     """The distance-to-kernel rules that make sense for it."""
 
@@ -79,6 +83,19 @@ class Distance(ABC):
             local = b.take(wanted)
             out[i] = self.pairwise(local, local)
         return out
+
+    @property
+    def components(self) -> Mapping[str, Distance]:
+        """The distances whose nearest examples make up the dictionary, by name: this one alone, or those it unifies."""
+        return {"": self}
+
+    def part(self, kept: Prepared, name: str) -> Prepared:
+        """What the component ``name`` reads of what this distance prepared."""
+        return kept
+
+    def combined(self, parts: Sequence[Array]) -> Array:
+        """This distance from those of its components, in their order."""
+        return parts[0]
 
     def to_origin(self, a: Prepared) -> Array:
         """Distances (n,) to the origin of the polarisation rule, the all-zero sample."""

@@ -37,6 +37,8 @@ class CallableDistance(VectorDistance):
     formula: ClassVar[str] = "f(a, b)"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
+    symmetric: ClassVar[bool] = False  # nobody knows: both directions are measured
+    cost: ClassVar[float] = 10.0
 
     function: Function
 

@@ -40,6 +40,7 @@ class GeometricBlur(GreyImageDistance):
     formula: ClassVar[str] = "½ (mean_i min_j c_ij + mean_j min_i c_ij), c = ½‖f_i − g_j‖² + λ |p_i − q_j|²"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
+    cost: ClassVar[float] = 20.0
 
     n_points: int = 30
     smoothing: float = 0.7

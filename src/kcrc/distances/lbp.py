@@ -79,6 +79,7 @@ class LBPChi2(HistogramImageDistance):
     """
 
     formula: ClassVar[str] = "Σ_r w_r Σ_i (a_ri − b_ri)² / (a_ri + b_ri), a and b regional histograms of LBP codes"
+    cost: ClassVar[float] = 3.0
 
     points: int = 8
     radius: float = 2.0

@@ -11,12 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from kcrc.distances import coordinatewise
 from kcrc.distances.base import prepare_vectors
 from kcrc.distances.grey_images import GreyImageDistance
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array, Prepared
-
-_BLOCK_VALUES = 1 << 18
 
 
 def region_of_pixels(height: int, width: int, grid: tuple[int, int]) -> Array:
@@ -51,15 +50,6 @@ def checked_grid(grid: tuple[int, int], *, name: str) -> tuple[int, int]:
     return int(values[0]), int(values[1])
 
 
-def chi2(left: Array, right: Array) -> Array:
-    """Σ (a − b)² / (a + b) over the last axis; a bin that is empty in both adds nothing."""
-    difference, total = left - right, left + right
-    np.maximum(total, np.finfo(total.dtype).tiny, out=total)
-    difference *= difference
-    difference /= total
-    return np.asarray(difference.sum(axis=-1))
-
-
 @dataclass(frozen=True, kw_only=True)
 class HistogramImageDistance(GreyImageDistance):
     """χ² between histograms prepared as ``vectors``: Σ (a − b)² / (a + b), from 0 to twice the total weight.
@@ -77,13 +67,13 @@ class HistogramImageDistance(GreyImageDistance):
         return prepare_vectors(histograms.reshape(len(histograms), -1))
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        left, right = a["vectors"], b["vectors"]
-        out = np.empty((len(left), len(right)), left.dtype)
-        step = max(1, _BLOCK_VALUES // max(1, left.shape[1]))
-        for i, one in enumerate(left):
-            for start in range(0, len(right), step):
-                out[i, start : start + step] = chi2(one, right[start : start + step])
-        return out
+        return coordinatewise.pairwise("chi2", a["vectors"], b["vectors"])
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return coordinatewise.selected("chi2", a["vectors"], b["vectors"], rows)
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        return coordinatewise.within("chi2", b["vectors"], rows)
 
     def to_origin(self, a: Prepared) -> Array:
         return np.asarray(a["vectors"].sum(axis=1))

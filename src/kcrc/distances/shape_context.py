@@ -48,6 +48,7 @@ class ShapeContext(GreyImageDistance):
     formula: ClassVar[str] = "½ Σ over both directions of: context cost + β bending energy + α appearance cost"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
+    cost: ClassVar[float] = 900.0
 
     n_points: int = 40
     smoothing: float = 0.7

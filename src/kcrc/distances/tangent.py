@@ -139,6 +139,7 @@ class Tangent(Distance):
     formula: ClassVar[str] = "√ min(α, β) ‖a + Uα − b − Vβ‖² + ridge (‖α‖² + ‖β‖²)"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 2
+    cost: ClassVar[float] = 3.0
 
     transformations: tuple[str, ...] = TRANSFORMATIONS
     two_sided: bool = True

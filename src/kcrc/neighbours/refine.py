@@ -1,6 +1,8 @@
-"""From candidates to the local dictionary: coarse to fine (paper, Algorithm 4) and whole classes."""
+"""From candidates to the local dictionary: coarse to fine (paper, Algorithm 4), unions, and whole classes."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,10 +12,43 @@ from kcrc.prepared import Array, Prepared
 
 
 def refine(coarse: Neighbourhood, queries: Prepared, atoms: Prepared, distance: Distance, k: int) -> Neighbourhood:
-    """The k nearest by ``distance`` among the coarse candidates; no other pair is measured."""
-    fine = distance.selected(queries, atoms, np.maximum(coarse.rows, 0))
-    fine = np.where(coarse.real, fine, np.inf)
-    return nearest(fine, coarse.rows, k)
+    """The k nearest by ``distance`` among the coarse candidates; no other pair is measured.
+
+    Where the distance unifies others: the union of the k nearest by each, ordered by ``distance``, padded.
+    """
+    rows, real = np.maximum(coarse.rows, 0), coarse.real
+    parts = [
+        np.where(real, part.selected(distance.part(queries, name), distance.part(atoms, name), rows), np.inf)
+        for name, part in distance.components.items()
+    ]
+    fine = distance.combined(parts)
+    if len(parts) == 1:
+        return nearest(fine, coarse.rows, k)
+    among = (union_ranks(parts, coarse.rows) < k) & real
+    width = max(1, int(among.sum(axis=1).max()))
+    return nearest(np.where(among, fine, np.inf), np.where(among, coarse.rows, -1), width)
+
+
+def union_ranks(parts: Sequence[Array], rows: Array) -> Array:
+    """(B, C) the best place of each candidate in the orders of the ``parts`` (B, C): it is in the union of the k
+    nearest of each when this is below k. Equal distances are ordered by row."""
+    best = np.full(rows.shape, rows.shape[1], np.intp)
+    place = np.empty_like(best)
+    for distances in parts:
+        order = np.lexsort((rows, distances), axis=-1)
+        np.put_along_axis(place, order, np.broadcast_to(np.arange(rows.shape[1]), rows.shape), axis=1)
+        np.minimum(best, place, out=best)
+    return best
+
+
+def union_of(found: Sequence[Array]) -> Array:
+    """The rows (B, W) that are in any of ``found`` (each (B, K)), ascending, padded with −1 behind."""
+    rows = np.sort(np.concatenate(found, axis=1), axis=1)
+    new = rows >= 0
+    new[:, 1:] &= rows[:, 1:] != rows[:, :-1]
+    rows = np.where(new, rows, -1)
+    order = np.argsort(~new, axis=1, kind="stable")[:, : max(1, int(new.sum(axis=1).max(initial=0)))]
+    return np.take_along_axis(rows, order, 1)
 
 
 def whole_classes(

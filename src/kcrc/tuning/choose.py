@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -17,14 +17,18 @@ import numpy as np
 
 from kcrc import coding, metrics
 from kcrc.distances.base import Distance
+from kcrc.distances.cache import PairCache
 from kcrc.distances.pixel import SquaredEuclidean
+from kcrc.distances.unified import Unified
 from kcrc.kernels import Kernel
-from kcrc.prepared import Array
+from kcrc.prepared import Array, Samples
 from kcrc.projections.base import Identity, Projection
 from kcrc.tuning.geometry import DistanceGeometry, Geometry, KernelGeometry, Trials, VectorGeometry, duplicate_groups
-from kcrc.tuning.judging import staged_margins
-from kcrc.tuning.search import LARGEST, Search
+from kcrc.tuning.judging import margins, staged_margins
+from kcrc.tuning.search import LARGEST, Search, stratified
 from kcrc.tuning.setting import Tuning
+from kcrc.tuning.surroundings import Surroundings
+from kcrc.tuning.weights import WeightSearch
 
 AUTO = "auto"
 SEARCHED = ("n_neighbors", "kernel", "gamma", "mu", "form", "decision", "locality", "metric")
@@ -57,6 +61,8 @@ class Request:
     n_jobs: int | None
     seed: int
     progress: Callable[[float], None]
+    coarse: tuple[Distance, int] | None = None
+    pairs: Mapping[str, PairCache] = field(default_factory=dict)
 
 
 def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], Tuning | None]:
@@ -76,25 +82,34 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
         fixed.setdefault("locality", "atoms")
     if fixed.get("gamma") == "scale":
         fixed.pop("gamma")
-    geometries, fitted, kernels = _geometries(request, X_used, labels_used, groups_used, fixed)
     judge = _judge(request, fixed)
+    weightings: dict[str, Unified] = {}
+    around = Surroundings(
+        Samples(X_used), labels_used, groups_used, request.coarse, request.pairs if len(rows) == len(X) else {}
+    )
+    if isinstance(request.distance, Unified) and request.distance.learns_weights:
+        order = stratified(labels_used, np.random.default_rng(request.seed), eligible)
+        weightings = _weightings(request.distance, around, order, judge, fixed, 0.25 * request.seconds)
+    geometries, fitted, kernels = _geometries(request, X_used, around, weightings, fixed)
     search = Search(
         geometries,
         labels_used,
         fixed=fixed,
         kernels=kernels,
         judge=judge,
-        seconds=request.seconds,
+        seconds=max(0.5 * request.seconds, request.seconds - (time.perf_counter() - begun)),
         n_jobs=request.n_jobs,
         seed=request.seed,
         progress=request.progress,
         eligible=eligible,
+        most=None if request.coarse is None else request.coarse[1],
+        keep=tuple(weightings),
     )
     best = search.run()
     metric = fitted[best.geometry]
     if len(rows) < len(X):
         metric = metrics.refitted(metric, X, labels)
-    values = {
+    values: dict[str, Any] = {
         "n_neighbors": None if whole else best.n_neighbors,
         "kernel": params["kernel"] if best.kernel == "given" else best.kernel,
         "gamma": "scale" if best.gamma is None else best.gamma,
@@ -104,7 +119,35 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
         "locality": best.locality,
         "metric": params["metric"] if metric is None else metric,
     }
-    return values, Tuning(best, search.scores, time.perf_counter() - begun, metric)
+    weights = None
+    if isinstance(request.distance, Unified):
+        chosen = weightings.get(best.geometry, request.distance)
+        values["distance"], weights = chosen, chosen.weights_
+    return values, Tuning(best, search.scores, time.perf_counter() - begun, metric, weights=weights)
+
+
+def _weightings(
+    distance: Unified, around: Surroundings, order: Array, judge: Any, fixed: Mapping[str, Any], seconds: float
+) -> dict[str, Unified]:
+    """The best single member, equal weights and learned weights, by the name the table shows."""
+    form = str(fixed.get("form", "rkhs")).replace("raw", "rkhs")
+    mus = (float(fixed["mu"]),) if "mu" in fixed else (1e-3, 1e-1)
+
+    def judged(kernel: Any, labels: Array, truth: Array, sizes: list[int], mus: list[float], form: str) -> Array:
+        if judge is None:
+            return margins(kernel, labels, truth, sizes, mus, form)
+        empty = Trials(labels, truth, None, None, None, None, None)
+        return np.asarray(judge(empty, kernel, labels, sizes, mus, form))
+
+    search = WeightSearch(distance, around, order, judged, form=form, mus=mus, seconds=seconds)
+    single, learned = search.run()
+    equal = dict.fromkeys(search.names, 1.0 / len(search.names))
+    found = {f"{single} alone": {name: float(name == single) for name in search.names}}
+    if len(equal) > 1:
+        found["equal weights"] = equal
+    if learned not in found.values():
+        found["learned weights"] = learned
+    return {name: distance.weighted(weights) for name, weights in found.items()}
 
 
 def _open(value: Any) -> bool:
@@ -120,26 +163,36 @@ def _answerable(labels: Array, groups: Array) -> Array:
 
 
 def _subset(labels: Array, size: int, seed: int) -> Array:
-    from kcrc.tuning.search import stratified
-
     return np.sort(stratified(labels, np.random.default_rng(seed), np.ones(len(labels), bool))[:size])
 
 
 def _geometries(
-    request: Request, X: Array, labels: Array, groups: Array, fixed: dict[str, Any]
+    request: Request, X: Array, around: Surroundings, weightings: Mapping[str, Unified], fixed: dict[str, Any]
 ) -> tuple[dict[str, Callable[[], Geometry]], dict[str, metrics.Metric | None], tuple[str, ...]]:
     """Geometries by name, the metric that belongs to each, and the kernels to try."""
     width = max(200, int(fixed.get("n_neighbors") or 0), LARGEST)
     metric, kernel = request.params["metric"], request.params["kernel"]
     distance = request.distance
     fitted: dict[str, metrics.Metric | None]
+    labels, groups = around.labels, around.groups
+    named: Mapping[str, Distance]
     if request.given_kernel is not None:
         given = request.given_kernel
-        fixed["locality"], name = "atoms", "given"
-        return {name: lambda: KernelGeometry(distance, given, X, labels, groups, width)}, {name: None}, ("given",)
+        fixed["locality"] = "atoms"
+        named = weightings or {"given": distance}
+        return (
+            {name: partial(KernelGeometry, one, given, around, labels, groups, width) for name, one in named.items()},
+            dict.fromkeys(named),
+            ("given",),
+        )
     if not isinstance(distance, SquaredEuclidean):
-        fixed["locality"], name = "atoms", type(distance).__name__.lower()
-        return {name: lambda: DistanceGeometry(distance, X, labels, groups, width)}, {name: None}, ("exp",)
+        fixed["locality"] = "atoms"
+        named = weightings or {type(distance).__name__.lower(): distance}
+        return (
+            {name: partial(DistanceGeometry, one, around, labels, groups, width) for name, one in named.items()},
+            dict.fromkeys(named),
+            ("exp",),
+        )
     if kernel == "exp":
         kernels: tuple[str, ...] = ("exp",)
     elif _open(kernel):

@@ -9,6 +9,7 @@ from kcrc.neighbours.base import Neighbourhood, nearest
 from kcrc.neighbours.refine import refine, whole_classes
 from kcrc.prepared import Array, Samples
 from kcrc.tuning.removed import Removed
+from kcrc.tuning.surroundings import Surroundings
 
 
 def neighbours_without(
@@ -24,6 +25,8 @@ def neighbours_without(
         return _whole_classes(model, which, groups, queries, removed, k)
     if removed is not None:
         return _smallest(_corrected_distances(model, which, groups, removed), k)
+    if method.n_neighbors is not None and (model.pairs or len(method.distance.components) > 1):
+        return _measured(model, which, groups, k)
     spare = int(np.bincount(groups)[groups[which]].max())
     # A search that must find more than it needs by a whole class is slower than measuring all.
     if method.n_neighbors is None or model.index is None or (method.n_candidates is None and spare > k + 50):
@@ -36,6 +39,18 @@ def neighbours_without(
     coarse = model.index.query(queries.of(method.coarse_distance), wanted + spare)
     fine = method.distance
     return refine(_others(coarse, which, groups, wanted), queries.of(fine), model.examples(fine), fine, k)
+
+
+def _measured(model: FittedModel, which: Array, groups: Array, k: int) -> Neighbourhood:
+    """By a costly distance, whose pairs of examples are looked up, or by a unified one: the union of k of each."""
+    method = model.method
+    samples = Samples(model.vectors, {key: store.prepared for key, store in model.stores.items()})
+    coarse = None if method.n_candidates is None else (method.coarse_distance, max(method.n_candidates, k))
+    around = Surroundings(samples, model.labels, groups, coarse, model.pairs if method.kernel_of_distance else {})
+    rows, far, rank = around.dictionaries(method.distance, which, k)
+    if rank is not None:
+        rows, far = np.where(rank < k, rows, -1), np.where(rank < k, far, np.inf)
+    return _padded(nearest(far, rows, rows.shape[1]))
 
 
 def _others(near: Neighbourhood, which: Array, groups: Array, k: int) -> Neighbourhood:

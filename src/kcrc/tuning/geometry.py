@@ -20,6 +20,7 @@ from kcrc.distances.base import Distance
 from kcrc.kernels import Kernel
 from kcrc.metrics import Metric, Within, within_deviations
 from kcrc.prepared import Array, Samples
+from kcrc.tuning.surroundings import Surroundings
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,8 @@ class Trials:
     cross   (B, W)     Dist (squared) of the example to its dictionary; None where a fixed kernel is given
     among   (B, W, W)  Dist (squared) inside the dictionary
     dot, dots, self_dot  the same for dot products, where the linear kernel is tried; for a fixed kernel its values
-    rank    (B, W)     for whole-class dictionaries: how near the atom's class is (0 = nearest)
+    rank    (B, W)     for whole-class dictionaries: how near the atom's class is (0 = nearest); for unions of the
+                       nearest of several distances: the atom's best place among them
     asked, atoms       (B, d) and (B, W, d), the vectors themselves, for coders that look at their entries
     """
 
@@ -49,6 +51,8 @@ class Trials:
 
 class Geometry(ABC):
     """Makes trials, for one metric or distance."""
+
+    members = 1  # distances whose nearest examples make up a dictionary: it has up to so many times n_neighbors atoms
 
     def __init__(self, labels: Array, groups: Array, width: int) -> None:
         self.labels = labels.astype(np.int32)
@@ -214,43 +218,62 @@ def strengths(directions: Array, weights: Array) -> Array:
     return np.asarray(weights / np.maximum(1.0 - reach, 0.05))
 
 
-class DistanceGeometry(Geometry):
-    """The geometry of any distance; its example-to-example distances are measured once and kept."""
+class MeasuredGeometry(Geometry):
+    """The geometry of any distance."""
 
-    def __init__(self, distance: Distance, X: Array, labels: Array, groups: Array, width: int) -> None:
+    def __init__(
+        self,
+        distance: Distance,
+        X: Array | Surroundings,
+        labels: Array,
+        groups: Array,
+        width: int,
+    ) -> None:
         super().__init__(labels, groups, width)
         self.distance = distance
-        self.kept = Samples(X).of(distance)
+        self.around = X if isinstance(X, Surroundings) else Surroundings(Samples(X), labels, groups)
+        self.members = len(distance.components)
+
+    def _classes(self, rows: Array) -> Array:
+        return np.where(rows >= 0, self.labels[np.maximum(rows, 0)], -1).astype(np.int32)
+
+
+class DistanceGeometry(MeasuredGeometry):
+    """For the kernel that is made from the distance."""
 
     def _powered(self, values: Array) -> Array:
         return np.asarray(values**2 if self.distance.power == 2 else values, np.float32)
 
     def trials(self, which: Array) -> Trials:
-        far = self.distance.pairwise(self.kept.take(which), self.kept)
-        rows, real = self._nearest(far, which)
-        labels = np.where(real, self.labels[rows], -1).astype(np.int32)
-        cross = self._powered(np.take_along_axis(far, rows, 1))
-        among = self._powered(self.distance.within(self.kept, rows))
-        return Trials(labels, self.labels[which], cross, among, None, None, None)
+        rows, far, rank = self.around.dictionaries(self.distance, which, self.width)
+        cross = self._powered(np.where(rows >= 0, far, 0.0))
+        among = self._powered(self.around.within(self.distance, rows))
+        return Trials(self._classes(rows), self.labels[which], cross, among, None, None, None, rank)
 
 
-class KernelGeometry(Geometry):
+class KernelGeometry(MeasuredGeometry):
     """A kernel that is given and not searched: its values stand in for the dot products."""
 
-    def __init__(self, distance: Distance, kernel: Kernel, X: Array, labels: Array, groups: Array, width: int) -> None:
-        super().__init__(labels, groups, width)
-        self.distance, self.kernel = distance, kernel
-        samples = Samples(X)
-        self.near, self.alike = samples.of(distance), samples.of(kernel)
+    def __init__(
+        self,
+        distance: Distance,
+        kernel: Kernel,
+        X: Array | Surroundings,
+        labels: Array,
+        groups: Array,
+        width: int,
+    ) -> None:
+        super().__init__(distance, X, labels, groups, width)
+        self.kernel = kernel
 
     def trials(self, which: Array) -> Trials:
-        far = self.distance.pairwise(self.near.take(which), self.near)
-        rows, real = self._nearest(far, which)
-        labels = np.where(real, self.labels[rows], -1).astype(np.int32)
-        asked = self.alike.take(which)
-        dot = np.asarray(self.kernel.cross(asked, self.alike, rows), np.float32)
-        dots = np.asarray(self.kernel.local(self.alike, rows), np.float32)
-        return Trials(labels, self.labels[which], None, None, dot, dots, self.kernel.diagonal(asked))
+        rows, _, rank = self.around.dictionaries(self.distance, which, self.width)
+        alike, near = self.around.samples.of(self.kernel), np.maximum(rows, 0)
+        asked = alike.take(which)
+        dot = np.asarray(self.kernel.cross(asked, alike, near), np.float32)
+        dots = np.asarray(self.kernel.local(alike, near), np.float32)
+        own = self.kernel.diagonal(asked)
+        return Trials(self._classes(rows), self.labels[which], None, None, dot, dots, own, rank)
 
 
 def duplicate_groups(X: Array, groups: Array | None) -> Array:

@@ -35,6 +35,7 @@ ITERATIVE_TRIALS = 300  # the same for coders that iterate
 GLOBAL_TRIALS = 100  # the same for a global dictionary, of which each trial factorises another
 FEWEST = 8  # below this nothing can be learned of confidence
 WORK = 3e10  # arithmetic spent on them in fit at most: a few seconds
+MICROSECOND = 1e4  # the arithmetic of one
 
 
 def answers_without(
@@ -64,7 +65,8 @@ def _classify_without(model: FittedModel, which: Array, groups: Array, removed: 
             known = replace(model, method=replace(model.method, kernel=kernel))
             form = Rkhs(space.normalize) if isinstance(space, Raw) else space
         basis = form.basis(known, rows)
-        return basis.dictionary, form.target(known, basis, asked, rows)
+        far = near.distances[open_] if removed is None else None
+        return basis.dictionary, form.target(known, basis, asked, rows, far)
 
     return pipeline.judged(model, near, posed)
 
@@ -76,7 +78,7 @@ def _width(model: FittedModel) -> int:
         return n
     if method.locality == "classes":
         return min(n, method.n_neighbors * int(np.bincount(model.labels).max()))
-    return min(n, method.n_neighbors)
+    return min(n, method.n_neighbors * len(method.distance.components))
 
 
 def _chunk(model: FittedModel, n_trials: int) -> int:
@@ -92,6 +94,9 @@ def affordable_trials(model: FittedModel) -> int:
     k, n, d = float(_width(model)), len(model), model.vectors.shape[1]
     explicit = not isinstance(model.method.space, Rkhs)
     work = (3 if explicit else 1) * k**3 + k * k * (d + 60) + 0.1 * n * d + 1e5
+    cost = model.method.distance.cost  # µs a pair
+    if cost * n * n > 1e7:  # all pairs would take longer than seconds: count those that a trial needs
+        work += MICROSECOND * cost * ((model.method.n_candidates or n) + k * k / 2)
     most = TRIALS
     if not isinstance(model.method.coder, Ridge):
         work, most = 20 * work, ITERATIVE_TRIALS

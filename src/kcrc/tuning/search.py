@@ -56,6 +56,8 @@ class Search:
         seed: int,
         progress: Callable[[float], None],
         eligible: Array,
+        most: int | None = None,
+        keep: tuple[str, ...] = (),
     ) -> None:
         self.makers = dict(geometries)
         self.made: dict[str, Geometry] = {}
@@ -67,6 +69,8 @@ class Search:
         self.progress = progress
         self.start = time.perf_counter()
         self.seconds = seconds
+        self.most = min(len(labels) - 1, most or len(labels))  # atoms that n_neighbors may count
+        self.keep = keep  # geometries whose best setting stays to the end, so that the best is not below it
         self.scores: dict[Setting, Score] = {}
         self.base: dict[str, float] = {}
         self.order = stratified(labels, np.random.default_rng(seed), eligible)
@@ -108,12 +112,14 @@ class Search:
         localities = value("locality", ("atoms", "classes"))
         some_mus = value("mu", mus)
         decisions = value("decision", DECISIONS)
-        n, n_classes = len(self.labels), int(self.labels.max()) + 1
+        n_classes = int(self.labels.max()) + 1
         found = []
         for kernel, gamma in self._gammas(name, widths):
             for locality in localities:
                 if locality == "atoms":
-                    dictionary_sizes = sorted({min(s, n - 1) for s in value("n_neighbors", sizes)})
+                    members = self.geometry(name).members  # a union of many is as large as the nearest of one
+                    some_sizes = value("n_neighbors", [max(4, round(s / members)) for s in sizes])
+                    dictionary_sizes = sorted({min(s, self.most) for s in some_sizes})
                     some_forms = value("form", forms)
                 else:
                     typical = len(self.labels) / n_classes
@@ -150,7 +156,7 @@ class Search:
         for (name, locality, done), group in by_geometry.items():
             rows = self.order[done : max(done, n_trials)]
             geometry = self.geometry(name)
-            width = max(s.n_neighbors for s in group) * (1 if locality == "atoms" else 8)
+            width = max(s.n_neighbors for s in group) * (geometry.members if locality == "atoms" else 8)
             step = int(np.clip(6e6 / max(width, 40) ** 2, 4, 64))
             for at in range(0, len(rows), 4 * step):
                 share_used = (time.perf_counter() - begun) / allowed
@@ -198,7 +204,10 @@ class Search:
                     continue
                 for count in sorted({group[i].n_neighbors for i in mine}):
                     labels = np.where(trials.rank < count, trials.labels, -1).astype(np.int32)
-                    found = self._judged(trials, kernel, labels, [labels.shape[1]], mus, form)
+                    width = _reach(trials.rank, count)
+                    local = (kernel[0][:, :width, :width], kernel[1][:, :width], kernel[2])
+                    cut = trials if trials.atoms is None else replace(trials, atoms=trials.atoms[:, :width])
+                    found = self._judged(cut, local, labels[:, :width], [width], mus, form)
                     for i in mine:
                         if group[i].n_neighbors == count:
                             out[i] = found[0, mus.index(group[i].mu), DECISIONS.index(group[i].decision)]
@@ -220,7 +229,7 @@ class Search:
     def run(self) -> Setting:
         """The best setting."""
         names = list(self.makers)
-        if len(names) > 1:
+        if len(names) > 1 and not self.keep:
             names = self._best_geometries(names)
         settings = self._full(names)
         for n_trials, share in ((96, 0.4), (192, 0.5), (384, 0.55), (TRIALS[1], 0.6)):
@@ -232,7 +241,15 @@ class Search:
     def _promising(self, settings: list[Setting]) -> list[Setting]:
         """Without those that are clearly behind the best: more trials would not change that."""
         best = max((self.scores[s] for s in settings), key=lambda score: score.accuracy)
-        return [s for s in settings if self.scores[s].accuracy >= best.accuracy - 2.5 * best.error]
+        kept = self._kept(settings)
+        return [s for s in settings if s in kept or self.scores[s].accuracy >= best.accuracy - 2.5 * best.error]
+
+    def _kept(self, settings: Iterable[Setting]) -> list[Setting]:
+        """The best setting of each geometry that stays to the end."""
+        leaders = []
+        for name in self.keep:
+            leaders += self.leading([s for s in settings if s.geometry == name], 1)
+        return leaders
 
     def _best_geometries(self, names: list[str]) -> list[str]:
         first: dict[str, list[Setting]] = {
@@ -279,6 +296,8 @@ class Search:
         ]
         if "n_neighbors" not in self.fixed and s.n_neighbors == max(o.n_neighbors for o in same):
             limit = LARGEST if s.locality == "atoms" else LARGEST * (int(self.labels.max()) + 1) // len(self.labels)
+            if s.locality == "atoms":
+                limit = min(limit // self.geometry(s.geometry).members, self.most)
             bigger = min(2 * s.n_neighbors, limit, len(self.labels) - 1)
             out += [
                 replace(s, n_neighbors=bigger, mu=o.mu) for o in same if o.mu <= 10 * s.mu and bigger > s.n_neighbors
@@ -297,16 +316,22 @@ class Search:
         return list(dict.fromkeys(out))
 
     def _final(self, settings: list[Setting]) -> Setting:
-        finalists = self.leading(settings, FINALISTS)
+        finalists = list(dict.fromkeys([*self.leading(settings, FINALISTS), *self._kept(settings)]))
         n_trials = TRIALS[1]
         while n_trials < min(TRIALS[2], len(self.order)) and self.left(0.9) > 0:
             n_trials = min(2 * n_trials, TRIALS[2], len(self.order))
             self.tried(finalists, n_trials, 0.9)
-            finalists = self.leading(finalists, max(8, len(finalists) // 2))
+            best = [*self.leading(finalists, max(8, len(finalists) // 2)), *self._kept(finalists)]
+            finalists = list(dict.fromkeys(best))
         most = max(self.scores[s].trials for s in finalists)
         full = [s for s in finalists if self.scores[s].trials == most]
         top = max(self.scores[s].right for s in full)
         return min((s for s in full if self.scores[s].right == top), key=lambda s: s.cost)
+
+
+def _reach(rank: Array, count: int) -> int:
+    """How many of the leading atoms hold all whose rank is below ``count``."""
+    return max(1, int((np.where(rank < count, np.arange(1, rank.shape[1] + 1), 0)).max()))
 
 
 def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:

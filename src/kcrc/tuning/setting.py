@@ -82,6 +82,8 @@ class Tuning:
     seconds: float
     metric: Any = field(repr=False)
     left_out: LeftOut | None = field(default=None, repr=False)
+    weights: dict[str, float] | None = None
+    """Of the members of a unified distance; ``best.geometry`` says whether they were learned."""
 
     @property
     def accuracy(self) -> float:

@@ -1,0 +1,250 @@
+"""The unified similarity measure (paper, "Unified Similarity Measure"): several distances used as one.
+
+Dist(a, b) = Σ wᵢ Distᵢ(a, b)^powerᵢ / scaleᵢ, where scaleᵢ is the mean of Distᵢ^powerᵢ between examples, so that no
+member counts for more because its numbers are larger. The local dictionary is the union of the K nearest examples
+of each member, and the kernel sees the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kcrc.distances.base import Distance, register, resolve
+from kcrc.distances.precomputed import PrecomputedDistance
+from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc.prepared import Array, Prepared
+from kcrc.views import Layout
+
+_SAMPLE = 64  # examples whose mutual distances give the scale of a member
+_DEAR, _SMALL_SAMPLE = 100.0, 24  # of a member that costs more µs a pair than this, fewer
+
+
+@register("unified")
+@dataclass(frozen=True)
+class Unified(Distance):
+    """Σ wᵢ Distᵢ^powerᵢ / scaleᵢ over ``members``: names, distances or functions, in a list or by names of your own.
+
+    ``weights``: None for equal ones, a number for each member (a list, or by name; only their ratios count, and 0
+    leaves a member out), or "auto" to have them chosen by leave-one-out. Where samples are a dict of views, a member
+    looks at the view of its own name, or at the one that ``views`` gives for it.
+
+    >>> from kcrc.distances import make
+    >>> make("unified", members=["euclidean", "manhattan"], weights=[3, 1]).weights_
+    {'euclidean': 0.75, 'manhattan': 0.25}
+    """
+
+    formula: ClassVar[str] = "Σᵢ wᵢ Distᵢ(a, b)^powerᵢ / scaleᵢ"
+    metric: ClassVar[bool] = False
+    power: ClassVar[int] = 1
+
+    members: Any = ("euclidean", "manhattan", "correlation")
+    weights: Any = None
+    views: Any = None
+    columns: Any = field(default=None, repr=False)
+    scales: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        members = _named(self.members)
+        names = [name for name, _ in members]
+        weights = _checked_weights(self.weights, names)
+        views = None if self.views is None else tuple(sorted(dict(self.views).items()))
+        for name, _ in views or ():
+            if name not in names:
+                raise UnknownName("member", name, names)
+        setattr_ = object.__setattr__
+        setattr_(self, "members", members)
+        setattr_(self, "weights", weights)
+        setattr_(self, "views", views)
+        used = self.components.values()
+        setattr_(self, "symmetric", all(one.symmetric for one in used))
+        setattr_(self, "cost", float(sum(one.cost for one in used)))
+        setattr_(self, "rules", tuple(r for r in Distance.rules if all(r in one.rules for one in used)))
+
+    # Members and weights --------------------------------------------------------------------------------------------
+
+    @property
+    def learns_weights(self) -> bool:
+        """Whether the weights are still to be chosen; until then they are equal."""
+        return isinstance(self.weights, str)
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The weight of each member; they sum to 1."""
+        given = self.weights if isinstance(self.weights, tuple) else (1.0,) * len(self.members)
+        return {name: w / sum(given) for (name, _), w in zip(self.members, given, strict=True)}
+
+    def weighted(self, weights: Mapping[str, float]) -> Unified:
+        """The same with these weights; what was fitted stays, and so does what was prepared."""
+        return replace(self, weights=tuple(float(weights[name]) for name, _ in self.members))
+
+    @property
+    def components(self) -> Mapping[str, Distance]:
+        weights = self.weights_
+        return {name: member for name, member in self.members if weights[name] > 0}
+
+    def combined(self, parts: Sequence[Array]) -> Array:
+        scales = self.scales or (1.0,) * len(self.members)
+        weights = self.weights_
+        factor = {name: weights[name] / scale for (name, _), scale in zip(self.members, scales, strict=True)}
+        total: Array | None = None
+        for (name, member), values in zip(self.components.items(), parts, strict=True):
+            term = (values**2 if member.power == 2 else values) * factor[name]
+            total = term if total is None else total + term
+        assert total is not None
+        return total
+
+    # Views ----------------------------------------------------------------------------------------------------------
+
+    def view_of(self, name: str) -> str:
+        """The view that a member looks at where samples are views."""
+        return str(dict(self.views or ()).get(name, name))
+
+    def bound(self, layout: Layout) -> Unified:
+        """With every member looking at its own columns of samples that are views side by side."""
+        if not layout:
+            if self.views is not None:
+                raise DataError("The unified distance has views, but samples are plain arrays. Give a dict of views.")
+            return self
+        columns = []
+        for name, _ in self.members:
+            view = self.view_of(name)
+            if view not in layout:
+                raise DataError(
+                    f"The member '{name}' looks at the view '{view}', which the samples do not have. "
+                    f"They have: {', '.join(layout)}."
+                )
+            columns.append(layout[view])
+        return replace(self, columns=tuple(columns))
+
+    def _seen(self, X: Array, at: int) -> Array:
+        """What member number ``at`` sees of samples (n, d)."""
+        if self.columns is None:
+            return X
+        start, stop, _ = self.columns[at]
+        return np.ascontiguousarray(X[:, start:stop])
+
+    # The distance ---------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> Unified:
+        few = np.random.default_rng(0).permutation(len(X))
+        members, scales = [], []
+        for at, (name, member) in enumerate(self.members):
+            seen = self._seen(X, at)
+            shape = sample_shape if self.columns is None else tuple(self.columns[at][2])
+            fitted = member.fit(seen, y, sample_shape=shape)
+            members.append((name, fitted))
+            some = np.sort(few[: _SMALL_SAMPLE if member.cost > _DEAR else _SAMPLE])
+            scales.append(_scale(fitted, fitted.prepare(seen[some])))
+        return replace(self, members=tuple(members), scales=tuple(scales))
+
+    @property
+    def _slots(self) -> dict[str, int]:
+        """Members that keep the same of the same columns share what they keep."""
+        numbers: dict[Hashable, int] = {}
+        columns = self.columns or (None,) * len(self.members)
+        return {
+            name: numbers.setdefault((None if seen is None else tuple(seen[:2]), member.preparation), len(numbers))
+            for (name, member), seen in zip(self.members, columns, strict=True)
+        }
+
+    @property
+    def preparation(self) -> Hashable:
+        columns = self.columns or (None,) * len(self.members)
+        return (
+            "unified",
+            tuple(
+                (None if seen is None else tuple(seen[:2]), member.preparation)
+                for (_, member), seen in zip(self.members, columns, strict=True)
+            ),
+        )
+
+    def prepare(self, X: Array) -> Prepared:
+        slots = self._slots
+        parts: dict[str, Array] = {}
+        for at, (name, member) in enumerate(self.members):
+            if not any(key.startswith(f"{slots[name]}/") for key in parts):
+                kept = member.prepare(self._seen(X, at))
+                parts.update({f"{slots[name]}/{key}": value for key, value in kept.parts.items()})
+        return Prepared(parts)
+
+    def part(self, kept: Prepared, name: str) -> Prepared:
+        start = f"{self._slots[name]}/"
+        return Prepared({key.removeprefix(start): v for key, v in kept.parts.items() if key.startswith(start)})
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        return self.combined([m.pairwise(self.part(a, name), self.part(b, name)) for name, m in self._used()])
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return self.combined([m.selected(self.part(a, name), self.part(b, name), rows) for name, m in self._used()])
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        return self.combined([m.within(self.part(b, name), rows) for name, m in self._used()])
+
+    def to_origin(self, a: Prepared) -> Array:
+        return self.combined([m.to_origin(self.part(a, name)) for name, m in self._used()])
+
+    def _used(self) -> Iterable[tuple[str, Distance]]:
+        return self.components.items()
+
+
+def _named(members: Any) -> tuple[tuple[str, Distance], ...]:
+    """Members as (name, distance), however they were given."""
+    if isinstance(members, Mapping):
+        pairs = [(str(name), resolve(spec)) for name, spec in members.items()]
+    elif isinstance(members, str) or not isinstance(members, Sequence):
+        raise ParameterError(f"members is a list of distances, or a dict of them by name; got {members!r}.")
+    else:
+        pairs = []
+        for spec in members:
+            given = isinstance(spec, (tuple, list)) and len(spec) == 2 and isinstance(spec[0], str)
+            name = spec[0] if given else spec if isinstance(spec, str) else type(resolve(spec)).__name__.lower()
+            taken = [other for other, _ in pairs]
+            if not given and name in taken:
+                name = next(f"{name} {i}" for i in range(2, len(members) + 2) if f"{name} {i}" not in taken)
+            pairs.append((name, resolve(spec[1] if given else spec)))
+    if not pairs:
+        raise ParameterError("The unified distance needs at least one member.")
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ParameterError(f"Two members have one name: {', '.join(name for name, _ in pairs)}.")
+    for name, member in pairs:
+        if isinstance(member, (PrecomputedDistance, Unified)):
+            raise ParameterError(
+                f"The member '{name}' is {type(member).__name__}, which cannot be one. Add up precomputed matrices "
+                "yourself; list the members of a unified distance one by one."
+            )
+    return tuple(pairs)
+
+
+def _checked_weights(weights: Any, names: list[str]) -> Any:
+    if weights is None or (isinstance(weights, str) and weights == "auto"):
+        return weights
+    if isinstance(weights, Mapping):
+        for name in weights:
+            if name not in names:
+                raise UnknownName("member", name, names)
+        weights = [weights.get(name, 0.0) for name in names]
+    try:
+        values = tuple(float(w) for w in weights)
+    except (TypeError, ValueError):
+        values = ()
+    if len(values) != len(names) or not all(isfinite(w) and w >= 0 for w in values) or not any(values):
+        raise ParameterError(
+            f'weights is None, "auto", or a number (0 or more, not all 0) for each of the {len(names)} members; '
+            f"got {weights!r}."
+        )
+    return values
+
+
+def _scale(distance: Distance, kept: Prepared) -> float:
+    """The mean of Dist^power between two different samples; 1 where there is none."""
+    n = len(kept)
+    if n < 2:
+        return 1.0
+    values = np.asarray(distance.pairwise(kept, kept), np.float64) ** distance.power
+    mean = float((values.sum() - np.trace(values)) / (n * (n - 1)))
+    return mean if isfinite(mean) and mean > 0 else 1.0

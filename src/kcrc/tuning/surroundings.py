@@ -1,0 +1,78 @@
+"""What lies around a left-out example by any distance: single or unified, over all examples or coarse candidates.
+
+Distances between examples by a costly distance come from the cache of pairs, which the fitted model takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kcrc.distances.base import Distance
+from kcrc.distances.cache import PairCache, within
+from kcrc.neighbours.exact import ExactIndex
+from kcrc.neighbours.refine import union_ranks
+from kcrc.neighbours.union import UnionIndex
+from kcrc.prepared import Array, Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """The examples and how they are searched: what all geometries of a distance share."""
+
+    samples: Samples
+    labels: Array
+    groups: Array
+    coarse: tuple[Distance, int] | None = None
+    pairs: Mapping[str, PairCache] = field(default_factory=dict)
+
+    def candidates(self, which: Array) -> Array:
+        """Rows (B, C) that may enter the dictionary of each left-out example, −1 for those that may not: its group,
+        and all but the ``n_candidates`` nearest others where the search is coarse to fine."""
+        n = len(self.labels)
+        if self.coarse is None:
+            rows = np.broadcast_to(np.arange(n), (len(which), n))
+            return np.where(self.groups[which][:, None] == self.groups[None, :], -1, rows)
+        distance, count = self.coarse
+        kept = self.samples.of(distance)
+        single = distance.components.get("") is distance
+        index = ExactIndex(distance, kept) if single else UnionIndex.over(distance, kept, ExactIndex)
+        spare = int(np.bincount(self.groups)[self.groups[which]].max())
+        near = index.query(kept.take(which), min(n, count + spare)).rows
+        near = np.where(self.groups[which][:, None] == self.groups[np.maximum(near, 0)], -1, near)
+        order = np.argsort(near < 0, axis=1, kind="stable")[:, :count]  # the nearest that remain
+        return np.take_along_axis(near, order, 1)
+
+    def measured(self, distance: Distance, name: str, which: Array, rows: Array) -> Array:
+        """Distances (B, C) of ``which`` to ``rows`` by the component ``name``; ∞ where a row is −1."""
+        part = distance.components[name]
+        kept = distance.part(self.samples.of(distance), name)
+        if name in self.pairs:
+            far = self.pairs[name].selected(part, kept, which, rows)
+        elif self.coarse is None:
+            far = part.pairwise(kept.take(which), kept)
+        else:
+            far = part.selected(kept.take(which), kept, np.maximum(rows, 0))
+        return np.where(rows >= 0, far, np.inf)
+
+    def dictionaries(self, distance: Distance, which: Array, width: int) -> tuple[Array, Array, Array | None]:
+        """Rows (B, W), −1 for padding, their distances (B, W), and for a unified distance the rank (B, W) of each row:
+        it is in the union of the K nearest of each member when that is below K, and all below ``width`` are there.
+        Ordered by rank, else by distance."""
+        rows = self.candidates(which)
+        parts = [self.measured(distance, name, which, rows) for name in distance.components]
+        far = distance.combined(parts)
+        if len(parts) == 1:
+            rank, order = None, np.lexsort((rows, far), axis=-1)[:, :width]
+        else:
+            rank = np.where(rows >= 0, union_ranks(parts, rows), far.shape[1])
+            order = np.lexsort((rows, far, rank), axis=-1)
+            order = order[:, : max(1, int((rank < width).sum(axis=1).max()))]
+            rank = np.take_along_axis(rank, order, 1)
+        return np.take_along_axis(rows, order, 1), np.take_along_axis(far, order, 1), rank
+
+    def within(self, distance: Distance, rows: Array) -> Array:
+        """Distances (B, W, W) among ``rows``."""
+        return within(distance, self.samples.of(distance), rows, self.pairs)

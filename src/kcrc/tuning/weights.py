@@ -1,0 +1,144 @@
+"""Weights of a unified distance by leave-one-out: from the best single member on, steps that help.
+
+The search walks the simplex of weights. It starts at the member that is best alone and moves towards one member at a
+time by a half, a quarter, a tenth; a step is taken only when it makes more left-out examples right, or as many by
+clearer margins. The settings tried are few, as the weights are searched, not the classifier; the search over settings
+that follows compares the weights found with the best single member and with equal weights on the same examples.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kcrc.distances.unified import Unified
+from kcrc.neighbours.refine import union_ranks
+from kcrc.prepared import Array
+from kcrc.tuning.judging import DECISIONS
+from kcrc.tuning.surroundings import Surroundings
+
+TRIALS = 256
+LARGEST = 48  # atoms of a dictionary tried, at about equal size for one member and for many
+STEPS = (0.5, 0.25, 0.1)
+LEAST = 0.02  # a weight below this is none
+_BYTES = 200 << 20
+_WIDTHS, _PENALTIES = (0.5, 2.0), (1e-3, 1e-1)
+
+Judge = Callable[..., Array]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One set of weights: right answers among the trials, and how clearly they were right (0 to 1)."""
+
+    weights: dict[str, float]
+    right: int
+    clearness: float
+    trials: int
+
+
+class WeightSearch:
+    """The left-out examples with the distances of every member, measured once for all weights."""
+
+    def __init__(
+        self,
+        distance: Unified,
+        around: Surroundings,
+        order: Array,
+        judge: Judge,
+        *,
+        form: str = "rkhs",
+        mus: tuple[float, ...] = _PENALTIES,
+        seconds: float,
+    ) -> None:
+        self.distance = distance.weighted(dict.fromkeys(distance.weights_, 1.0))
+        self.names = list(self.distance.weights_)
+        self.judge, self.form, self.mus = judge, form, list(mus)
+        self.until = time.perf_counter() + seconds
+        widest = LARGEST * len(self.names)
+        count = int(np.clip(_BYTES // (4 * len(self.names) * widest**2), 32, TRIALS))
+        self.which = order[:count]
+        self.truth = around.labels[self.which].astype(np.int32)
+        rows = around.candidates(self.which)
+        members = {name: self.distance.weighted({n: float(n == name) for n in self.names}) for name in self.names}
+        far = [around.measured(self.distance, name, self.which, rows) for name in self.names]
+        chosen = np.argsort(np.where(rows >= 0, union_ranks(far, rows), rows.shape[1]), axis=1, kind="stable")
+        chosen = chosen[:, :widest]
+        self.rows = np.take_along_axis(rows, chosen, 1)
+        self.far = [np.take_along_axis(one, chosen, 1) for one in far]
+        self.labels = np.where(self.rows >= 0, around.labels[np.maximum(self.rows, 0)], -1).astype(np.int32)
+        # Each member's own normalised distances: the sum of these times the weights is the unified distance.
+        self.cross = [
+            members[name].combined([np.where(self.rows >= 0, one, 0.0)]).astype(np.float32)
+            for name, one in zip(self.names, self.far, strict=True)
+        ]
+        self.among = [around.within(members[name], self.rows).astype(np.float32) for name in self.names]
+        self.tried: dict[tuple[float, ...], Tried] = {}
+
+    def score(self, weights: dict[str, float]) -> Tried:
+        """How the left-out examples fare with these weights under the best of a few settings."""
+        key = tuple(round(weights[name], 4) for name in self.names)
+        if key not in self.tried:
+            self.tried[key] = self._scored(weights)
+        return self.tried[key]
+
+    def _scored(self, weights: dict[str, float]) -> Tried:
+        used = [at for at, name in enumerate(self.names) if weights[name] > 0]
+        size = max(1, LARGEST // len(used))
+        rank = np.where(self.rows >= 0, union_ranks([self.far[at] for at in used], self.rows), self.rows.shape[1])
+        order = np.argsort(rank, axis=1, kind="stable")[:, : max(1, int((rank < size).sum(axis=1).max()))]
+        labels = np.where(np.take_along_axis(rank, order, 1) < size, np.take_along_axis(self.labels, order, 1), -1)
+        trial = np.arange(len(order))[:, None]
+        cross: Array = sum(  # type: ignore[assignment]
+            np.float32(weights[self.names[at]]) * self.cross[at][trial, order] for at in used
+        )
+        among: Array = sum(  # type: ignore[assignment]
+            np.float32(weights[self.names[at]]) * self.among[at][trial[..., None], order[:, :, None], order[:, None, :]]
+            for at in used
+        )
+        near = float(np.median(cross[labels >= 0])) if (labels >= 0).any() else 1.0
+        best = Tried(weights, -1, 0.0, len(order))
+        for width in _WIDTHS:
+            gamma = np.float32(width / near if near > 0 else 1.0)
+            kernel = (np.exp(-gamma * among), np.exp(-gamma * cross), np.ones(len(order)))
+            found = self.judge(kernel, labels.astype(np.int32), self.truth, [order.shape[1]], self.mus, self.form)
+            for margins in np.asarray(found).reshape(len(self.mus) * len(DECISIONS), -1):
+                clear = float(np.mean(1.0 / (1.0 + np.exp(-np.clip(margins / 0.1, -50, 50)))))
+                here = Tried(weights, int((margins > 0).sum()), clear, len(order))
+                if (here.right, here.clearness) > (best.right, best.clearness):
+                    best = here
+        return best
+
+    def run(self) -> tuple[str, dict[str, float]]:
+        """The best single member, and the best weights found."""
+        singles = {name: self.score({n: float(n == name) for n in self.names}) for name in self.names}
+        single = max(singles, key=lambda name: (singles[name].right, singles[name].clearness))
+        best = singles[single]
+        equal = self.score(dict.fromkeys(self.names, 1.0 / len(self.names)))
+        if _better(equal, best):
+            best = equal
+        for step in STEPS:
+            moved = True
+            while moved and time.perf_counter() < self.until:
+                towards = [
+                    {n: (1 - step) * w + step * (n == name) for n, w in best.weights.items()} for name in self.names
+                ]
+                without = [{n: w * (n != name) for n, w in best.weights.items()} for name in self.names]
+                options = [self.score(w) for w in [*towards, *map(_normalised, without)] if w]
+                ahead = max(options, key=lambda one: (one.right, one.clearness))
+                moved = _better(ahead, best)
+                best = ahead if moved else best
+        return single, _normalised({n: w if w >= LEAST else 0.0 for n, w in best.weights.items()})
+
+
+def _better(one: Tried, other: Tried) -> bool:
+    return (one.right, one.clearness) > (other.right, other.clearness + 1e-3 * (one.right == other.right))
+
+
+def _normalised(weights: dict[str, float]) -> dict[str, float]:
+    """Sum 1; empty where all are 0."""
+    total = sum(weights.values())
+    return {name: w / total for name, w in weights.items()} if total > 0 else {}
