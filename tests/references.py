@@ -86,22 +86,23 @@ def _ridge(D, y, mu):
 
 
 def _programme(D, y, *, mu=0.0, lam=0.0):
-    """min ‖y − Dx‖₁ + λ‖x‖₁ as a linear programme; with μ‖x‖² by its smooth bounded dual (L-BFGS-B)."""
+    """min ‖y − Dx‖₁ + λ‖x‖₁ as a linear programme; with μ‖x‖² as a quadratic one over x and e ≥ |y − Dx|."""
     c, K = D.shape
     if mu == 0:
         matrix = np.hstack([D, -D, np.eye(c), -np.eye(c)])
         found = optimize.linprog(np.r_[np.full(2 * K, lam), np.ones(2 * c)], A_eq=matrix, b_eq=y)
         return found.x[:K] - found.x[K : 2 * K]
-    H = D @ D.T / (2 * mu)
+    both = np.vstack([np.hstack([D, np.eye(c)]), np.hstack([-D, np.eye(c)])])  # ±(y − Dx) ≤ e
+    start = np.r_[np.zeros(K), np.abs(y) + 1.0]
     found = optimize.minimize(
-        lambda z: (0.5 * z @ H @ z - z @ y, H @ z - y),
-        np.zeros(c),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-1, 1)] * c,
-        options={"ftol": 1e-17, "gtol": 1e-13, "maxiter": 100_000, "maxfun": 100_000, "maxcor": 50},
+        lambda v: mu * v[:K] @ v[:K] + v[K:].sum(),
+        start,
+        jac=lambda v: np.r_[2 * mu * v[:K], np.ones(c)],
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda v: both @ v - np.r_[y, -y], "jac": lambda v: both},
+        options={"ftol": 1e-16, "maxiter": 1000},
     )
-    return D.T @ found.x / (2 * mu)
+    return found.x[:K]
 
 
 def _lasso(D, y, mu):

@@ -208,9 +208,14 @@ def test_precomputed_distances_and_kernels_equal_computed_ones():
     assert 3 not in given_.explain(rbf_kernel(Xq, X, gamma=0.2)).rows
     with pytest.raises(ParameterError, match="precomputed"):
         given_.partial_fit(rbf_kernel(Xq, X, gamma=0.2), y[: len(Xq)])
-    uneven = settled(5, kernel="precomputed").fit(X @ X.T, y)
     with pytest.raises(DataError, match="constant diagonal"):
-        uneven.predict(Xq @ X.T)
+        settled(5, kernel="precomputed").fit(X @ X.T, y).predict(Xq @ X.T)
+    as_many = problem(11, queries=len(X))[2]  # as many queries as examples are still not the examples
+    own = settled(9, gamma=0.2).fit(X, y)
+    given_ = settled(9, kernel="precomputed").fit(rbf_kernel(X, gamma=0.2), y)
+    np.testing.assert_allclose(
+        own.explain(as_many).residuals, given_.explain(rbf_kernel(as_many, X, gamma=0.2)).residuals, rtol=1e-6
+    )
 
 
 @pytest.mark.filterwarnings("ignore::kcrc.distances.custom.SlowDistanceWarning")

@@ -110,6 +110,7 @@ def test_the_width_is_remembered(tmp_path: Path) -> None:
         KCRCClassifier.load(tmp_path / "c").predict([[1.0, 2.0]])
 
 
+@pytest.mark.filterwarnings("ignore::kcrc.distances.custom.SlowDistanceWarning")
 def test_code_is_not_saved(rng, tmp_path: Path) -> None:
     X, y = problem(rng)
     fitted = KCRCClassifier(**GIVEN, distance=lambda a, b: float(abs(a - b).sum())).fit(X, y)
