@@ -19,6 +19,8 @@ VARIANTS = [
     given(locality="classes", n_neighbors=2),
     given(n_neighbors=10, n_candidates=30, distance="manhattan", kernel="exp"),
     given(decision="residual", metric="unit"),
+    given(n_neighbors=8, distance=Unified(["euclidean", "manhattan"]), kernel="exp"),
+    given(n_neighbors=8, n_candidates=20, distance=Costly(), kernel="exp"),
 ]
 
 
