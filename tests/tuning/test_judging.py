@@ -8,8 +8,8 @@ import pytest
 from kcrc import metrics
 from kcrc._fused.native import native
 from kcrc.coding.ridge import Ridge
-from kcrc.tuning.geometry import VectorGeometry
-from kcrc.tuning.judging import DECISIONS, kernel_of, margins, staged_margins
+from kcrc.tuning.geometry import Trials, VectorGeometry
+from kcrc.tuning.judging import DECISIONS, kernel_of, margins, squared_among, staged_margins
 from problems import given, problem
 
 SIZES, MUS = [1, 6, 15, 25], [1e-3, 0.1, 1.0]
@@ -17,9 +17,9 @@ SIZES, MUS = [1, 6, 15, 25], [1e-3, 0.1, 1.0]
 
 def trials_of(seed, dtype=np.float64, classes=False):
     X, y, _ = problem(seed, n=60, classes=4)
-    geometry = VectorGeometry(metrics.Plain(), X.astype(dtype), y, np.arange(60), 25)
+    geometry = VectorGeometry(metrics.Plain(), X.astype(dtype), y, np.arange(60))
     which = np.arange(0, 60, 3)
-    return X, y, which, geometry.class_trials(which, 2) if classes else geometry.trials(which)
+    return X, y, which, geometry.class_trials(which, 2) if classes else geometry.trials(which, 25)
 
 
 @pytest.mark.parametrize("form", ["rkhs", "gram"])
@@ -53,21 +53,25 @@ def test_compiled_equals_staged(form, dtype, gamma):
     _, _, _, trials = trials_of(2, dtype)
     kernel = kernel_of(trials, gamma)
     staged = staged_margins(kernel, trials.labels, trials.truth, SIZES, MUS, form, lambda mu: Ridge(mu=mu), None)
-    compiled = margins(kernel, trials.labels, trials.truth, SIZES, MUS, form)
+    compiled = margins(trials, gamma, trials.labels, SIZES, MUS, form)
     np.testing.assert_array_equal(np.isposinf(staged), np.isposinf(compiled))
     np.testing.assert_array_equal(np.isneginf(staged), np.isneginf(compiled))
     finite = np.isfinite(staged)
     tolerance = 2e-2 if dtype == np.float32 else 1e-5
     np.testing.assert_allclose(staged[finite], compiled[finite], atol=tolerance, rtol=tolerance)
+    if gamma is not None:  # the same from squared distances as from dot products
+        given = Trials(trials.labels, trials.truth, trials.cross, squared_among(trials))
+        again = margins(given, gamma, trials.labels, SIZES, MUS, form)
+        np.testing.assert_allclose(again[finite], compiled[finite], atol=tolerance, rtol=tolerance)
 
 
 def test_padding_changes_nothing():
     _, _, _, trials = trials_of(3, classes=True)
     kernel = kernel_of(trials, 0.2)
     labels = np.where(trials.rank < 1, trials.labels, -1).astype(np.int32)
-    one = margins(kernel, labels, trials.truth, [labels.shape[1]], MUS, "rkhs")
+    one = margins(trials, 0.2, labels, [labels.shape[1]], MUS, "rkhs")
     assert np.isinf(one).all()  # a dictionary of one class is unanimous, right or wrong
-    both = margins(kernel, trials.labels, trials.truth, [labels.shape[1]], MUS, "rkhs")
+    both = margins(trials, 0.2, trials.labels, [labels.shape[1]], MUS, "rkhs")
     staged = staged_margins(
         kernel, trials.labels, trials.truth, [labels.shape[1]], MUS, "rkhs", lambda mu: Ridge(mu=mu), None
     )

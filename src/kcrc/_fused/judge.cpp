@@ -1,38 +1,38 @@
 // Leave-one-out trials: one local problem, many settings. For every trial, dictionary size and penalty the margin of
 // the true class under both decisions, log(best other residual) − log(true residual): above 0 is a right answer.
 //
-// Trials come as kernel matrices G (B, K, K) of the trial's neighbours, nearest first, so the first K' of them are the
-// local dictionary of size K'. A Cholesky factor for each penalty costs less than the one eigendecomposition that
+// Trials come as matrices G (B, K, K) of the trial's neighbours, nearest first, so the first K' of them are the local
+// dictionary of size K': kernel values, or for an exponential kernel squared distances, or dot products from which the
+// squared distances follow. A Cholesky factor for each penalty costs less than the one eigendecomposition that
 // would serve all of them: at K = 200 about 1/40 of it.
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 #include <vector>
 
+#include "arrays.hpp"
 #include "module.hpp"
 #include "panels.hpp"
-
-namespace py = pybind11;
 
 namespace kcrc {
 namespace {
 
 constexpr float LOST = -std::numeric_limits<float>::infinity();
 
+// What a matrix of a trial holds.
+enum class Holds { kernel, distances, products };
+
 template <class T>
 class Judge {
   public:
-    Judge(int largest, const double* mus, int n_mus, bool gram_form)
-        : mus_(mus), n_mus_(n_mus), gram_form_(gram_form), problem_(Panels<T>::room(largest)),
+    Judge(int largest, const double* mus, int n_mus, bool gram_form, Holds holds, double gamma)
+        : mus_(mus), n_mus_(n_mus), gram_form_(gram_form), holds_(holds), gamma_(T(gamma)), problem_(Panels<T>::room(largest)),
           factor_(Panels<T>::room(largest)), b_(rounded_up(largest + 1, MR<T>)), x_(b_.size() + MR<T>), inverse_(b_.size()),
-          scale_(b_.size()), order_(largest), start_(largest + 1), group_(largest) {}
+          scale_(b_.size()), squares_(b_.size()), order_(largest), start_(largest + 1), group_(largest) {}
 
     // The first ``K`` atoms of the trial as the dictionary; margins go to out[mu][decision], ``step`` apart.
-    void run(const T* G, int stride, const T* k, double self, const std::int32_t* labels, std::int32_t truth, int K,
-             float* out, std::size_t step) {
+    // ``squares`` are the atoms' squared lengths, where G holds products.
+    void run(const T* G, int stride, const T* k, const T* squares, double self, const std::int32_t* labels,
+             std::int32_t truth, int K, float* out, std::size_t step) {
         int m = 0;
         n_groups_ = 0;
         own_ = -1;
@@ -61,6 +61,8 @@ class Judge {
                 if (labels[i] >= 0 && group_[i] == g) order_[at++] = i;
         }
         start_[n_groups_] = m;
+        if (holds_ == Holds::products)
+            for (int i = 0; i < m; ++i) squares_[i] = squares[order_[i]];
         const double energy = pose(G, stride, k, self, m);
         for (int u = 0; u < n_mus_; ++u) {
             const bool solved = solve(T(mus_[u]), m);
@@ -74,7 +76,9 @@ class Judge {
     const double* mus_;
     int n_mus_;
     bool gram_form_;
-    std::vector<T> problem_, factor_, b_, x_, inverse_, scale_;
+    Holds holds_;
+    T gamma_;
+    std::vector<T> problem_, factor_, b_, x_, inverse_, scale_, squares_;
     std::vector<int> order_, start_, group_;
     std::vector<std::int32_t> seen_;
     int n_groups_ = 0, own_ = -1;
@@ -86,10 +90,11 @@ class Judge {
     double pose(const T* G, int stride, const T* k, double self, int m) {
         const Panels<T> H(problem_.data(), m);
         double energy = self;
-        for (int j = 0; j < m; ++j) b_[j] = k[order_[j]];
+        for (int j = 0; j < m; ++j) b_[j] = holds_ == Holds::kernel ? k[order_[j]] : std::exp(-gamma_ * k[order_[j]]);
         if (!gram_form_) {
-            for (int j = 0; j < m; ++j) scale_[j] = unit(G[static_cast<std::size_t>(order_[j]) * (stride + 1)]);
-            fill(H, G, stride, m, false, scale_.data());
+            for (int j = 0; j < m; ++j)  // an exponential kernel has unit columns as it is
+                scale_[j] = holds_ == Holds::kernel ? unit(G[static_cast<std::size_t>(order_[j]) * (stride + 1)]) : T(1);
+            fill(H, G, stride, m, false, holds_ == Holds::kernel ? scale_.data() : nullptr);
         } else {
             const Panels<T> whole(factor_.data(), m);
             fill(whole, G, stride, m, true, nullptr);
@@ -126,6 +131,26 @@ class Judge {
                 for (int j = 0; j < stop; ++j)
                     row[static_cast<std::size_t>(j) * MR<T>] = from[order_[j]] * (scale[i] * scale[j]);
         }
+        if (holds_ != Holds::kernel) exponentiate(out, m, whole);
+    }
+
+    // exp(−γ·squared distance) in place; the diagonal is 1 exactly.
+    void exponentiate(const Panels<T>& out, int m, bool whole) {
+        constexpr int W = lanes<T>;
+        const Vec<T> minus = splat<T>(-gamma_), zero{};
+        for (int p = 0; p < out.count(); ++p) {
+            const int stop = whole ? m : std::min(m, (p + 1) * MR<T>);
+            for (int j = 0; j < stop; ++j) {
+                T* column = out.panel(p) + static_cast<std::size_t>(j) * MR<T>;
+                for (int v = 0; v < MR<T> && p * MR<T> + v < m; v += W) {
+                    Vec<T> squared = load<T>(column + v);
+                    if (holds_ == Holds::products)
+                        squared = load<T>(squares_.data() + p * MR<T> + v) + splat<T>(squares_[j]) - (squared + squared);
+                    store<T>(column + v, exp_of_negative<T>(minus * where_above<T>(squared, zero, squared, zero)));
+                }
+            }
+        }
+        for (int j = 0; j < m; ++j) out.at(j, j) = T(1);
     }
 
     bool solve(T mu, int m) {
@@ -176,27 +201,35 @@ class Judge {
 };
 
 template <class T>
-using Plain = py::array_t<T, py::array::c_style>;
+using Values = py::array_t<T, py::array::c_style>;
 
 template <class T>
-py::array_t<float> judge(const Plain<T>& G, const Plain<T>& k, const Plain<double>& self,
-                         const Plain<std::int32_t>& labels, const Plain<std::int32_t>& truth,
-                         const Plain<std::int32_t>& sizes, const Plain<double>& mus, bool gram_form) {
+py::array_t<float> judge(const Values<T>& G, const Values<T>& k, const Values<double>& self,
+                         const Values<std::int32_t>& labels, const Values<std::int32_t>& truth,
+                         const Values<std::int32_t>& sizes, const Values<double>& mus, bool gram_form,
+                         const py::object& gamma, const py::object& squares) {
     const auto B = k.shape(0), K = k.shape(1), n_sizes = sizes.shape(0), n_mus = mus.shape(0);
     const bool fits = G.ndim() == 3 && G.shape(0) == B && G.shape(1) == K && G.shape(2) == K && self.shape(0) == B &&
                       labels.shape(0) == B && labels.shape(1) == K && truth.shape(0) == B;
-    if (!fits) throw std::invalid_argument("judge: shapes do not fit");
+    require(fits, "judge: shapes do not fit");
+    const Holds what = gamma.is_none() ? Holds::kernel : squares.is_none() ? Holds::distances : Holds::products;
+    const double width = gamma.is_none() ? 0.0 : gamma.cast<double>();
+    const py::array lengths = or_empty(squares);
+    require(what != Holds::products || (holds<T>(lengths) && has_shape(lengths, {B, K})),
+            "judge: squares is (B, K), in the precision of G");
     py::array_t<float> out({n_sizes, n_mus, py::ssize_t(2), B});
     float* const to = out.mutable_data();
     const T *const Gs = G.data(), *const ks = k.data();
+    const T* const squared = what == Holds::products ? static_cast<const T*>(lengths.data()) : nullptr;
     const double *const selves = self.data(), *const penalties = mus.data();
     const std::int32_t *const classes = labels.data(), *const truths = truth.data(), *const wanted = sizes.data();
     py::gil_scoped_release free;
-    Judge<T> one(static_cast<int>(K), penalties, static_cast<int>(n_mus), gram_form);
-    for (py::ssize_t s = 0; s < n_sizes; ++s)
-        for (py::ssize_t q = 0; q < B; ++q)
-            one.run(Gs + q * K * K, static_cast<int>(K), ks + q * K, selves[q], classes + q * K, truths[q],
-                    std::min<int>(wanted[s], static_cast<int>(K)), to + s * n_mus * 2 * B + q, static_cast<std::size_t>(B));
+    Judge<T> one(static_cast<int>(K), penalties, static_cast<int>(n_mus), gram_form, what, width);
+    for (py::ssize_t q = 0; q < B; ++q)
+        for (py::ssize_t s = 0; s < n_sizes; ++s)
+            one.run(Gs + q * K * K, static_cast<int>(K), ks + q * K, squared == nullptr ? nullptr : squared + q * K,
+                    selves[q], classes + q * K, truths[q], std::min<int>(wanted[s], static_cast<int>(K)),
+                    to + s * n_mus * 2 * B + q, static_cast<std::size_t>(B));
     return out;
 }
 
@@ -204,11 +237,14 @@ py::array_t<float> judge(const Plain<T>& G, const Plain<T>& k, const Plain<doubl
 }  // namespace kcrc
 
 void bind_judge(py::module_& m) {
+    using namespace py::literals;
     const char* doc =
-        "Margins (sizes, mus, 2, B) of the true class by the ratio and by the plain residual, for local kernel "
-        "matrices G (B, K, K), k (B, K), k(y, y) (B,), class numbers (B, K) with -1 for padding, and the truth (B,).";
-    m.def("judge", &kcrc::judge<float>, doc, py::arg("G").noconvert(), py::arg("k").noconvert(), py::arg("self"),
-          py::arg("labels"), py::arg("truth"), py::arg("sizes"), py::arg("mus"), py::arg("gram_form"));
-    m.def("judge", &kcrc::judge<double>, doc, py::arg("G").noconvert(), py::arg("k").noconvert(), py::arg("self"),
-          py::arg("labels"), py::arg("truth"), py::arg("sizes"), py::arg("mus"), py::arg("gram_form"));
+        "Margins (sizes, mus, 2, B) of the true class by the ratio and by the plain residual, for local kernel\n"
+        "matrices G (B, K, K), k (B, K), k(y, y) (B,), class numbers (B, K) with -1 for padding, and the truth (B,).\n"
+        "With gamma, k and G are squared distances and the kernel is exp(-gamma ...); with squares (B, K) too, G holds\n"
+        "the atoms' dot products and squares their squared lengths.";
+    m.def("judge", &kcrc::judge<float>, doc, py::arg("G").noconvert(), py::arg("k").noconvert(), "self"_a, "labels"_a,
+          "truth"_a, "sizes"_a, "mus"_a, "gram_form"_a, "gamma"_a = py::none(), "squares"_a = py::none());
+    m.def("judge", &kcrc::judge<double>, doc, py::arg("G").noconvert(), py::arg("k").noconvert(), "self"_a, "labels"_a,
+          "truth"_a, "sizes"_a, "mus"_a, "gram_form"_a, "gamma"_a = py::none(), "squares"_a = py::none());
 }

@@ -23,6 +23,7 @@ PYBIND11_MODULE(KCRC_MODULE, m) {
     bind_shape_context(m);
     bind_local(m);
     bind_judge(m);
+    bind_left_out(m);
     bind_sparse(m);
     bind_distances(m);
     bind_tangent(m);

@@ -6,6 +6,7 @@ void bind_omp(pybind11::module_&);
 void bind_shape_context(pybind11::module_&);
 void bind_local(pybind11::module_& m);
 void bind_judge(pybind11::module_& m);
+void bind_left_out(pybind11::module_& m);
 void bind_sparse(pybind11::module_& m);  // sparse.cpp
 void bind_distances(pybind11::module_& m);
 void bind_tangent(pybind11::module_& m);

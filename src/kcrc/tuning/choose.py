@@ -24,8 +24,8 @@ from kcrc.kernels import Kernel
 from kcrc.prepared import Array, Samples
 from kcrc.projections.base import Identity, Projection
 from kcrc.tuning.geometry import DistanceGeometry, Geometry, KernelGeometry, Trials, VectorGeometry, duplicate_groups
-from kcrc.tuning.judging import margins, staged_margins
-from kcrc.tuning.search import LARGEST, Search, stratified
+from kcrc.tuning.judging import kernel_of, margins, staged_margins
+from kcrc.tuning.search import Judge, Search, stratified
 from kcrc.tuning.setting import Tuning
 from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.weights import WeightSearch
@@ -44,6 +44,7 @@ SAFE: dict[str, Any] = {
 }
 SHRINKAGES = (0.05, 0.2, 0.5)
 WIDEST_WITHIN = 4096  # features; the within-class covariance is a matrix of that side
+ITERATING = 30.0  # how much dearer the stages with another coder are than the compiled ridge, about
 WHOLE = 800  # examples a search for a global dictionary uses
 
 
@@ -97,7 +98,8 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
         fixed=fixed,
         kernels=kernels,
         judge=judge,
-        seconds=max(0.5 * request.seconds, request.seconds - (time.perf_counter() - begun)),
+        effort=1.0 if judge is margins else ITERATING,
+        seconds=(0.75 if weightings else 1.0) * request.seconds,
         n_jobs=request.n_jobs,
         seed=request.seed,
         progress=request.progress,
@@ -107,7 +109,7 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
     )
     best = search.run()
     metric = fitted[best.geometry]
-    if len(rows) < len(X):
+    if len(rows) < len(X) or X.dtype == np.float64:  # the search works in float32 where it can
         metric = metrics.refitted(metric, X, labels)
     values: dict[str, Any] = {
         "n_neighbors": None if whole else best.n_neighbors,
@@ -127,19 +129,12 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
 
 
 def _weightings(
-    distance: Unified, around: Surroundings, order: Array, judge: Any, fixed: Mapping[str, Any], seconds: float
+    distance: Unified, around: Surroundings, order: Array, judge: Judge, fixed: Mapping[str, Any], seconds: float
 ) -> dict[str, Unified]:
     """The best single member, equal weights and learned weights, by the name the table shows."""
     form = str(fixed.get("form", "rkhs")).replace("raw", "rkhs")
     mus = (float(fixed["mu"]),) if "mu" in fixed else (1e-3, 1e-1)
-
-    def judged(kernel: Any, labels: Array, truth: Array, sizes: list[int], mus: list[float], form: str) -> Array:
-        if judge is None:
-            return margins(kernel, labels, truth, sizes, mus, form)
-        empty = Trials(labels, truth, None, None, None, None, None)
-        return np.asarray(judge(empty, kernel, labels, sizes, mus, form))
-
-    search = WeightSearch(distance, around, order, judged, form=form, mus=mus, seconds=seconds)
+    search = WeightSearch(distance, around, order, judge, form=form, mus=mus, seconds=seconds)
     single, learned = search.run()
     equal = dict.fromkeys(search.names, 1.0 / len(search.names))
     found = {f"{single} alone": {name: float(name == single) for name in search.names}}
@@ -148,6 +143,14 @@ def _weightings(
     if learned not in found.values():
         found["learned weights"] = learned
     return {name: distance.weighted(weights) for name, weights in found.items()}
+
+
+def _narrowed(X: Array) -> Array:
+    """In float32, which is twice as fast, where that loses nothing that a choice of settings could see."""
+    if X.dtype != np.float64:
+        return X
+    spread = float(X.std(axis=0).max())
+    return X.astype(np.float32) if float(np.abs(X).max()) <= 1e3 * spread else X
 
 
 def _open(value: Any) -> bool:
@@ -170,7 +173,6 @@ def _geometries(
     request: Request, X: Array, around: Surroundings, weightings: Mapping[str, Unified], fixed: dict[str, Any]
 ) -> tuple[dict[str, Callable[[], Geometry]], dict[str, metrics.Metric | None], tuple[str, ...]]:
     """Geometries by name, the metric that belongs to each, and the kernels to try."""
-    width = max(200, int(fixed.get("n_neighbors") or 0), LARGEST)
     metric, kernel = request.params["metric"], request.params["kernel"]
     distance = request.distance
     fitted: dict[str, metrics.Metric | None]
@@ -181,7 +183,7 @@ def _geometries(
         fixed["locality"] = "atoms"
         named = weightings or {"given": distance}
         return (
-            {name: partial(KernelGeometry, one, given, around, labels, groups, width) for name, one in named.items()},
+            {name: partial(KernelGeometry, one, given, around, labels, groups) for name, one in named.items()},
             dict.fromkeys(named),
             ("given",),
         )
@@ -189,7 +191,7 @@ def _geometries(
         fixed["locality"] = "atoms"
         named = weightings or {type(distance).__name__.lower(): distance}
         return (
-            {name: partial(DistanceGeometry, one, around, labels, groups, width) for name, one in named.items()},
+            {name: partial(DistanceGeometry, one, around, labels, groups) for name, one in named.items()},
             dict.fromkeys(named),
             ("exp",),
         )
@@ -199,11 +201,12 @@ def _geometries(
         kernels = ("linear",) if request.params["form"] == "raw" else ("linear", "rbf")
     else:
         kernels = (kernel,)
+    X = _narrowed(X)
     fitted = dict(_metrics(metric, X, labels))
     entries = request.coder != "ridge" and request.params["form"] == "raw"
 
     def geometry(one: metrics.Metric) -> Geometry:
-        made = VectorGeometry(one, X, labels, groups, width)
+        made = VectorGeometry(one, X, labels, groups)
         made.keeps_vectors = entries
         return made
 
@@ -230,11 +233,11 @@ def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Me
     return found
 
 
-def _judge(request: Request, fixed: dict[str, Any]) -> Callable[..., Array] | None:
-    """None for the compiled ridge; else the stages with the caller's coder and projection."""
+def _judge(request: Request, fixed: dict[str, Any]) -> Judge:
+    """The compiled ridge; else the stages with the caller's coder and projection."""
     plain = isinstance(request.projection, Identity)
     if request.coder == "ridge" and plain:
-        return None
+        return margins
     spec = request.coder
 
     def coder_of(mu: float) -> coding.Coder:
@@ -246,12 +249,17 @@ def _judge(request: Request, fixed: dict[str, Any]) -> Callable[..., Array] | No
         fixed.setdefault("form", "gram")
     projection = None if plain else request.projection
 
-    def judged(trials: Trials, kernel: Any, labels: Array, sizes: list[int], mus: list[float], form: str) -> Array:
+    def judged(
+        trials: Trials, gamma: float | None, labels: Array, sizes: list[int], mus: list[float], form: str
+    ) -> Array:
+        width = int(np.max(np.where(labels >= 0, np.arange(1, labels.shape[1] + 1), 1)))
+        kernel = kernel_of(trials, gamma)
+        local = (kernel[0][:, :width, :width], kernel[1][:, :width], kernel[2])
         vectors = None
         if form == "raw" and trials.asked is not None and trials.atoms is not None:
-            vectors = (trials.asked, trials.atoms)
+            vectors = (trials.asked, trials.atoms[:, :width])
         return staged_margins(
-            kernel, labels, trials.truth, sizes, mus, form, coder_of, projection, request.seed, vectors
+            local, labels[:, :width], trials.truth, sizes, mus, form, coder_of, projection, request.seed, vectors
         )
 
     return judged

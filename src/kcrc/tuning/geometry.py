@@ -13,37 +13,45 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from kcrc._fused.native import native
 from kcrc.distances.base import Distance
 from kcrc.kernels import Kernel
 from kcrc.metrics import Metric, Within, within_deviations
 from kcrc.prepared import Array, Samples
 from kcrc.tuning.surroundings import Surroundings
 
+STORED = 4000  # examples whose dot products are all kept: 64 MB in float32
+MICROSECOND = 1e4  # the arithmetic of one
+
 
 @dataclass(frozen=True, eq=False)
 class Trials:
     """B examples left out, each with a dictionary of up to W of the others, nearest first.
 
-    labels  (B, W)     class numbers, −1 for padding
-    truth   (B,)       the left-out examples' own
-    cross   (B, W)     Dist (squared) of the example to its dictionary; None where a fixed kernel is given
-    among   (B, W, W)  Dist (squared) inside the dictionary
-    dot, dots, self_dot  the same for dot products, where the linear kernel is tried; for a fixed kernel its values
-    rank    (B, W)     for whole-class dictionaries: how near the atom's class is (0 = nearest); for unions of the
-                       nearest of several distances: the atom's best place among them
-    asked, atoms       (B, d) and (B, W, d), the vectors themselves, for coders that look at their entries
+    labels   (B, W)     class numbers, −1 for padding
+    truth    (B,)       the left-out examples' own
+    cross    (B, W)     Dist (squared) of the example to its dictionary; None where a fixed kernel is given
+    among    (B, W, W)  Dist (squared) inside the dictionary; None where it follows from dots and squares
+    dot, dots, self_dot  dot products: (B, W), (B, W, W), (B,); for a fixed kernel its values
+    squares  (B, W)     the diagonals of dots
+    rank     (B, W)     for whole-class dictionaries: how near the atom's class is (0 = nearest); for unions of the
+                        nearest of several distances: the atom's best place among them
+    asked, atoms        (B, d) and (B, W, d), the vectors themselves, for coders that look at their entries
     """
 
     labels: Array
     truth: Array
-    cross: Array | None
-    among: Array | None
-    dot: Array | None
-    dots: Array | None
-    self_dot: Array | None
+    cross: Array | None = None
+    among: Array | None = None
+    dot: Array | None = None
+    dots: Array | None = None
+    self_dot: Array | None = None
+    squares: Array | None = None
     rank: Array | None = None
     asked: Array | None = None
     atoms: Array | None = None
@@ -54,35 +62,45 @@ class Geometry(ABC):
 
     members = 1  # distances whose nearest examples make up a dictionary: it has up to so many times n_neighbors atoms
 
-    def __init__(self, labels: Array, groups: Array, width: int) -> None:
+    def __init__(self, labels: Array, groups: Array) -> None:
         self.labels = labels.astype(np.int32)
         self.groups = groups
-        self.width = max(1, min(width, len(labels) - 1))
+
+    @property
+    @abstractmethod
+    def costs(self) -> tuple[float, float]:
+        """Arithmetic of finding one example's dictionary, and of each pair inside it."""
 
     @abstractmethod
-    def trials(self, which: Array) -> Trials:
-        """The examples ``which`` (row numbers) left out, dictionaries of the nearest examples."""
+    def trials(self, which: Array, width: int) -> Trials:
+        """The examples ``which`` (row numbers) left out, dictionaries of the ``width`` nearest examples."""
 
     def class_trials(self, which: Array, n_classes: int) -> Trials | None:
         """The same with all examples of the nearest classes; None where class means are not to be had."""
         return None
 
-    def _nearest(self, distances: Array, which: Array) -> tuple[Array, Array]:
-        """Rows (B, W) of the nearest that are in another group, and which of them are real."""
-        distances = np.array(distances)
-        distances[self.groups[which][:, None] == self.groups[None, :]] = np.inf
-        width = self.width
-        rows = np.argpartition(distances, width - 1, axis=1)[:, :width]
-        order = np.lexsort((rows, np.take_along_axis(distances, rows, 1)), axis=-1)
-        rows = np.take_along_axis(rows, order, 1)
-        return rows, np.isfinite(np.take_along_axis(distances, rows, 1))
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """What lies around one left-out example, each (W,): rows and how near their class is (whole-class dictionaries),
+    their dot products with it, squared lengths, projections on the removed direction, and scale to unit length."""
+
+    rows: Array
+    rank: Array | None
+    dot: Array
+    squares: Array
+    along: Array | None
+    scale: Array | None
 
 
 class VectorGeometry(Geometry):
-    """Euclidean geometry of the examples under a metric, with the exact leave-one-out correction of ``Within``."""
+    """Euclidean geometry of the examples under a metric, with the exact leave-one-out correction of ``Within``.
 
-    def __init__(self, metric: Metric, X: Array, labels: Array, groups: Array, width: int) -> None:
-        super().__init__(labels, groups, width)
+    What was found around an example is kept: the search over settings asks for the same examples again and again.
+    """
+
+    def __init__(self, metric: Metric, X: Array, labels: Array, groups: Array) -> None:
+        super().__init__(labels, groups)
         self.metric = metric
         self.keeps_vectors = False
         self.unit = isinstance(metric, Within) and metric.unit
@@ -92,97 +110,143 @@ class VectorGeometry(Geometry):
             assert metric.whitening is not None
             deviations, sizes = within_deviations(X, labels)
             self.directions = deviations @ metric.whitening
-            self.strength = _downdate(self.directions, sizes, labels, groups, metric.shrinkage)
+            self.strength = _downdate(self.directions, sizes, labels, groups, metric.shrinkage).astype(self.Z.dtype)
         else:
-            self.Z = metric.transform(X)
+            self.Z = np.ascontiguousarray(metric.transform(X))
         self.squares = np.einsum("ij,ij->i", self.Z, self.Z)
+        self.own = self.squares
+        if self.directions is not None:
+            self.own = self.squares + self.strength * np.einsum("ij,ij->i", self.directions, self.Z) ** 2
+        if self.unit:
+            self.own = np.ones_like(self.squares)
+        # Dot products of all pairs are looked up where they are few: every trial would make them again.
+        self.products = self.Z @ self.Z.T if len(X) <= STORED else None
+        self._nearest: dict[int, Around] = {}
+        self._classes: dict[int, tuple[int, Around]] = {}
 
-    def _products(self, which: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Dot products (B, n) with all examples, their squared norms (B, n), the left-outs' own (B,), and the
-        projections on the removed direction (B, n) with their strength (B,)."""
-        Z = self.Z
-        products = Z[which] @ Z.T
+    @property
+    def costs(self) -> tuple[float, float]:
+        n, d = self.Z.shape
+        pair = 6.0 if self.products is not None else d + 6.0
+        return (2.0 if self.directions is None else 4.0) * n * d + 30.0 * n, pair
+
+    def _measured(self, which: Array) -> tuple[Array, Array, Array | None, Array | None]:
+        """To all examples, each (B, n): dot products, squared lengths, projections on the removed direction, scale."""
+        products = self.Z[which] @ self.Z.T if self.products is None else self.products[which]
         norms = np.broadcast_to(self.squares, products.shape)
-        own = self.squares[which]
-        if self.directions is None:
-            return products, norms, own, np.empty((len(which), 0)), np.zeros(len(which))
-        along = self.directions[which] @ Z.T
-        strength = self.strength[which].astype(Z.dtype)
-        mine = along[np.arange(len(which)), which]
-        products += strength[:, None] * mine[:, None] * along
-        norms = norms + strength[:, None] * along**2
-        own = own + strength * mine**2
-        return products, norms, own, along, strength
-
-    def _measured(self, which: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
-        """Like ``_products`` after scaling to unit length, and the scale (B, n)."""
-        products, norms, own, along, strength = self._products(which)
+        along = None
+        if self.directions is not None:
+            along = self.directions[which] @ self.Z.T
+            strength = self.strength[which]
+            mine = along[np.arange(len(which)), which]
+            products = products + (strength * mine)[:, None] * along
+            norms = norms + strength[:, None] * along**2
         if not self.unit:
-            return products, norms, own, along, strength, np.ones((1, 1), products.dtype)
+            return products, norms, along, None
         tiny = np.finfo(products.dtype).tiny
         scale = 1.0 / np.sqrt(np.maximum(norms, tiny))
-        products *= scale
-        products /= np.sqrt(np.maximum(own, tiny))[:, None]
-        return products, np.minimum(norms * scale**2, 1.0), np.ones_like(own), along, strength, scale
+        products *= scale * scale[np.arange(len(which)), which][:, None]
+        return products, np.minimum(norms * scale**2, 1.0), along, scale
 
-    def _local(self, which: Array, rows: Array, real: Array, measured: tuple[Array, ...], rank: Array | None) -> Trials:
-        products, norms, own, along, strength, scale = measured
-        atoms = self.Z[rows]
-        dots = atoms @ atoms.transpose(0, 2, 1)
-        if self.directions is not None:
-            part = np.take_along_axis(along, rows, 1)
-            dots += strength[:, None, None] * part[:, :, None] * part[:, None, :]
-        if self.unit:
-            local = np.take_along_axis(scale, rows, 1)
-            dots *= local[:, :, None]
-            dots *= local[:, None, :]
-        dot = np.take_along_axis(products, rows, 1)
-        squares = np.take_along_axis(np.broadcast_to(norms, products.shape), rows, 1)
-        cross = np.maximum(own[:, None] + squares - 2.0 * dot, 0.0)
-        diagonal = np.einsum("bkk->bk", dots)
-        among = np.maximum(diagonal[:, :, None] + diagonal[:, None, :] - 2.0 * dots, 0.0)
-        labels = np.where(real, self.labels[rows], -1).astype(np.int32)
-        vectors = (self.Z[which], atoms) if self.keeps_vectors else (None, None)
-        return Trials(labels, self.labels[which], cross, among, dot, dots, own, rank, *vectors)
+    def _around(self, which: Array, width: int) -> list[Around]:
+        """The ``width`` nearest of each that are in another group; fewer where there are no more."""
+        missing = np.array([i for i in which if i not in self._nearest or len(self._nearest[i].rows) < width], int)
+        if len(missing):
+            measured = self._measured(missing)
+            far = measured[1] - 2.0 * measured[0]
+            far[self.groups[missing][:, None] == self.groups[None, :]] = np.inf
+            rows = np.argpartition(far, width - 1, axis=1)[:, :width]
+            order = np.lexsort((rows, np.take_along_axis(far, rows, 1)), axis=-1)
+            rows = np.take_along_axis(rows, order, 1)
+            real = np.isfinite(np.take_along_axis(far, rows, 1))
+            for at, i in enumerate(missing):
+                self._nearest[i] = _picked(measured, at, rows[at][real[at]], None)
+        return [self._nearest[i] for i in which]
 
-    def trials(self, which: Array) -> Trials:
-        measured = self._measured(which)
-        products, norms, own = measured[:3]
-        rows, real = self._nearest(own[:, None] + norms - 2.0 * products, which)
-        return self._local(which, rows, real, measured, None)
+    def _around_classes(self, which: Array, n_classes: int) -> list[Around]:
+        """All examples of the nearest classes but those of its group."""
+        missing = np.array([i for i in which if i not in self._classes or self._classes[i][0] < n_classes], int)
+        if len(missing):
+            measured = self._measured(missing)
+            near = self._nearest_classes(missing, measured[0], n_classes)
+            for at, (i, classes) in enumerate(zip(missing, near, strict=True)):
+                rank_of = np.full(int(self.labels.max()) + 1, -1)
+                rank_of[classes] = np.arange(len(classes))
+                rank = rank_of[self.labels]
+                rank[self.groups == self.groups[i]] = -1
+                rows = np.flatnonzero(rank >= 0)
+                rows = rows[np.argsort(rank[rows], kind="stable")]
+                self._classes[i] = n_classes, _picked(measured, at, rows, rank[rows])
+        found = [self._classes[i][1] for i in which]
+        return [_cut(one, int(np.searchsorted(one.rank, n_classes))) for one in found if one.rank is not None]
+
+    def trials(self, which: Array, width: int) -> Trials:
+        width = max(1, min(width, len(self.labels) - 1))
+        return self._local(which, [_cut(one, width) for one in self._around(which, width)])
 
     def class_trials(self, which: Array, n_classes: int) -> Trials:
-        measured = self._measured(which)
-        products = measured[0]
-        near = self._nearest_classes(which, products, n_classes)
-        chosen = []
-        for i, classes in zip(which, near, strict=True):
-            rank_of = np.full(int(self.labels.max()) + 1, -1)
-            rank_of[classes] = np.arange(len(classes))
-            rank = rank_of[self.labels]
-            rank[self.groups == self.groups[i]] = -1
-            rows = np.flatnonzero(rank >= 0)
-            chosen.append((rows, rank[rows]))
-        widest = max(len(rows) for rows, _ in chosen)
-        rows = np.zeros((len(which), widest), np.intp)
-        rank = np.full((len(which), widest), n_classes)
-        for at, (mine, ranks) in enumerate(chosen):
-            rows[at, : len(mine)] = mine
-            rank[at, : len(mine)] = ranks
-        return self._local(which, rows, rank < n_classes, measured, rank)
+        return self._local(which, self._around_classes(which, n_classes))
+
+    def _local(self, which: Array, around: list[Around]) -> Trials:
+        widest = max(1, *(len(one.rows) for one in around))
+
+        def stacked(values: list[Array], fill: float) -> Array:
+            out = np.full((len(which), widest), fill, values[0].dtype)
+            for at, one in enumerate(values):
+                out[at, : len(one)] = one
+            return out
+
+        rows = stacked([one.rows for one in around], -1)
+        real, rows = rows >= 0, np.maximum(rows, 0)
+        dot, squares = stacked([one.dot for one in around], 0), stacked([one.squares for one in around], 0)
+        along = None if self.directions is None else stacked([one.along for one in around if one.along is not None], 0)
+        scale = stacked([one.scale for one in around if one.scale is not None], 0) if self.unit else None
+        rank = None
+        if around[0].rank is not None:
+            rank = stacked([one.rank for one in around if one.rank is not None], len(self.labels))
+        own = self.own[which]
+        return Trials(
+            labels=np.where(real, self.labels[rows], -1).astype(np.int32),
+            truth=self.labels[which],
+            cross=np.maximum(own[:, None] + squares - 2.0 * dot, 0.0),
+            dot=dot,
+            dots=self._products_among(which, rows, along, scale),
+            self_dot=own,
+            squares=squares,
+            rank=rank,
+            asked=self.Z[which] if self.keeps_vectors else None,
+            atoms=self.Z[rows] if self.keeps_vectors else None,
+        )
+
+    def _products_among(self, which: Array, rows: Array, along: Array | None, scale: Array | None) -> Array:
+        strength = None if along is None else self.strength[which]
+        if native is not None:
+            values = self.Z if self.products is None else self.products
+            made = native.left_out_products(values, self.products is not None, rows, along, strength, scale)
+            return np.asarray(made)
+        atoms = self.Z[rows]
+        dots = atoms @ atoms.transpose(0, 2, 1)
+        if along is not None and strength is not None:
+            dots += strength[:, None, None] * along[:, :, None] * along[:, None, :]
+        if scale is not None:
+            dots *= scale[:, :, None] * scale[:, None, :]
+        return np.asarray(dots)
+
+    @cached_property
+    def _class_sums(self) -> tuple[Array, Array, Array]:
+        """Membership (n, C), the vectors as they are compared (n, d), and their sums by class (C, d)."""
+        member = np.zeros((len(self.labels), int(self.labels.max()) + 1), self.Z.dtype)
+        member[np.arange(len(self.labels)), self.labels] = 1.0
+        tiny = np.finfo(self.Z.dtype).tiny
+        Z = self.Z / np.sqrt(np.maximum(self.squares, tiny))[:, None] if self.unit else self.Z
+        return member, Z, member.T @ Z
 
     def _nearest_classes(self, which: Array, products: Array, n_classes: int) -> Array:
         """(B, c) the classes with the nearest mean, the example and its group left out of their own class's mean."""
-        n_all = int(self.labels.max()) + 1
-        member = np.zeros((len(self.labels), n_all), products.dtype)
-        member[np.arange(len(self.labels)), self.labels] = 1.0
-        counts = member.sum(axis=0)
-        Z = self.Z / np.sqrt(np.maximum(self.squares, np.finfo(self.Z.dtype).tiny))[:, None] if self.unit else self.Z
-        sums = member.T @ Z
+        member, Z, sums = self._class_sums
         mean_products = products @ member
-        squared = np.einsum("cd,cd->c", sums, sums)
-        totals = np.broadcast_to(counts, mean_products.shape).copy()
-        lengths = np.broadcast_to(squared, mean_products.shape).copy()
+        totals = np.broadcast_to(member.sum(axis=0), mean_products.shape).copy()
+        lengths = np.broadcast_to(np.einsum("cd,cd->c", sums, sums), mean_products.shape).copy()
         for at, i in enumerate(which):  # without the example's group: the sums of the classes it touches change
             mates = np.flatnonzero(self.groups == self.groups[i])
             for c in np.unique(self.labels[mates]):
@@ -195,6 +259,21 @@ class VectorGeometry(Geometry):
             score = lengths / totals**2 - 2.0 * mean_products / totals
         score = np.where(totals > 0, score, np.inf)
         return np.argsort(score, axis=1, kind="stable")[:, :n_classes]
+
+
+def _picked(
+    measured: tuple[Array, Array, Array | None, Array | None], at: int, rows: Array, rank: Array | None
+) -> Around:
+    products, norms, along, scale = (None if part is None else part[at][rows] for part in measured)
+    assert products is not None and norms is not None
+    return Around(rows, rank, products, norms, along, scale)
+
+
+def _cut(around: Around, width: int) -> Around:
+    if len(around.rows) <= width:
+        return around
+    cut: dict[str, Any] = {name: None if part is None else part[:width] for name, part in vars(around).items()}
+    return Around(**cut)
 
 
 def _downdate(directions: Array, sizes: Array, labels: Array, groups: Array, shrinkage: float) -> Array:
@@ -227,12 +306,17 @@ class MeasuredGeometry(Geometry):
         X: Array | Surroundings,
         labels: Array,
         groups: Array,
-        width: int,
     ) -> None:
-        super().__init__(labels, groups, width)
+        super().__init__(labels, groups)
         self.distance = distance
         self.around = X if isinstance(X, Surroundings) else Surroundings(Samples(X), labels, groups)
         self.members = len(distance.components)
+
+    @property
+    def costs(self) -> tuple[float, float]:
+        n = len(self.labels) if self.around.coarse is None else self.around.coarse[1]
+        pair = MICROSECOND * (0.1 + sum(part.cost for part in self.distance.components.values()))
+        return pair * n, pair
 
     def _classes(self, rows: Array) -> Array:
         return np.where(rows >= 0, self.labels[np.maximum(rows, 0)], -1).astype(np.int32)
@@ -244,11 +328,11 @@ class DistanceGeometry(MeasuredGeometry):
     def _powered(self, values: Array) -> Array:
         return np.asarray(values**2 if self.distance.power == 2 else values, np.float32)
 
-    def trials(self, which: Array) -> Trials:
-        rows, far, rank = self.around.dictionaries(self.distance, which, self.width)
+    def trials(self, which: Array, width: int) -> Trials:
+        rows, far, rank = self.around.dictionaries(self.distance, which, width)
         cross = self._powered(np.where(rows >= 0, far, 0.0))
         among = self._powered(self.around.within(self.distance, rows))
-        return Trials(self._classes(rows), self.labels[which], cross, among, None, None, None, rank)
+        return Trials(self._classes(rows), self.labels[which], cross, among, rank=rank)
 
 
 class KernelGeometry(MeasuredGeometry):
@@ -261,19 +345,18 @@ class KernelGeometry(MeasuredGeometry):
         X: Array | Surroundings,
         labels: Array,
         groups: Array,
-        width: int,
     ) -> None:
-        super().__init__(distance, X, labels, groups, width)
+        super().__init__(distance, X, labels, groups)
         self.kernel = kernel
 
-    def trials(self, which: Array) -> Trials:
-        rows, _, rank = self.around.dictionaries(self.distance, which, self.width)
+    def trials(self, which: Array, width: int) -> Trials:
+        rows, _, rank = self.around.dictionaries(self.distance, which, width)
         alike, near = self.around.samples.of(self.kernel), np.maximum(rows, 0)
         asked = alike.take(which)
         dot = np.asarray(self.kernel.cross(asked, alike, near), np.float32)
         dots = np.asarray(self.kernel.local(alike, near), np.float32)
         own = self.kernel.diagonal(asked)
-        return Trials(self._classes(rows), self.labels[which], None, None, dot, dots, own, rank)
+        return Trials(self._classes(rows), self.labels[which], dot=dot, dots=dots, self_dot=own, rank=rank)
 
 
 def duplicate_groups(X: Array, groups: Array | None) -> Array:

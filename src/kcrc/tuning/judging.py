@@ -7,6 +7,7 @@ neighbours share the true class, −∞ where the true class is not in the dicti
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -25,32 +26,57 @@ def kernel_of(trials: Trials, gamma: float | None) -> tuple[Array, Array, Array]
     if gamma is None:
         assert trials.dots is not None and trials.dot is not None and trials.self_dot is not None
         return trials.dots, trials.dot, np.asarray(trials.self_dot, np.float64)
-    assert trials.among is not None and trials.cross is not None
-    G = np.multiply(trials.among, -gamma)
+    assert trials.cross is not None
     k = np.multiply(trials.cross, -gamma)
-    return np.exp(G, out=G), np.exp(k, out=k), np.ones(len(k))
+    return np.exp(-gamma * squared_among(trials)), np.exp(k, out=k), np.ones(len(k))
 
 
-def margins(
-    kernel: tuple[Array, Array, Array], labels: Array, truth: Array, sizes: list[int], mus: list[float], form: str
-) -> Array:
-    """(sizes, mus, 2, B) with the ridge coder: compiled where it can be, else by ``staged_margins``."""
-    G, k, self_value = kernel
+def squared_among(trials: Trials) -> Array:
+    """Dist (B, W, W) inside the dictionaries."""
+    if trials.among is not None:
+        return trials.among
+    assert trials.dots is not None and trials.squares is not None
+    among = trials.squares[:, :, None] + trials.squares[:, None, :] - 2.0 * trials.dots
+    diagonal = np.arange(among.shape[1])
+    among[:, diagonal, diagonal] = 0.0
+    return np.maximum(among, 0.0)
+
+
+def margins(trials: Trials, gamma: float | None, labels: Array, sizes: list[int], mus: list[float], form: str) -> Array:
+    """(sizes, mus, 2, B) with the ridge coder: compiled where it can be, else by ``staged_margins``.
+
+    ``labels`` (B, W) stand in for the trials' own: −1 leaves an atom out.
+    """
+    if form == "raw":
+        form = "rkhs"  # over the vectors themselves the ridge coder works in the linear kernel's own space
     if native is None:
         from kcrc.coding.ridge import Ridge
 
-        return staged_margins(kernel, labels, truth, sizes, mus, form, lambda mu: Ridge(mu=mu), None)
-    asked = np.asarray(sizes, np.int32)
+        kernel = kernel_of(trials, gamma)
+        return staged_margins(kernel, labels, trials.truth, sizes, mus, form, lambda mu: Ridge(mu=mu), None)
+    options: dict[str, Any] = {}
+    if gamma is None:
+        assert trials.dots is not None and trials.dot is not None and trials.self_dot is not None
+        G, k, own = trials.dots, trials.dot, trials.self_dot
+    else:
+        assert trials.cross is not None
+        k, own = trials.cross, np.ones(len(labels))
+        if trials.among is not None:
+            G, options = trials.among, {"gamma": gamma}
+        else:
+            assert trials.dots is not None and trials.squares is not None
+            G, options = trials.dots, {"gamma": gamma, "squares": np.ascontiguousarray(trials.squares)}
     return np.asarray(
         native.judge(
             np.ascontiguousarray(G),
             np.ascontiguousarray(k),
-            self_value,
+            np.asarray(own, np.float64),
             np.ascontiguousarray(labels),
-            truth,
-            asked,
+            trials.truth,
+            np.asarray(sizes, np.int32),
             np.asarray(mus, np.float64),
             form == "gram",
+            **options,
         )
     )
 

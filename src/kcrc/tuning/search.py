@@ -1,16 +1,19 @@
 """The search: which setting classifies the stored examples best when each is left out.
 
-Three rounds, each on more trials with fewer settings: all geometries on a small grid; the full grid on the best
-geometries, which grows where the best point lies on its edge; the leading settings on as many examples as the time
-allows. Ties go to the cheaper setting. The same trials are used for every setting of a round, so that they are
-compared on the same examples.
+A walk on a grid without edges. It starts with a few settings of every geometry; each step tries the neighbours of the
+settings that lead (twice and half the atoms, twice and half the kernel's width, ten times and a tenth of the penalty,
+the other form) until no leader has an untried neighbour; then the leaders are compared on more and more examples.
+All settings of a step are tried on the same examples. Ties go to the cheaper setting.
+
+The clock decides nothing: the budget is counted in arithmetic, so the same data give the same choice on every machine,
+busy or idle. Only a search that takes three times its seconds is cut short.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,30 +21,28 @@ import numpy as np
 from kcrc.parallel import over_chunks
 from kcrc.prepared import Array
 from kcrc.tuning.geometry import Geometry, Trials
-from kcrc.tuning.judging import DECISIONS, kernel_of, margins
+from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.setting import Score, Setting
 
-SIZES, FIRST_SIZES, LARGEST = (12, 25, 50, 100, 200), (25, 150), 800
-CLASS_COUNTS = (2, 4, 8, 12)
-WIDTHS, FIRST_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0), (0.5, 2.0)  # gamma, times 1 / the squared distance of neighbour 25
-PENALTIES, FIRST_PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0), (1e-3, 1e-1)
-TRIALS = (256, 512, 2500)  # of the three rounds, at most
-FINALISTS = 40
+SIZES = (25, 150)  # where the walk starts: atoms,
+CLASS_COUNTS = (4, 12)  # classes, where whole classes make the dictionary,
+WIDTHS = (0.5, 2.0)  # gamma, times 1 / the squared distance of neighbour 25,
+PENALTIES = (1e-3, 1e-1)  # and mu
+LARGEST, LARGEST_FIRST = 800, 250  # atoms of a dictionary, and of one tried at the start
+TRIALS_FIRST, TRIALS_WALK, TRIALS_FINAL = 256, 512, 2500
+STEPS, LEADERS, FINALISTS = 6, 6, 32
+FEW = 200  # with fewer examples a fine grid would only fit their noise
+SPEED = 1.5e10  # arithmetic a second of two ordinary cores
+CLOSE = 2.5  # standard errors
 
-
-@dataclass
-class Grid:
-    """The values of each parameter; a fixed one has a single value."""
-
-    fixed: Mapping[str, Any]
-    widths: list[float] = field(default_factory=list)
-
-    def values(self, name: str, otherwise: Iterable[Any]) -> list[Any]:
-        return [self.fixed[name]] if name in self.fixed else list(otherwise)
+Judge = Callable[[Trials, float | None, Array, list[int], list[float], str], Array]
 
 
 class Search:
-    """``geometries`` by name; ``fixed`` parameters are not searched; ``seconds`` bounds the whole."""
+    """``geometries`` by name; ``fixed`` parameters are not searched; ``seconds`` bounds the whole.
+
+    ``judge`` gives the margins of settings on trials; its ``effort`` is how much dearer than the compiled ridge it is.
+    """
 
     def __init__(
         self,
@@ -50,7 +51,8 @@ class Search:
         *,
         fixed: Mapping[str, Any],
         kernels: tuple[str, ...],
-        judge: Callable[..., Array] | None,
+        judge: Judge,
+        effort: float,
         seconds: float,
         n_jobs: int | None,
         seed: int,
@@ -62,13 +64,14 @@ class Search:
         self.makers = dict(geometries)
         self.made: dict[str, Geometry] = {}
         self.labels = labels
+        self.n_classes = int(labels.max()) + 1
         self.fixed = dict(fixed)
         self.kernels = kernels
-        self.judge = judge
+        self.judge, self.effort = judge, effort
         self.n_jobs = n_jobs
         self.progress = progress
-        self.start = time.perf_counter()
-        self.seconds = seconds
+        self.until = time.perf_counter() + 3.0 * seconds
+        self.budget, self.spent = SPEED * seconds, 0.0
         self.most = min(len(labels) - 1, most or len(labels))  # atoms that n_neighbors may count
         self.keep = keep  # geometries whose best setting stays to the end, so that the best is not below it
         self.scores: dict[Setting, Score] = {}
@@ -82,7 +85,37 @@ class Search:
             self.made[name] = self.makers[name]()
         return self.made[name]
 
-    def _gammas(self, name: str, factors: Iterable[float]) -> list[tuple[str, float | None]]:
+    def _open(self, name: str, otherwise: Iterable[Any]) -> list[Any]:
+        return [self.fixed[name]] if name in self.fixed else list(otherwise)
+
+    def _first(self, name: str) -> list[Setting]:
+        """Where the walk starts in a geometry."""
+        found = []
+        for kernel, gamma in self._widths(name):
+            for locality in self._open("locality", ("atoms", "classes")):
+                for size in self._first_sizes(name, locality):
+                    for mu in self._open("mu", PENALTIES):
+                        form = self._open("form", ("rkhs",))[0]
+                        found += self._both(Setting(name, locality, size, kernel, gamma, mu, form, DECISIONS[0]))
+        return list(dict.fromkeys(found))
+
+    def _both(self, setting: Setting) -> list[Setting]:
+        """The setting under both decisions: the second costs nothing."""
+        return [replace(setting, decision=decision) for decision in self._open("decision", DECISIONS)]
+
+    def _first_sizes(self, name: str, locality: str) -> list[int]:
+        if locality == "atoms":  # a union of many is as large as the nearest of one
+            members = self.geometry(name).members
+            return sorted({min(s, self.most) for s in self._open("n_neighbors", [max(4, s // members) for s in SIZES])})
+        typical = len(self.labels) / self.n_classes
+        most = int(min(LARGEST_FIRST / typical, self.n_classes - 1))
+        if "locality" not in self.fixed and most < 2:
+            return []  # two classes are too many atoms, or all there are
+        return sorted(
+            {min(s, self.n_classes) for s in self._open("n_neighbors", {min(c, max(most, 2)) for c in CLASS_COUNTS})}
+        )
+
+    def _widths(self, name: str) -> list[tuple[str, float | None]]:
         """(kernel, gamma) pairs; gammas are placed from the data's own distances."""
         pairs: list[tuple[str, float | None]] = []
         for kernel in self.kernels:
@@ -92,174 +125,159 @@ class Search:
                 pairs.append((kernel, float(self.fixed["gamma"])))
             else:
                 if name not in self.base:
-                    cross = self.geometry(name).trials(self.order[:64]).cross
+                    cross = self.geometry(name).trials(self.order[:64], 25).cross
                     assert cross is not None
-                    near = float(np.median(cross[:, : min(25, cross.shape[1])]))
+                    near = float(np.median(cross))
                     self.base[name] = 1.0 / near if near > 0 else 1.0
-                pairs += [(kernel, factor * self.base[name]) for factor in factors]
+                pairs += [(kernel, factor * self.base[name]) for factor in WIDTHS]
         return pairs
 
-    def _settings(
-        self,
-        name: str,
-        sizes: Iterable[int],
-        counts: Iterable[int],
-        widths: Iterable[float],
-        mus: Iterable[float],
-        forms: Iterable[str],
-    ) -> list[Setting]:
-        value = Grid(self.fixed).values
-        localities = value("locality", ("atoms", "classes"))
-        some_mus = value("mu", mus)
-        decisions = value("decision", DECISIONS)
-        n_classes = int(self.labels.max()) + 1
-        found = []
-        for kernel, gamma in self._gammas(name, widths):
-            for locality in localities:
-                if locality == "atoms":
-                    members = self.geometry(name).members  # a union of many is as large as the nearest of one
-                    some_sizes = value("n_neighbors", [max(4, round(s / members)) for s in sizes])
-                    dictionary_sizes = sorted({min(s, self.most) for s in some_sizes})
-                    some_forms = value("form", forms)
-                else:
-                    typical = len(self.labels) / n_classes
-                    allowed = [c for c in counts if c < n_classes and c * typical <= LARGEST]
-                    if not allowed and localities == ["classes"]:
-                        allowed = [min(2, n_classes)]
-                    dictionary_sizes = sorted({min(int(c), n_classes) for c in value("n_neighbors", allowed)})
-                    some_forms = value("form", ("rkhs",))
-                found += [
-                    Setting(name, locality, size, kernel, gamma, mu, form, decision)
-                    for size in dictionary_sizes
-                    for mu in some_mus
-                    for form in some_forms
-                    for decision in decisions
-                ]
-        return found
+    def _neighbours(self, s: Setting) -> list[Setting]:
+        """One step from a setting along each parameter that is open."""
+        out = []
+        if "n_neighbors" not in self.fixed:
+            out += [replace(s, n_neighbors=size) for size in self._other_sizes(s)]
+        if "mu" not in self.fixed:
+            out += [replace(s, mu=mu) for mu in (_rounded(s.mu / 10), _rounded(s.mu * 10)) if 1e-6 <= mu <= 100]
+        if "gamma" not in self.fixed and s.gamma is not None:
+            base = self.base[s.geometry]
+            out += [replace(s, gamma=g) for g in (s.gamma / 2, s.gamma * 2) if 1e-3 <= g / base <= 1e3]
+        if "form" not in self.fixed and s.locality == "atoms":
+            out.append(replace(s, form="gram" if s.form == "rkhs" else "rkhs"))
+        return [both for one in out for both in self._both(one)]
+
+    def _other_sizes(self, s: Setting) -> list[int]:
+        if s.locality == "atoms":
+            most = min(LARGEST // self.geometry(s.geometry).members, self.most)
+        else:
+            most = min(LARGEST * self.n_classes // len(self.labels), self.n_classes)
+        return [size for size in (s.n_neighbors // 2, 2 * s.n_neighbors) if 2 <= size <= most]
 
     # How it is tried ------------------------------------------------------------------------------------------------
 
-    def left(self, share: float) -> float:
-        """Seconds until ``share`` of the time is used."""
-        return self.start + share * self.seconds - time.perf_counter()
+    def _cost(self, name: str, locality: str, group: list[Setting]) -> float:
+        """Arithmetic of one trial of a group of settings, roughly."""
+        finding, pair = self.geometry(name).costs
+        typical = 1.0 if locality == "atoms" else len(self.labels) / self.n_classes
+        atoms = {s: min(float(len(self.labels)), s.n_neighbors * typical * self.geometry(name).members) for s in group}
+        problems = {(s.kernel, s.gamma, s.form, s.n_neighbors): atoms[s] for s in group}
+        solved = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.mu): atoms[s] for s in group}
+        posing = sum(k * k * (25.0 + (k if form == "gram" else 0.0)) for (_, _, form, _), k in problems.items())
+        solving = sum(k**3 / 3 + 60.0 * k * k + 2e4 for k in solved.values())
+        return finding + pair * max(atoms.values()) ** 2 / 2 + self.effort * (posing + solving)
 
     def tried(self, settings: list[Setting], n_trials: int, share: float) -> None:
-        """Bring all ``settings`` to ``n_trials`` trials, or to as many as fit into ``share`` of the time."""
-        by_geometry: dict[tuple[str, str, int], list[Setting]] = {}
+        """Bring all ``settings`` to ``n_trials`` trials, or to as many as ``share`` of the budget allows."""
+        groups: dict[tuple[str, str, int], list[Setting]] = {}
         for setting in settings:
             done = self.scores.setdefault(setting, Score()).trials
-            by_geometry.setdefault((setting.geometry, setting.locality, done), []).append(setting)
-        begun = time.perf_counter()
-        allowed = max(0.05, self.left(share))
-        whole = sum(max(0, n_trials - done) for (_, _, done) in by_geometry)
-        spent = 0
-        for (name, locality, done), group in by_geometry.items():
+            groups.setdefault((setting.geometry, setting.locality, done), []).append(setting)
+        costs = {key: self._cost(key[0], key[1], group) for key, group in groups.items()}
+        n_trials = min(n_trials, len(self.order))
+
+        def cost(trials: int) -> float:
+            return sum(each * max(0, trials - done) for (_, _, done), each in costs.items())
+
+        while n_trials > 32 and self.spent + cost(n_trials) > share * self.budget:
+            n_trials = max(32, n_trials * 3 // 4)
+        for (name, locality, done), group in groups.items():
             rows = self.order[done : max(done, n_trials)]
-            geometry = self.geometry(name)
-            width = max(s.n_neighbors for s in group) * (geometry.members if locality == "atoms" else 8)
-            step = int(np.clip(6e6 / max(width, 40) ** 2, 4, 64))
+            largest = max(s.n_neighbors for s in group)
+            width = largest * (
+                self.geometry(name).members if locality == "atoms" else len(self.labels) // self.n_classes
+            )
+            step = int(np.clip(6e6 / max(width, 40) ** 2, 2, 64))
             for at in range(0, len(rows), 4 * step):
-                share_used = (time.perf_counter() - begun) / allowed
-                if spent and share_used > 1.0 and share_used > spent / max(1, whole):
+                if time.perf_counter() > self.until and all(self.scores[s].trials for s in group):
                     break
                 batch = rows[at : at + 4 * step]
-                right = self._right(geometry, locality, group, batch, step)
+                right = self._right(self.geometry(name), locality, group, batch, step)
                 for setting, count in zip(group, right, strict=True):
                     self.scores[setting].right += int(count)
                     self.scores[setting].trials += len(batch)
-                spent += len(batch)
-                self.progress(min(1.0, 1.0 - self.left(1.0) / self.seconds))
+                self.spent += costs[name, locality, done] * len(batch)
+                self.progress(min(1.0, self.spent / self.budget))
 
     def _right(self, geometry: Geometry, locality: str, group: list[Setting], rows: Array, step: int) -> Array:
+        largest = max(s.n_neighbors for s in group)
+
         def piece(part: slice) -> Array:
             which = rows[part]
-            if locality == "atoms":
-                geometry.width = max(1, min(max(s.n_neighbors for s in group), len(self.labels) - 1))
-                trials = geometry.trials(which)
-            else:
-                made = geometry.class_trials(which, max(s.n_neighbors for s in group))
-                assert made is not None
-                trials = made
+            trials = geometry.trials(which, largest) if locality == "atoms" else geometry.class_trials(which, largest)
+            assert trials is not None
             return np.asarray((self._margins(trials, group) > 0).sum(axis=1))
 
         return np.asarray(np.sum(over_chunks(piece, len(rows), step, self.n_jobs), axis=0))
 
     def _margins(self, trials: Trials, group: list[Setting]) -> Array:
-        """(settings, B); settings that share a kernel and a form share the work."""
+        """(settings, B); settings that share a kernel, a form and the penalties share the work."""
         out = np.empty((len(group), len(trials.truth)), np.float32)
-        shared: dict[tuple[str, float | None], list[int]] = {}
+        by_size: dict[tuple[str, float | None, str, int], list[int]] = {}
         for i, s in enumerate(group):
-            shared.setdefault((s.kernel, s.gamma), []).append(i)
-        for (_, gamma), members in shared.items():
-            kernel = kernel_of(trials, gamma)
-            for form in sorted({group[i].form for i in members}):
-                mine = [i for i in members if group[i].form == form]
-                mus = sorted({group[i].mu for i in mine})
-                if trials.rank is None:
-                    sizes = sorted({group[i].n_neighbors for i in mine})
-                    found = self._judged(trials, kernel, trials.labels, sizes, mus, form)
-                    for i in mine:
-                        at = sizes.index(group[i].n_neighbors), mus.index(group[i].mu)
-                        out[i] = found[(*at, DECISIONS.index(group[i].decision))]
-                    continue
-                for count in sorted({group[i].n_neighbors for i in mine}):
-                    labels = np.where(trials.rank < count, trials.labels, -1).astype(np.int32)
-                    width = _reach(trials.rank, count)
-                    local = (kernel[0][:, :width, :width], kernel[1][:, :width], kernel[2])
-                    cut = trials if trials.atoms is None else replace(trials, atoms=trials.atoms[:, :width])
-                    found = self._judged(cut, local, labels[:, :width], [width], mus, form)
-                    for i in mine:
-                        if group[i].n_neighbors == count:
-                            out[i] = found[0, mus.index(group[i].mu), DECISIONS.index(group[i].decision)]
+            by_size.setdefault((s.kernel, s.gamma, s.form, s.n_neighbors), []).append(i)
+        shared: dict[tuple[Any, ...], list[int]] = {}
+        for (kernel, gamma, form, size), members in by_size.items():
+            mus = tuple(sorted({group[i].mu for i in members}))
+            shared.setdefault((kernel, gamma, form, mus, size if trials.rank is not None else 0), []).extend(members)
+        for (_, gamma, form, mus, count), members in shared.items():
+            if trials.rank is None:
+                sizes, labels = sorted({group[i].n_neighbors for i in members}), trials.labels
+            else:  # the atoms of the nearest ``count`` classes, or of the nearest ``count`` of each distance
+                sizes, labels = [trials.labels.shape[1]], np.where(trials.rank < count, trials.labels, -1)
+            found = self.judge(trials, gamma, labels.astype(np.int32), sizes, list(mus), form)
+            for i in members:
+                size = 0 if trials.rank is not None else sizes.index(group[i].n_neighbors)
+                out[i] = found[size, mus.index(group[i].mu), DECISIONS.index(group[i].decision)]
         return out
 
-    def _judged(
-        self, trials: Trials, kernel: Any, labels: Array, sizes: list[int], mus: list[float], form: str
-    ) -> Array:
-        if self.judge is not None:
-            return self.judge(trials, kernel, labels, sizes, mus, form)
-        # Over the vectors themselves with the ridge coder is the linear kernel's own space.
-        return margins(kernel, labels, trials.truth, sizes, mus, "rkhs" if form == "raw" else form)
-
-    # The rounds -----------------------------------------------------------------------------------------------------
+    # The steps ------------------------------------------------------------------------------------------------------
 
     def leading(self, settings: Iterable[Setting], count: int) -> list[Setting]:
         return sorted(settings, key=lambda s: (-self.scores[s].accuracy, s.cost))[:count]
 
     def run(self) -> Setting:
         """The best setting."""
-        names = list(self.makers)
-        if len(names) > 1 and not self.keep:
-            names = self._best_geometries(names)
-        settings = self._full(names)
-        for n_trials, share in ((96, 0.4), (192, 0.5), (384, 0.55), (TRIALS[1], 0.6)):
-            self.tried(settings, n_trials, share)
-            settings = self._promising(settings)
-        settings += self._grown(settings)
+        first = {name: self._first(name) for name in self.makers}
+        self.tried([s for group in first.values() for s in group], TRIALS_FIRST, 0.25)
+        names = list(self.makers) if self.keep else self._best_geometries(first)
+        settings = [s for name in names for s in first[name]]
+        n_trials = min(TRIALS_WALK, len(self.order))
+        self.tried(self._close(settings), n_trials, 0.35)
+        steps = STEPS if len(self.order) >= FEW else 2
+        for step in range(steps):
+            leaders = self._leaders(settings)
+            new = {n: None for s in leaders for n in self._neighbours(s) if n not in self.scores}
+            if not new:
+                break
+            self.tried(list(new), n_trials, 0.35 + 0.3 * (step + 1) / steps)
+            settings += new
         return self._final(settings)
 
-    def _promising(self, settings: list[Setting]) -> list[Setting]:
+    def _leaders(self, settings: list[Setting]) -> list[Setting]:
+        """Those the walk goes on from: the best of all, and the best of each kind that is close."""
+        close = self._close(settings)
+        kinds: dict[tuple[str, str, str], list[Setting]] = {}
+        for s in close:
+            kinds.setdefault((s.geometry, s.locality, s.kernel), []).append(s)
+        chosen = self.leading(close, LEADERS) + [s for kind in kinds.values() for s in self.leading(kind, 2)]
+        return list(dict.fromkeys([*chosen, *self._kept(settings)]))
+
+    def _close(self, settings: list[Setting]) -> list[Setting]:
         """Without those that are clearly behind the best: more trials would not change that."""
         best = max((self.scores[s] for s in settings), key=lambda score: score.accuracy)
         kept = self._kept(settings)
-        return [s for s in settings if s in kept or self.scores[s].accuracy >= best.accuracy - 2.5 * best.error]
+        return [s for s in settings if s in kept or self.scores[s].accuracy >= best.accuracy - CLOSE * best.error]
 
     def _kept(self, settings: Iterable[Setting]) -> list[Setting]:
         """The best setting of each geometry that stays to the end."""
-        leaders = []
-        for name in self.keep:
-            leaders += self.leading([s for s in settings if s.geometry == name], 1)
-        return leaders
+        settings = list(settings)
+        return [s for name in self.keep for s in self.leading([s for s in settings if s.geometry == name], 1)]
 
-    def _best_geometries(self, names: list[str]) -> list[str]:
-        first: dict[str, list[Setting]] = {
-            name: self._settings(name, FIRST_SIZES, (4,), FIRST_WIDTHS, FIRST_PENALTIES, ("rkhs",)) for name in names
-        }
-        self.tried([s for group in first.values() for s in group], TRIALS[0], 0.25)
-        best = {name: max(self.scores[s].accuracy for s in group) for name, group in first.items()}
-        top = max(best.values())
-        error = max(Score(int(top * TRIALS[0]), TRIALS[0]).error, 0.004)
-        near = sorted((name for name in names if best[name] >= top - 2 * error), key=lambda name: -best[name])
+    def _best_geometries(self, first: Mapping[str, list[Setting]]) -> list[str]:
+        best = {name: max((self.scores[s] for s in group), key=lambda x: x.accuracy) for name, group in first.items()}
+        top = max(best.values(), key=lambda score: score.accuracy)
+        near = [name for name in best if best[name].accuracy >= top.accuracy - 2 * max(top.error, 0.004)]
+        near.sort(key=lambda name: -best[name].accuracy)
         # One of each kind: the shrinkages of the within-class metric are near to each other by nature.
         kinds = [name.split()[0] for name in near]
         keep = [name for at, name in enumerate(near) if kinds[at] not in kinds[:at]][:3]
@@ -267,71 +285,24 @@ class Search:
             del self.made[name]
         return keep
 
-    def _full(self, names: list[str]) -> list[Setting]:
-        # With few examples a fine grid would only fit their noise.
-        few = len(self.order) < 200
-        widths, penalties = (WIDTHS[::2], PENALTIES[::2]) if few else (WIDTHS, PENALTIES)
-        found = []
-        for name in names:
-            found += self._settings(name, SIZES, CLASS_COUNTS, widths, penalties, ("rkhs", "gram"))
-        return list(dict.fromkeys(found))
-
-    def _grown(self, settings: list[Setting]) -> list[Setting]:
-        """Neighbours of the best points beyond the edge of the grid, as long as the edge is where the best lie."""
-        added: list[Setting] = []
-        for _ in range(3):
-            known = set(self.scores)
-            new = [s for best in self.leading([*settings, *added], 4) for s in self._beyond(best) if s not in known]
-            if not new or self.left(0.7) < 0:
-                break
-            new = list(dict.fromkeys(new))
-            self.tried(new, TRIALS[1], 0.7)
-            added += new
-        return added
-
-    def _beyond(self, s: Setting) -> list[Setting]:
-        out = []
-        same = [
-            o for o in self.scores if o.geometry == s.geometry and o.locality == s.locality and o.kernel == s.kernel
-        ]
-        if "n_neighbors" not in self.fixed and s.n_neighbors == max(o.n_neighbors for o in same):
-            limit = LARGEST if s.locality == "atoms" else LARGEST * (int(self.labels.max()) + 1) // len(self.labels)
-            if s.locality == "atoms":
-                limit = min(limit // self.geometry(s.geometry).members, self.most)
-            bigger = min(2 * s.n_neighbors, limit, len(self.labels) - 1)
-            out += [
-                replace(s, n_neighbors=bigger, mu=o.mu) for o in same if o.mu <= 10 * s.mu and bigger > s.n_neighbors
-            ]
-        if "mu" not in self.fixed:
-            if s.mu == min(o.mu for o in same) and s.mu > 1e-6:
-                out.append(replace(s, mu=s.mu / 10))
-            if s.mu == max(o.mu for o in same) and s.mu < 100:
-                out.append(replace(s, mu=s.mu * 10))
-        if "gamma" not in self.fixed and s.gamma is not None:
-            gammas = [o.gamma for o in same if o.gamma is not None]
-            if s.gamma == min(gammas) and s.gamma > 1e-3 * self.base[s.geometry]:
-                out.append(replace(s, gamma=s.gamma / 2))
-            if s.gamma == max(gammas) and s.gamma < 1e3 * self.base[s.geometry]:
-                out.append(replace(s, gamma=s.gamma * 2))
-        return list(dict.fromkeys(out))
-
     def _final(self, settings: list[Setting]) -> Setting:
         finalists = list(dict.fromkeys([*self.leading(settings, FINALISTS), *self._kept(settings)]))
-        n_trials = TRIALS[1]
-        while n_trials < min(TRIALS[2], len(self.order)) and self.left(0.9) > 0:
-            n_trials = min(2 * n_trials, TRIALS[2], len(self.order))
-            self.tried(finalists, n_trials, 0.9)
+        n_trials, most = TRIALS_WALK, min(TRIALS_FINAL, len(self.order))
+        self.tried(finalists, n_trials, 0.7)  # those of the start may have had fewer trials
+        while n_trials < most:
+            n_trials = min(2 * n_trials, most)
+            self.tried(finalists, n_trials, 0.95)
             best = [*self.leading(finalists, max(8, len(finalists) // 2)), *self._kept(finalists)]
             finalists = list(dict.fromkeys(best))
-        most = max(self.scores[s].trials for s in finalists)
-        full = [s for s in finalists if self.scores[s].trials == most]
+        trials = max(self.scores[s].trials for s in finalists)
+        full = [s for s in finalists if self.scores[s].trials == trials]
         top = max(self.scores[s].right for s in full)
         return min((s for s in full if self.scores[s].right == top), key=lambda s: s.cost)
 
 
-def _reach(rank: Array, count: int) -> int:
-    """How many of the leading atoms hold all whose rank is below ``count``."""
-    return max(1, int((np.where(rank < count, np.arange(1, rank.shape[1] + 1), 0)).max()))
+def _rounded(mu: float) -> float:
+    """Powers of ten reached from above and from below are the same number."""
+    return float(f"{mu:.6g}")
 
 
 def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from kcrc.distances.unified import Unified
 from kcrc.neighbours.refine import union_ranks
 from kcrc.prepared import Array
+from kcrc.tuning.geometry import Trials
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.surroundings import Surroundings
 
@@ -27,7 +28,7 @@ LEAST = 0.02  # a weight below this is none
 _BYTES = 200 << 20
 _WIDTHS, _PENALTIES = (0.5, 2.0), (1e-3, 1e-1)
 
-Judge = Callable[..., Array]
+Judge = Callable[[Trials, float | None, Array, list[int], list[float], str], Array]
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,11 @@ class WeightSearch:
             for at in used
         )
         near = float(np.median(cross[labels >= 0])) if (labels >= 0).any() else 1.0
+        trials = Trials(labels.astype(np.int32), self.truth, cross, among)
         best = Tried(weights, -1, 0.0, len(order))
         for width in _WIDTHS:
-            gamma = np.float32(width / near if near > 0 else 1.0)
-            kernel = (np.exp(-gamma * among), np.exp(-gamma * cross), np.ones(len(order)))
-            found = self.judge(kernel, labels.astype(np.int32), self.truth, [order.shape[1]], self.mus, self.form)
+            gamma = width / near if near > 0 else 1.0
+            found = self.judge(trials, gamma, trials.labels, [order.shape[1]], self.mus, self.form)
             for margins in np.asarray(found).reshape(len(self.mus) * len(DECISIONS), -1):
                 clear = float(np.mean(1.0 / (1.0 + np.exp(-np.clip(margins / 0.1, -50, 50)))))
                 here = Tried(weights, int((margins > 0).sum()), clear, len(order))
