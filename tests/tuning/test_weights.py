@@ -74,7 +74,7 @@ def test_given_parameters_do_not_keep_weights_from_being_learned():
 def test_trials_of_a_union_are_the_classifiers_own_dictionaries():
     X, y, _ = problem(1, n=50)
     distance = Unified(["euclidean", "chessboard"]).fit(X, y, sample_shape=(6,))
-    trials = DistanceGeometry(distance, X, y, np.arange(50), 12).trials(np.array([3, 20]))
+    trials = DistanceGeometry(distance, X, y, np.arange(50)).trials(np.array([3, 20]), 12)
     for at, i in enumerate((3, 20)):
         others = np.delete(np.arange(50), i)
         far = [np.linalg.norm(X[others] - X[i], order, axis=1) for order in (2, np.inf)]
@@ -93,7 +93,7 @@ def test_trials_of_coarse_to_fine_stay_among_the_candidates():
     around = Surroundings(Samples(X), y, groups, (Costly(), 15), pairs)
     coarse = Surroundings(Samples(X), y, groups, (Unified(["euclidean"]).fit(X, y, sample_shape=(6,)), 15), pairs)
     for each, order in ((around, 1), (coarse, 2)):
-        trials = DistanceGeometry(distance, each, y, groups, 7).trials(which)
+        trials = DistanceGeometry(distance, each, y, groups).trials(which, 7)
         for at, i in enumerate(which):
             others = np.flatnonzero(groups != groups[i])
             near = others[np.argsort(np.linalg.norm(X[others] - X[i], order, axis=1), kind="stable")[:15]]

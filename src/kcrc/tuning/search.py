@@ -247,7 +247,7 @@ class Search:
         for step in range(steps):
             leaders = self._leaders(settings)
             new = {n: None for s in leaders for n in self._neighbours(s) if n not in self.scores}
-            if not new:
+            if not new or self.spent > 0.65 * self.budget:
                 break
             self.tried(list(new), n_trials, 0.35 + 0.3 * (step + 1) / steps)
             settings += new
@@ -289,7 +289,7 @@ class Search:
         finalists = list(dict.fromkeys([*self.leading(settings, FINALISTS), *self._kept(settings)]))
         n_trials, most = TRIALS_WALK, min(TRIALS_FINAL, len(self.order))
         self.tried(finalists, n_trials, 0.7)  # those of the start may have had fewer trials
-        while n_trials < most:
+        while n_trials < most and self.spent < 0.95 * self.budget:
             n_trials = min(2 * n_trials, most)
             self.tried(finalists, n_trials, 0.95)
             best = [*self.leading(finalists, max(8, len(finalists) // 2)), *self._kept(finalists)]

@@ -1,0 +1,103 @@
+"""The walk over settings: bounded by arithmetic, blind to the clock, without edges."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from kcrc import metrics
+from kcrc.tuning import search as module
+from kcrc.tuning.geometry import VectorGeometry
+from kcrc.tuning.judging import margins
+from kcrc.tuning.search import SPEED, Search
+from problems import problem
+
+
+def searched(X, y, *, seconds=5.0, judge=margins, names=("plain", "unit"), **fixed):
+    X = X.astype(np.float32)
+    makers = {
+        name: lambda name=name: VectorGeometry(metrics.make(name).fit(X, y), X, y, np.arange(len(X))) for name in names
+    }
+    shown = []
+    search = Search(
+        makers, y, fixed=fixed, kernels=("linear", "rbf"), judge=judge, effort=1.0, seconds=seconds, n_jobs=1, seed=0,
+        progress=shown.append, eligible=np.ones(len(y), bool),
+    )  # fmt: skip
+    return search, search.run(), shown
+
+
+@pytest.fixture(scope="module")
+def clouds():
+    return problem(3, n=120, d=8, classes=4)[:2]
+
+
+def test_the_clock_changes_nothing(clouds, monkeypatch):
+    """A machine on which every batch seems to take a tenth of the budget chooses the same."""
+    _, calm, _ = searched(*clouds, form="rkhs")
+    now = itertools.count(0.0, 0.1)
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(now))
+    _, hurried, _ = searched(*clouds, form="rkhs")
+    assert hurried == calm
+
+
+def test_a_search_three_times_over_its_seconds_is_cut_short(monkeypatch):
+    X, y, _ = problem(4, n=600, d=8, classes=4)
+    now = itertools.count(0.0, 100.0)
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(now))
+    cut, best, _ = searched(X, y, form="rkhs", names=("plain",))
+    assert best in cut.scores
+    assert max(score.trials for score in cut.scores.values()) <= module.TRIALS_FIRST
+
+
+def test_the_arithmetic_stays_within_the_budget(clouds):
+    for seconds in (0.05, 0.5):
+        search, _, shown = searched(*clouds, seconds=seconds)
+        first = [s for name in search.makers for s in search._first(name)]
+        least = 32 * sum(search._cost(*key, group) for key, group in grouped(first).items())
+        assert search.spent <= max(1.3 * SPEED * seconds, 1.3 * least)
+        assert shown == sorted(shown)
+        assert shown[-1] <= 1.0
+
+
+def grouped(settings):
+    groups = {}
+    for s in settings:
+        groups.setdefault((s.geometry, s.locality), []).append(s)
+    return groups
+
+
+def test_the_walk_leaves_the_grid_it_starts_on(monkeypatch):
+    """Overlapping clouds need many atoms or a firm penalty; the walk starts with neither."""
+    monkeypatch.setattr(module, "SIZES", (4,))
+    monkeypatch.setattr(module, "PENALTIES", (1e-5,))
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = 0.4 * np.where(y, 1.0, -1.0)[:, None] + rng.normal(size=(300, 12))
+    search, best, _ = searched(X, y, names=("plain",), locality="atoms", form="rkhs", decision="residual")
+    assert best.n_neighbors > 8 or best.mu > 1e-4
+    start = max(search.scores[s].accuracy for s in search._first("plain"))
+    assert search.scores[best].accuracy > start
+
+
+def test_only_what_is_open_is_tried(clouds):
+    search, best, _ = searched(
+        *clouds, n_neighbors=9, mu=0.02, gamma=0.3, form="gram", decision="ratio", locality="atoms"
+    )
+    assert {(s.n_neighbors, s.mu, s.form, s.decision) for s in search.scores} == {(9, 0.02, "gram", "ratio")}
+    assert {s.gamma for s in search.scores} == {None, 0.3}
+    assert best in search.scores
+
+
+def test_all_settings_of_a_step_see_the_same_examples(clouds):
+    asked = []
+
+    def listening(trials, gamma, labels, sizes, mus, form):
+        asked.append(len(trials.truth))
+        return margins(trials, gamma, labels, sizes, mus, form)
+
+    search, _, _ = searched(*clouds, judge=listening)
+    counts = {score.trials for score in search.scores.values()}
+    assert asked
+    assert len(counts) <= 1 + module.STEPS + 4
