@@ -55,7 +55,7 @@ def test_the_arithmetic_stays_within_the_budget(clouds):
     for seconds in (0.05, 0.5):
         search, _, shown = searched(*clouds, seconds=seconds)
         first = [s for name in search.makers for s in search._first(name)]
-        least = 32 * sum(search._cost(*key, group) for key, group in grouped(first).items())
+        least = sum(search._cost(*key, group, 32) for key, group in grouped(first).items())
         assert search.spent <= max(1.3 * SPEED * seconds, 1.3 * least)
         assert shown == sorted(shown)
         assert shown[-1] <= 1.0

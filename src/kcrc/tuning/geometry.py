@@ -20,6 +20,7 @@ import numpy as np
 
 from kcrc._fused.native import native
 from kcrc.distances.base import Distance
+from kcrc.distances.cache import pair_count
 from kcrc.kernels import Kernel
 from kcrc.metrics import Metric, Within, within_deviations
 from kcrc.prepared import Array, Samples
@@ -66,10 +67,9 @@ class Geometry(ABC):
         self.labels = labels.astype(np.int32)
         self.groups = groups
 
-    @property
     @abstractmethod
-    def costs(self) -> tuple[float, float]:
-        """Arithmetic of finding one example's dictionary, and of each pair inside it."""
+    def cost(self, trials: int, width: float) -> float:
+        """Arithmetic of so many trials with dictionaries of ``width`` atoms, roughly."""
 
     @abstractmethod
     def trials(self, which: Array, width: int) -> Trials:
@@ -124,11 +124,11 @@ class VectorGeometry(Geometry):
         self._nearest: dict[int, Around] = {}
         self._classes: dict[int, tuple[int, Around]] = {}
 
-    @property
-    def costs(self) -> tuple[float, float]:
+    def cost(self, trials: int, width: float) -> float:
         n, d = self.Z.shape
+        finding = (2.0 if self.directions is None else 4.0) * n * d + 30.0 * n
         pair = 6.0 if self.products is not None else d + 6.0
-        return (2.0 if self.directions is None else 4.0) * n * d + 30.0 * n, pair
+        return float(trials * (finding + width**2 / 2 * pair))
 
     def _measured(self, which: Array) -> tuple[Array, Array, Array | None, Array | None]:
         """To all examples, each (B, n): dot products, squared lengths, projections on the removed direction, scale."""
@@ -312,11 +312,17 @@ class MeasuredGeometry(Geometry):
         self.around = X if isinstance(X, Surroundings) else Surroundings(Samples(X), labels, groups)
         self.members = len(distance.components)
 
-    @property
-    def costs(self) -> tuple[float, float]:
-        n = len(self.labels) if self.around.coarse is None else self.around.coarse[1]
-        pair = MICROSECOND * (0.1 + sum(part.cost for part in self.distance.components.values()))
-        return pair * n, pair
+    def cost(self, trials: int, width: float) -> float:
+        n = len(self.labels)
+        candidates = n if self.around.coarse is None else self.around.coarse[1]
+        pairs, total = trials * (candidates + width**2 / 2), 0.0
+        for name, part in self.distance.components.items():
+            new = pairs
+            if name in self.around.pairs:  # each pair is measured once
+                kept = self.around.pairs[name]
+                new = min(pairs, max(0.0, pair_count(n, symmetric=kept.symmetric) - kept.counts.evaluated))
+            total += MICROSECOND * (0.05 * pairs + part.cost * new)
+        return total
 
     def _classes(self, rows: Array) -> Array:
         return np.where(rows >= 0, self.labels[np.maximum(rows, 0)], -1).astype(np.int32)

@@ -155,16 +155,15 @@ class Search:
 
     # How it is tried ------------------------------------------------------------------------------------------------
 
-    def _cost(self, name: str, locality: str, group: list[Setting]) -> float:
-        """Arithmetic of one trial of a group of settings, roughly."""
-        finding, pair = self.geometry(name).costs
+    def _cost(self, name: str, locality: str, group: list[Setting], trials: int) -> float:
+        """Arithmetic of trials of a group of settings, roughly."""
         typical = 1.0 if locality == "atoms" else len(self.labels) / self.n_classes
         atoms = {s: min(float(len(self.labels)), s.n_neighbors * typical * self.geometry(name).members) for s in group}
         problems = {(s.kernel, s.gamma, s.form, s.n_neighbors): atoms[s] for s in group}
         solved = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.mu): atoms[s] for s in group}
         posing = sum(k * k * (25.0 + (k if form == "gram" else 0.0)) for (_, _, form, _), k in problems.items())
         solving = sum(k**3 / 3 + 60.0 * k * k + 2e4 for k in solved.values())
-        return finding + pair * max(atoms.values()) ** 2 / 2 + self.effort * (posing + solving)
+        return self.geometry(name).cost(trials, max(atoms.values())) + trials * self.effort * (posing + solving)
 
     def tried(self, settings: list[Setting], n_trials: int, share: float) -> None:
         """Bring all ``settings`` to ``n_trials`` trials, or to as many as ``share`` of the budget allows."""
@@ -172,11 +171,10 @@ class Search:
         for setting in settings:
             done = self.scores.setdefault(setting, Score()).trials
             groups.setdefault((setting.geometry, setting.locality, done), []).append(setting)
-        costs = {key: self._cost(key[0], key[1], group) for key, group in groups.items()}
         n_trials = min(n_trials, len(self.order))
 
         def cost(trials: int) -> float:
-            return sum(each * max(0, trials - done) for (_, _, done), each in costs.items())
+            return sum(self._cost(*key[:2], group, max(0, trials - key[2])) for key, group in groups.items())
 
         while n_trials > 32 and self.spent + cost(n_trials) > share * self.budget:
             n_trials = max(32, n_trials * 3 // 4)
@@ -191,11 +189,11 @@ class Search:
                 if time.perf_counter() > self.until and all(self.scores[s].trials for s in group):
                     break
                 batch = rows[at : at + 4 * step]
+                self.spent += self._cost(name, locality, group, len(batch))
                 right = self._right(self.geometry(name), locality, group, batch, step)
                 for setting, count in zip(group, right, strict=True):
                     self.scores[setting].right += int(count)
                     self.scores[setting].trials += len(batch)
-                self.spent += costs[name, locality, done] * len(batch)
                 self.progress(min(1.0, self.spent / self.budget))
 
     def _right(self, geometry: Geometry, locality: str, group: list[Setting], rows: Array, step: int) -> Array:
