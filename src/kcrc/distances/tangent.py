@@ -17,6 +17,7 @@ import numpy as np
 
 from kcrc._fused.native import native
 from kcrc.distances.base import Distance, register
+from kcrc.distances.settled import AUTO, settled
 from kcrc.errors import DataError, ParameterError
 from kcrc.prepared import Array, Prepared
 
@@ -25,6 +26,7 @@ _CHUNK_VALUES = 1 << 17  # pixels prepared at once, so that their tangents stay 
 _DEGENERATE = 1e-7  # a tangent that keeps less than this of its length beside the others adds no direction
 _NOTHING = 1e-9  # a tangent shorter than this, for an image of unit contrast, is rounding
 
+SIGMAS = (0.7, 0.5, 0.35, 1.0, 1.4)  # what "auto" chooses from, the paper's first
 TRANSFORMATIONS = (
     "x_shift",
     "y_shift",
@@ -130,7 +132,8 @@ class Tangent(Distance):
 
     ``transformations`` names the deformations that are free. ``two_sided=False`` keeps the query (the first
     of the two) as it is and moves only the stored example. ``sigma`` is the width in pixels of the Gaussian
-    that images are smoothed with; ``smooth_images=False`` smooths the tangents alone. ``ridge`` is a spring
+    that images are smoothed with (the paper's is 0.7; "auto" lets the examples choose, as small images bear less
+    smoothing); ``smooth_images=False`` smooths the tangents alone. ``ridge`` is a spring
     that holds the images where they are, and settles directions that both can move in. ``image_shape`` is
     (h, w) or (h, w, channels); None takes the shape of the samples, or a square grey image where they are
     flat. An image without contrast has no tangents: it is measured as it is.
@@ -143,7 +146,7 @@ class Tangent(Distance):
 
     transformations: tuple[str, ...] = TRANSFORMATIONS
     two_sided: bool = True
-    sigma: float = 0.7
+    sigma: float | str = AUTO
     ridge: float = 1e-3
     smooth_images: bool = True
     image_shape: tuple[int, ...] | None = None
@@ -156,8 +159,9 @@ class Tangent(Distance):
             raise ParameterError(
                 f"transformations are some of {', '.join(TRANSFORMATIONS)}, each once; got {self.transformations!r}."
             )
-        if not 0.0 <= self.sigma < math.inf:
-            raise ParameterError(f"sigma is a width in pixels, 0 or more; got {self.sigma!r}.")
+        named = isinstance(self.sigma, str)
+        if (named and self.sigma != AUTO) or (not named and not 0.0 <= float(self.sigma) < math.inf):
+            raise ParameterError(f'sigma is a width in pixels, 0 or more, or "auto"; got {self.sigma!r}.')
         if not 0.0 <= self.ridge < math.inf:
             raise ParameterError(f"ridge is a number, 0 or more; got {self.ridge!r}.")
         object.__setattr__(self, "symmetric", self.two_sided)  # the one-sided distance treats the two differently
@@ -182,10 +186,13 @@ class Tangent(Distance):
                 f"for samples of {X.shape[1]} numbers. Set image_shape."
             )
         height, width, channels = (*given, 1)[:3]
-        return replace(self, shape=(height, width, channels))
+        shaped = replace(self, shape=(height, width, channels))
+        if self.sigma != AUTO:
+            return shaped
+        return settled([replace(shaped, sigma=sigma) for sigma in SIGMAS], X, y)
 
     def prepare(self, X: Array) -> Prepared:
-        if self.shape is None:
+        if self.shape is None or isinstance(self.sigma, str):
             raise ParameterError("The tangent distance needs fit(X, y) before it can prepare samples.")
         if X.shape[1] != math.prod(self.shape):
             raise DataError(
