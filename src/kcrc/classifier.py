@@ -83,7 +83,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     projection : str or Projection, default="identity"
         Ψ, the dimension reduction in kernel space; form "gram" only.
     tuning_seconds : float, default=60
-        About how long choosing the "auto" parameters may take; small data need far less.
+        About how long choosing the "auto" parameters may take on two ordinary cores; small data need far less. It is
+        counted in arithmetic, so the same data give the same choice however busy the machine is.
     n_jobs : int or None, default=None
         Threads for batches of queries; None uses all cores.
     memory_budget : int or str, default="512MB"
