@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 import json
 import os
@@ -83,6 +84,27 @@ def complain(problems: Iterable[object]) -> None:
     """One line for each thing that could not be used, on stderr."""
     for problem in problems:
         note(f"kcrc: {shown(problem)}")
+
+
+def csv_writer(columns: Sequence[str]) -> Callable[[dict[str, Any]], None]:
+    """Write a header line to stdout now, then rows by column name; names no column has are left out."""
+    table = csv.DictWriter(sys.stdout, columns, extrasaction="ignore", lineterminator="\n")
+    table.writeheader()
+    return lambda row: table.writerow({name: _cell(value) for name, value in row.items()})
+
+
+def _cell(value: Any) -> Any:
+    """A text that a spreadsheet would run as a formula gets a quote before it; surrogates become escapes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        value = " | ".join(map(str, value))
+    if not isinstance(value, str):
+        return value
+    text = value.encode("utf-8", "backslashreplace").decode()
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 def progress(total: int, what: str) -> Any:

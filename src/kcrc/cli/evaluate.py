@@ -39,7 +39,7 @@ def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, a
     unread = 0
     with open_gallery(gallery) as opened:
         with progress(len(files), "images") as bar:
-            for some, evidence, problems in answered(opened, [str(path) for path in files]):
+            for some, evidence, problems in answered(opened, opened.classifier(), [str(path) for path in files]):
                 names += some
                 parts += [] if evidence is None else [evidence]
                 complain(problems)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -11,33 +10,106 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import complain, expand, gallery_argument, images_argument, open_gallery, progress, shown
+from kcrc.cli.arguments import (
+    complain,
+    csv_writer,
+    expand,
+    gallery_argument,
+    images_argument,
+    open_gallery,
+    progress,
+    shown,
+)
 
 if TYPE_CHECKING:
+    from kcrc.classifier import KCRCClassifier
     from kcrc.evidence import Evidence
     from kcrc.gallery import Gallery
+    from kcrc.gallery.answers import Answers
 
-COLUMNS = ("image", "label", "margin", "runner_up", "how")
+OPTIONAL = {"--reject": "0.05", "--set": "0.95"}  # the value where none is given
 
 
-@click.command(short_help="Say what is on images.")
+class OptionalValues(click.Command):
+    """A command whose options in OPTIONAL may stand without a value, also right before an image."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given: list[str] = []
+        for at, word in enumerate(args):
+            given.append(word)
+            if word == "--":
+                given += args[at + 1 :]
+                break
+            if word in OPTIONAL and not (at + 1 < len(args) and _is_number(args[at + 1])):
+                given.append(OPTIONAL[word])
+        return super().parse_args(ctx, given)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class Share(click.FloatRange):
+    """A number between 0 and 1."""
+
+    name = "share"
+
+    def __init__(self) -> None:
+        super().__init__(0, 1, min_open=True, max_open=True)
+
+
+@click.command(cls=OptionalValues, short_help="Say what is on images.")
 @gallery_argument
 @images_argument
 @click.option("--json", "form", flag_value="json", help="A JSON object a line.")
 @click.option("--csv", "form", flag_value="csv", help="CSV with a header line.")
-def predict(gallery: Path, images: tuple[str, ...], form: str | None) -> int:
+@click.option(
+    "--reject",
+    type=Share(),
+    metavar="[RATE]",
+    help="Call an image unknown that resembles no class; RATE of images of these classes may be called so by "
+    "mistake [0.05 if not given].",
+)
+@click.option("--mark", metavar="NAME", help="What to call the unknown [default: unknown].")
+@click.option(
+    "--set",
+    "coverage",
+    type=Share(),
+    metavar="[COVERAGE]",
+    help="Add the classes it may be of: the true one is among them for COVERAGE of images like the examples "
+    "[0.95 if not given].",
+)
+def predict(
+    gallery: Path,
+    images: tuple[str, ...],
+    form: str | None,
+    reject: float | None,
+    mark: str | None,
+    coverage: float | None,
+) -> int:
     """Say what is on IMAGES: files, folders, patterns, or - for names on stdin.
 
-    Prints the image, its label and the margin (0 a tie, 1 as clear as can be), with tabs between them. Images that
-    cannot be read are named on stderr, and the exit code is then 1.
+    Prints the image, its label and how probable that is, with tabs between them. Images that cannot be read are named
+    on stderr, and the exit code is then 1.
     """
+    from kcrc.gallery.answers import answers_of
+
+    if mark is not None and reject is None:
+        raise click.UsageError("--mark names what --reject finds; give --reject too.")
     files = expand(images)
-    write = _writer(form)
+    write = _writer(form, reject is not None, coverage is not None)
     failed = 0
     with open_gallery(gallery) as opened, progress(len(files), "images") as bar:
-        for names, evidence, problems in answered(opened, files):
-            for name, one in zip(names, evidence or (), strict=True):
-                write(_row(name, one))
+        classifier = opened.classifier()
+        for names, evidence, problems in answered(opened, classifier, files):
+            if evidence is not None:
+                found = answers_of(classifier, evidence, reject=reject, unknown=mark, coverage=coverage)
+                for i, name in enumerate(names):
+                    write(_row(name, found, i))
             sys.stdout.flush()
             complain(problems)
             failed += len(problems)
@@ -45,37 +117,49 @@ def predict(gallery: Path, images: tuple[str, ...], form: str | None) -> int:
     return 1 if failed else 0
 
 
-def answered(gallery: Gallery, files: list[str]) -> Iterator[tuple[list[str], Evidence | None, list[Any]]]:
+def answered(
+    gallery: Gallery, classifier: KCRCClassifier, files: list[str]
+) -> Iterator[tuple[list[str], Evidence | None, list[Any]]]:
     """(names, their evidence, problems) a chunk of files at a time."""
     from kcrc.features.images import read_chunks
 
-    classifier, feature = gallery.classifier(), gallery.answering.feature()
+    feature = gallery.answering.feature()
     for batch in read_chunks(files, feature.view, on_error="skip"):
         names = [picture.source for picture in batch.pictures]
         vectors = feature.transform([picture.pixels for picture in batch.pictures])
         yield names, classifier.explain(vectors) if names else None, list(batch.problems)
 
 
-def _row(name: str, one: Evidence) -> dict[str, Any]:
-    said: Any = one.to_dict()
-    return {"image": name, **{key: said[key] for key in COLUMNS[1:]}}
+def _row(name: str, found: Answers, i: int) -> dict[str, Any]:
+    """All that is said of one image, in the order of the columns."""
+    said: Any = found.evidence[i].to_dict()
+    row = {"image": name, "label": str(found.labels[i]), "probability": float(found.probability[i])}
+    if found.unknown is not None:
+        row |= {"unknown": bool(found.unknown[i]), "best": said["label"]}
+    if found.members is not None:
+        row["set"] = list(found.set_of(i))
+    row |= {key: said[key] for key in ("margin", "runner_up", "how")}
+    return {**row, "probabilities": found.likely(i)}
 
 
-def _writer(form: str | None) -> Callable[[dict[str, Any]], None]:
+def _writer(form: str | None, reject: bool, sets: bool) -> Callable[[dict[str, Any]], None]:
     if form == "json":
         return lambda row: click.echo(json.dumps(row, ensure_ascii=True))
     if form == "csv":
-        table = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
-        table.writeheader()
-        return lambda row: table.writerow(
-            {k: f"{v:.6g}" if isinstance(v, float) else _spreadsheet_safe(v) for k, v in row.items()}
-        )
-    return lambda row: click.echo(f"{shown(row['image'])}\t{shown(row['label'])}\t{row['margin']:.3f}")
+        columns = [
+            "image",
+            "label",
+            "probability",
+            *(["unknown", "best"] if reject else []),
+            *(["set"] if sets else []),
+        ]
+        return csv_writer([*columns, "margin", "runner_up", "how"])
+    return lambda row: click.echo(_line(row))
 
 
-def _spreadsheet_safe(value: Any) -> Any:
-    """A name that a spreadsheet would run as a formula gets a quote before it; surrogates become escapes."""
-    if not isinstance(value, str):
-        return value
-    text = value.encode("utf-8", "backslashreplace").decode()
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+def _line(row: dict[str, Any]) -> str:
+    sure = "-" if row.get("unknown") else f"{row['probability']:.1%}"
+    parts = [shown(row["image"]), shown(row["label"]), sure]
+    if "set" in row:
+        parts.append(", ".join(shown(name) for name in row["set"]) or "-")
+    return "\t".join(parts)

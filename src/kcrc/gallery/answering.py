@@ -15,11 +15,13 @@ import numpy as np
 from kcrc.errors import DataError, KCRCError, ParameterError, StateError
 from kcrc.evidence import Evidence
 from kcrc.gallery import tuned
+from kcrc.gallery.answers import Answers, answers_of
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.tuned import Facts
 from kcrc.prepared import Array
 
 if TYPE_CHECKING:
+    from kcrc.audit import Audit
     from kcrc.classifier import KCRCClassifier
     from kcrc.features.base import Feature
     from kcrc.gallery.gallery import Gallery
@@ -163,13 +165,23 @@ class Answering:
         classifier = self.classifier()
         return classifier.explain(self.feature().transform(_as_list(images)))
 
-    def predict(self, images: Sequence[Any], **asked: Any) -> Array:
-        """The label of each image (n,)."""
+    def predict(self, images: Sequence[Any], *, reject: float | None = None, unknown: str | None = None) -> Array:
+        """The label of each image (n,); with ``reject`` the mark ``unknown`` where it resembles no class."""
         classifier = self.classifier()
         many = _as_list(images)
         if len(many) == 0:
             return np.zeros(0, classifier.classes_.dtype)
-        return classifier.predict(self.feature().transform(many), **asked)
+        if reject is None:
+            return classifier.predict(self.feature().transform(many))
+        return self.answers(many, reject=reject, unknown=unknown).labels
+
+    def answers(self, images: Sequence[Any], **asked: Any) -> Answers:
+        """All that ``answers_of`` can say of each image."""
+        return answers_of(self.classifier(), self.explain(images), **asked)
+
+    def audit(self, ids: Any = None) -> Audit:
+        """The examples (or those with these ids) that deserve a second look."""
+        return self.classifier().audit(ids)
 
 
 def _followed(ready: _Ready, moment: _Moment) -> KCRCClassifier | None:

@@ -28,6 +28,7 @@ from kcrc.gallery.store import Store
 from kcrc.prepared import Array
 
 if TYPE_CHECKING:
+    from kcrc.audit import Audit
     from kcrc.classifier import KCRCClassifier
     from kcrc.evidence import Evidence
     from kcrc.gallery.check import Verdict
@@ -109,9 +110,28 @@ class Gallery(Store):
         """Why ``tune`` is due since examples came or went, or None."""
         return self.answering.retune_due
 
-    def predict(self, images: Sequence[Any]) -> Array:
-        """The label of each image (n,): files, bytes of files, or arrays."""
-        return self.answering.predict(images)
+    def predict(self, images: Sequence[Any], *, reject: float | None = None, unknown: str | None = None) -> Array:
+        """The label of each image (n,): files, bytes of files, or arrays.
+
+        With ``reject``, an image that resembles none of the classes is called "unknown" (or as ``unknown`` says);
+        ``reject`` is the share of images of these classes that may be called so by mistake (0.05: one in 20).
+        """
+        return self.answering.predict(images, reject=reject, unknown=unknown)
+
+    def predict_proba(self, images: Sequence[Any]) -> Array:
+        """The probability of each class (n, classes), columns as in ``classes``."""
+        return self.answering.answers(images).probabilities
+
+    def predict_set(self, images: Sequence[Any], *, coverage: float = 0.95) -> list[tuple[str, ...]]:
+        """The classes each image may be of, the likeliest first: the true one is among them for a share ``coverage``
+        of images that are like the examples. None are, where nothing fits as well as it fits that share of them."""
+        found = self.answering.answers(images, coverage=coverage)
+        return [found.set_of(i) for i in range(len(found))]
+
+    def audit(self, ids: Sequence[int] | None = None) -> Audit:
+        """Examples that deserve a second look, ranked, with evidence: likely mislabelled, (almost) the same picture
+        under two labels, never of use. ``rows`` in it are example ids; ``ids`` asks only about those."""
+        return self.answering.audit(ids)
 
     def explain(self, images: Sequence[Any]) -> Evidence:
         """The evidence for each image; ``rows`` are example ids."""

@@ -68,6 +68,7 @@ def state_of(classifier: KCRCClassifier, next_id: int) -> dict[str, bytes]:
         tuning = dataclasses.replace(tuning, scores={setting: scores[setting] for setting in order[:_TRIED]})
     shorter = copy.copy(classifier)
     shorter.tuning_ = tuning
+    shorter.confidence_ = dataclasses.replace(classifier.confidence_, left_out=None)  # used to learn from, then done
     header, arrays = describe(shorter)
     state = {_ARRAY + name: to_npy(array) for name, array in arrays.items()}
     return {_FACTS: to_json(vars(facts)).encode(), _CLASSIFIER: to_json(header).encode(), **state}
@@ -108,12 +109,51 @@ def classifier_from(
     made = rebuild(header, arrays, classes, vectors, numbers, now.ids, path=path)
     if getattr(made, "n_features_in_", None) != vectors.shape[1]:
         raise FileError(f"The tuned classifier of '{path}' is for other vectors; the file is damaged.")
+    if not _sound(getattr(made, "confidence_", None), vectors.shape[1]):
+        raise FileError(
+            f"What '{path}' says of how sure answers are does not fit together. 'kcrc tune' learns it anew."
+        )
     made.classes_ = classes
     made.retune_due_ = None
     made._next_row = int(now.ids[-1]) + 1
     made._tuned_on, made._changed = facts.examples, 0
     made._note_change(facts.changes(now))
     return made
+
+
+def _sound(confidence: Any, dim: int) -> bool:
+    """Whether the parts of what was learned of confidence are of the kinds and shapes they are used as."""
+    from kcrc.confidence import Calibration, Confidence, ConformalSets
+    from kcrc.open_set import SIGNS, OpenSet
+    from kcrc.tuning.removed import Exclusion
+
+    def numbers(value: Any, *shape: int | None) -> bool:
+        fits = isinstance(value, np.ndarray) and value.ndim == len(shape) and value.dtype.kind in "iuf"
+        return fits and all(due in (None, found) for due, found in zip(shape, value.shape, strict=True))
+
+    if not isinstance(confidence, Confidence) or not isinstance(confidence.exclusion, Exclusion):
+        return False
+    left, open_set, sets = confidence.exclusion, confidence.open_set, confidence.sets
+    n = len(left.ids) if numbers(left.ids, None) else 0
+    whole = all(numbers(part, n) and part.dtype.kind == "i" for part in (left.ids, left.groups, left.labels))
+    if not n or not whole or left.groups.min() < 0 or left.groups.max() > 2 * n or left.labels.min() < 0:
+        return False
+    if left.means is not None and not (
+        numbers(left.means, None, dim) and left.labels.max() < len(left.means) and numbers(left.weights, n)
+    ):
+        return False
+    if open_set is not None and not (
+        isinstance(open_set, OpenSet)
+        and all(numbers(part, len(SIGNS)) for part in (open_set.centre, open_set.spread))
+        and numbers(open_set.weights, len(SIGNS) + 1)
+        and numbers(open_set.known, None)
+    ):
+        return False
+    if sets is not None and not (isinstance(sets, ConformalSets) and numbers(sets.scores, None) and open_set):
+        return False
+    calibration = confidence.calibration
+    plain = isinstance(calibration, Calibration) and all(isinstance(v, int | float) for v in vars(calibration).values())
+    return plain and calibration.temperature > 0
 
 
 def _parsed(data: bytes) -> dict[str, Any]:

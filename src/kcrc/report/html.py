@@ -47,10 +47,19 @@ td.number, th.number { text-align: right; }
 .bar.won { background: var(--for); }
 .matrix { overflow-x: auto; } .matrix svg { max-width: 100%; height: auto; }
 article + article { border-top: 2px solid var(--line); margin-top: 2.5rem; }
+.finding { display: grid; grid-template-columns: 9.5rem minmax(11rem, 1fr) 3.2fr; gap: 1.2rem; align-items: start;
+  padding: 1rem 0; break-inside: avoid; }
+.finding.pair { grid-template-columns: 21rem 1fr; }
+article.finding + article.finding { border-top: 1px solid var(--line); margin-top: 0; }
+.finding .examples { grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); margin: 0; }
+.finding .words p { margin: 0 0 .5rem; } .examples .doubted { border: 2px dashed var(--against); }
+code { font: .85rem/1.4 ui-monospace, monospace; background: var(--soft); padding: .1rem .3rem; }
+@media (max-width: 46rem) { .finding, .finding.pair { grid-template-columns: 1fr; } }
 @media print {
   body { margin: 0; max-width: none; font-size: 11pt; }
   figure, tr, .verdict { break-inside: avoid; } h2 { break-after: avoid; }
   article + article { break-before: page; border: 0; }
+  article.finding + article.finding { break-before: auto; border-top: 1px solid var(--line); }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """

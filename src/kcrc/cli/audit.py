@@ -1,0 +1,131 @@
+"""``kcrc audit``: examples that deserve a second look, as text, JSON, CSV or a page with their pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kcrc.cli.arguments import csv_writer, gallery_argument, note, open_gallery, shown
+
+if TYPE_CHECKING:
+    from kcrc.audit import Audit
+    from kcrc.gallery import Gallery
+
+COLUMNS = (
+    *("finding", "example", "label", "source", "answer", "probability", "of_label", "because"),
+    *("other", "other_label", "other_source", "distance", "relative", "asked"),
+)
+
+
+@click.command(short_help="Look for wrong labels, duplicates and useless examples.")
+@gallery_argument
+@click.option("--json", "form", flag_value="json", help="Print all findings as JSON.")
+@click.option("--csv", "form", flag_value="csv", help="Print all findings as CSV, a line each.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write a page: one file, with all pictures in it.")
+@click.option("--top", default=20, show_default=True, type=click.IntRange(1, 500), help="How many of a kind to show.")
+def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
+    """Look among the examples of GALLERY for those that deserve a second look.
+
+    \b
+    mislabelled  the others together contradict its label
+    clash        (almost) the same picture has another label
+    idle         never had a part in a right answer
+
+    Each example is asked as if it were not in the gallery. Nothing is changed: kcrc relabel and kcrc remove do that.
+    """
+    with open_gallery(gallery) as opened:
+        found = opened.audit()
+        if form == "json":
+            findings = [dict(row) for row in rows(opened, found)]
+            counts = {"examples": found.examples, "asked": found.asked, "right": found.right}
+            click.echo(json.dumps({**counts, "findings": findings}))
+        elif form == "csv":
+            write = csv_writer(COLUMNS)
+            for row in rows(opened, found):
+                write({**row, "because": [f"{b['example']} {b['share']:+.3f}" for b in row.get("because", [])]})
+        else:
+            _print(opened, found, top)
+        if html is not None:
+            from kcrc.report.audit_page import audit_page
+            from kcrc.report.html import write_page
+
+            write_page(html, audit_page(opened, found, top=top))
+            note(f"wrote {shown(html)}")
+    return 0
+
+
+def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
+    """A dict for every finding, in the order of rank; examples by id and source."""
+
+    def source(example: int) -> str:
+        return gallery.example(example).source
+
+    for s in found.mislabelled:
+        yield {
+            "finding": "mislabelled",
+            "example": s.row,
+            "label": s.label,
+            "source": source(s.row),
+            "answer": s.answer,
+            "probability": s.probability,
+            "of_label": s.of_label,
+            "because": [{"example": row, "source": source(row), "share": share} for row, share in s.because],
+        }
+    for c in found.clashes:
+        yield {
+            "finding": "clash",
+            "example": c.row,
+            "label": c.label,
+            "source": source(c.row),
+            "other": c.other,
+            "other_label": c.other_label,
+            "other_source": source(c.other),
+            "distance": c.distance,
+            "relative": c.relative,
+        }
+    for i in found.idle:
+        yield {"finding": "idle", "example": i.row, "label": i.label, "source": source(i.row), "asked": i.asked}
+
+
+def _print(gallery: Gallery, found: Audit, top: int) -> None:
+    from kcrc.report.audit_page import relative_words, titles
+
+    heading, *sections = titles(found)
+    click.echo(heading)
+    kinds: list[tuple[list[Any], Any]] = [
+        (
+            found.mislabelled,
+            lambda row: (
+                f"{_named(row)}: labelled {shown(row['label'])}, answered {shown(row['answer'])} "
+                f"({row['probability']:.0%} to {row['of_label']:.1%})\n"
+                + "".join(f"      {b['share']:+4.0%} by {_named(b)}\n" for b in row["because"])
+            ).rstrip(),
+        ),
+        (
+            found.clashes,
+            lambda row: (
+                f"{_named(row)} ({shown(row['label'])})\n      and #{row['other']} {shown(row['other_source'])} "
+                f"({shown(row['other_label'])}): {relative_words(row['relative'])}"
+            ),
+        ),
+        (found.idle, lambda row: f"{_named(row)} ({shown(row['label'])}): {row['asked']} times among the nearest"),
+    ]
+    every = rows(gallery, found)
+    for title, (findings, line) in zip(sections, kinds, strict=True):
+        click.echo(f"\n{title}")
+        for place in range(len(findings)):
+            row = next(every)
+            if place < top:
+                click.echo(f"  {line(row)}")
+        if len(findings) > top:
+            click.echo(f"  … and {len(findings) - top} more (--top, --csv)")
+    if found.mislabelled or found.clashes:
+        click.echo("\nTo correct: kcrc relabel GALLERY ID --label NAME, or kcrc remove GALLERY ID.")
+
+
+def _named(row: dict[str, Any]) -> str:
+    return f"#{row['example']} {shown(row['source'])}".rstrip()

@@ -1,0 +1,137 @@
+"""The audit as a page: what deserves a second look, its picture beside the pictures that speak against it."""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from kcrc.audit import Audit, Clash, Idle, Suspect
+from kcrc.report.html import Element, element, page, picture
+
+if TYPE_CHECKING:
+    from kcrc.gallery import Gallery
+
+
+def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
+    """The page; of each kind the ``top`` first findings."""
+    heading, suspects, clashes, idle = titles(found)
+    stamp = f"{datetime.datetime.now():%Y-%m-%d %H:%M}"
+    body: list[Any] = [
+        element("h1", f"A second look at {found.examples} examples"),
+        element("p", heading),
+        element("p", f"The gallery {gallery.path.name} on {stamp}, by kcrc.", class_="quiet"),
+    ]
+    kinds: tuple[tuple[str, str, list[Any], Any], ...] = (
+        (suspects, _ABOUT_SUSPECTS, found.mislabelled, _suspect),
+        (clashes, _ABOUT_CLASHES, found.clashes, _clash),
+        (idle, _ABOUT_IDLE, found.idle, _idle),
+    )
+    for title, about, findings, drawn in kinds:
+        body.append(element("h2", title))
+        if findings:
+            body.append(element("p", about, class_="quiet"))
+            cards = [drawn(gallery, one) for one in findings[:top]]
+            body.append(element("ul", cards, class_="examples") if drawn is _idle else element("div", cards))
+        if len(findings) > top:
+            body.append(element("p", f"… and {len(findings) - top} more; kcrc audit --csv lists them all."))
+    return page(f"Audit of {gallery.path.name}", *body)
+
+
+_ABOUT_SUSPECTS = (
+    "Each was asked as if it were not in the gallery, and the others together gave it another class. The surest "
+    "contradictions come first: those are wrong labels more often than hard pictures. Beside it are the examples that "
+    "spoke most for the other class, with the share of the picture each explains."
+)
+_ABOUT_CLASHES = "At least one label of each pair is wrong, or the picture shows both."
+_ABOUT_IDLE = (
+    "They were among the nearest examples of others and still had a part in no right answer. That is no mistake by "
+    "itself: a rare view may be the only one of its kind. Those asked most often come first."
+)
+
+
+def titles(found: Audit) -> tuple[str, str, str, str]:
+    """The outcome in a sentence, and the headings of the three lists."""
+    share = f" ({found.right / found.asked:.1%})" if found.asked else ""
+    heading = (
+        f"{found.right} of {found.asked} examples{share} are answered as they are labelled when they are asked as if "
+        "they were not in the gallery."
+    )
+    pairs = "pair looks" if len(found.clashes) == 1 else "pairs look"
+    return (
+        heading,
+        f"{_counted(found.mislabelled, 'contradicts its label', 'contradict their label')}, the surest first",
+        f"{len(found.clashes) or 'No'} {pairs} (almost) the same under different labels",
+        _counted(found.idle, "never had a part in a right answer", "never had a part in a right answer"),
+    )
+
+
+def _counted(findings: list[Any], one: str, several: str) -> str:
+    n = len(findings)
+    return f"1 example {one}" if n == 1 else f"{n or 'No'} examples {several}"
+
+
+def relative_words(relative: float) -> str:
+    """How near two pictures are, in words."""
+    return "the same" if relative == 0 else f"{relative:.0%} of the usual distance to the nearest"
+
+
+def _figure(gallery: Gallery, example: int, label: str, words: str, kind: str | None = None) -> Element:
+    stored = gallery.example(example)
+    spoken = f"Example {example} of class {label}" + (f", {words}" if words else "")
+    return element(
+        "figure",
+        picture(gallery.thumbnail(example), spoken),
+        element(
+            "figcaption",
+            element("span", words, class_="share") if words else None,
+            " " if words else None,
+            label,
+            element("br"),
+            element("small", f"no. {example}, {stored.source}" if stored.source else f"no. {example}"),
+        ),
+        class_=kind,
+    )
+
+
+def _suspect(gallery: Gallery, one: Suspect) -> Element:
+    label, answer = str(one.label), str(one.answer)
+    words = element(
+        "div",
+        element("p", element("strong", answer), " instead of ", element("strong", label), "?"),
+        element("p", f"{one.probability:.0%} for {answer}, {one.of_label:.1%} for {label}."),
+        _command(gallery, "relabel", one.row, "--label", answer),
+        class_="words",
+    )
+    speakers = [
+        element("li", _figure(gallery, row, answer, f"{share:+.0%}", "for" if share >= 0 else "against"))
+        for row, share in one.because
+    ]
+    suspect = element("div", _figure(gallery, one.row, label, "", "doubted"), class_="examples")
+    return element("article", suspect, words, element("ul", speakers, class_="examples"), class_="finding")
+
+
+def _clash(gallery: Gallery, one: Clash) -> Element:
+    pair = [
+        element("li", _figure(gallery, row, str(label), "", "doubted"))
+        for row, label in ((one.row, one.label), (one.other, one.other_label))
+    ]
+    words = element(
+        "div",
+        element("p", element("strong", one.label), " or ", element("strong", one.other_label), "?"),
+        element("p", f"Their distance is {relative_words(one.relative)}."),
+        _command(gallery, "remove", one.row),
+        _command(gallery, "remove", one.other),
+        class_="words",
+    )
+    return element("article", element("ul", pair, class_="examples"), words, class_="finding pair")
+
+
+def _idle(gallery: Gallery, one: Idle) -> Element:
+    return element("li", _figure(gallery, one.row, str(one.label), f"{one.asked} times asked,"))
+
+
+def _command(gallery: Gallery, verb: str, example: int, *rest: str) -> Element | None:
+    """What to type; left out where a name cannot be typed as it is shown."""
+    line = shlex.join(["kcrc", verb, gallery.path.name, str(example), *rest])
+    return element("p", element("code", line)) if line.isprintable() else None
