@@ -36,7 +36,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("img", "meta", "br", "rect"):
+        if tag not in ("img", "meta", "br"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:

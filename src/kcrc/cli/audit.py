@@ -93,6 +93,7 @@ def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
 
 def _print(gallery: Gallery, found: Audit, top: int) -> None:
     from kcrc.report.audit_page import relative_words, titles
+    from kcrc.report.words import percent
 
     heading, *sections = titles(found)
     click.echo(heading)
@@ -101,7 +102,7 @@ def _print(gallery: Gallery, found: Audit, top: int) -> None:
             found.mislabelled,
             lambda row: (
                 f"{_named(row)}: labelled {shown(row['label'])}, answered {shown(row['answer'])} "
-                f"({row['probability']:.0%} to {row['of_label']:.1%})\n"
+                f"({percent(row['probability'])} to {percent(row['of_label'])})\n"
                 + "".join(f"      {b['share']:+4.0%} by {_named(b)}\n" for b in row["because"])
             ).rstrip(),
         ),

@@ -15,8 +15,6 @@ from kcrc.errors import DataError
 
 if TYPE_CHECKING:
     from kcrc.evidence import Evidence
-    from kcrc.gallery import Gallery
-    from kcrc.report.case import Case
     from kcrc.report.evaluation import Evaluation
 
 
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--worst", default=12, show_default=True, type=click.IntRange(0, 500), help="Mistakes to show.")
 def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, as_json: bool, worst: int) -> int:
     """Classify the images of FOLDER, which has a folder for each class, and compare with those classes."""
+    from kcrc.evidence import joined
     from kcrc.gallery.pictures import labelled_files
     from kcrc.report.evaluation import evaluation
 
@@ -38,8 +37,9 @@ def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, a
     parts: list[Evidence] = []
     unread = 0
     with open_gallery(gallery) as opened:
+        classifier = opened.classifier()
         with progress(len(files), "images") as bar:
-            for some, evidence, problems in answered(opened, opened.classifier(), [str(path) for path in files]):
+            for some, evidence, problems in answered(opened, classifier, [str(path) for path in files]):
                 names += some
                 parts += [] if evidence is None else [evidence]
                 complain(problems)
@@ -49,16 +49,25 @@ def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, a
             raise DataError(f"None of the images in '{shown(folder)}' can be read.")
         truth = [truth_of[name] for name in names]
         answers = [str(label) for part in parts for label in part.labels]
-        found = evaluation(truth, answers, np.concatenate([part.margin for part in parts]))
+        every = joined(parts)
+        probabilities = classifier.confidence_.calibration.probabilities(every.residuals)
+        found = evaluation(truth, answers, probabilities[np.arange(len(every)), every.winner])
         if as_json:
             click.echo(json.dumps({**found.to_dict(), "unread": unread}))
         else:
             _print(found, names, truth, answers, worst)
         if html is not None:
+            from kcrc.features.images import fetch
+            from kcrc.report.case import case_from
             from kcrc.report.evaluation_page import evaluation_page
             from kcrc.report.html import write_page
 
-            cases = [_case(opened, parts, names, truth, at) for at in found.mistakes[:worst]]
+            cases = [
+                case_from(
+                    opened, names[at], fetch(names[at]), every[at], truth=truth[at], probabilities=probabilities[at]
+                )
+                for at in found.mistakes[:worst]
+            ]
             write_page(html, evaluation_page(found, cases, gallery=str(gallery), folder=str(folder), unread=unread))
             note(f"wrote {shown(html)}")
         if png is not None:
@@ -67,17 +76,6 @@ def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, a
             draw_confusion(found, png)
             note(f"wrote {shown(png)}")
     return 1 if unread else 0
-
-
-def _case(gallery: Gallery, parts: list[Evidence], names: list[str], truth: list[str], at: int) -> Case:
-    from kcrc.features.images import fetch
-    from kcrc.report.case import case_from
-
-    place, part = at, 0
-    while place >= len(parts[part]):
-        place -= len(parts[part])
-        part += 1
-    return case_from(gallery, names[at], fetch(names[at]), parts[part][place], truth=truth[at])
 
 
 def _print(found: Evaluation, names: list[str], truth: list[str], answers: list[str], worst: int) -> None:

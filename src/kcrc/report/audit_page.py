@@ -7,7 +7,9 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from kcrc.audit import Audit, Clash, Idle, Suspect
+from kcrc.report.evidence_page import example_name
 from kcrc.report.html import Element, element, page, picture
+from kcrc.report.words import percent
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -57,18 +59,25 @@ def titles(found: Audit) -> tuple[str, str, str, str]:
         f"{found.right} of {found.asked} examples{share} are answered as they are labelled when they are asked as if "
         "they were not in the gallery."
     )
-    pairs = "pair looks" if len(found.clashes) == 1 else "pairs look"
+    wrong, pairs, idle = len(found.mislabelled), len(found.clashes), len(found.idle)
+    never = "never had a part in a right answer"
     return (
         heading,
-        f"{_counted(found.mislabelled, 'contradicts its label', 'contradict their label')}, the surest first",
-        f"{len(found.clashes) or 'No'} {pairs} (almost) the same under different labels",
-        _counted(found.idle, "never had a part in a right answer", "never had a part in a right answer"),
+        _counted(wrong, "No example contradicts its label", "1 example contradicts its label")
+        or f"{wrong} examples contradict their label, the surest first",
+        _counted(
+            pairs,
+            "No two examples look the same under different labels",
+            "1 pair looks almost the same, with two labels",
+        )
+        or f"{pairs} pairs look almost the same under different labels, the nearest first",
+        _counted(idle, "Every example was of use to another, or was never asked", f"1 example {never}")
+        or f"{idle} examples {never}, the most often asked first",
     )
 
 
-def _counted(findings: list[Any], one: str, several: str) -> str:
-    n = len(findings)
-    return f"1 example {one}" if n == 1 else f"{n or 'No'} examples {several}"
+def _counted(n: int, none: str, one: str) -> str | None:
+    return none if n == 0 else one if n == 1 else None
 
 
 def relative_words(relative: float) -> str:
@@ -88,7 +97,7 @@ def _figure(gallery: Gallery, example: int, label: str, words: str, kind: str | 
             " " if words else None,
             label,
             element("br"),
-            element("small", f"no. {example}, {stored.source}" if stored.source else f"no. {example}"),
+            example_name(example, stored.source),
         ),
         class_=kind,
     )
@@ -99,7 +108,7 @@ def _suspect(gallery: Gallery, one: Suspect) -> Element:
     words = element(
         "div",
         element("p", element("strong", answer), " instead of ", element("strong", label), "?"),
-        element("p", f"{one.probability:.0%} for {answer}, {one.of_label:.1%} for {label}."),
+        element("p", f"{percent(one.probability)} for {answer}, {percent(one.of_label)} for {label}."),
         _command(gallery, "relabel", one.row, "--label", answer),
         class_="words",
     )

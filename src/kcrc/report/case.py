@@ -12,6 +12,7 @@ import numpy as np
 from kcrc.errors import KCRCError
 from kcrc.evidence import HOW, Evidence
 from kcrc.prepared import Array
+from kcrc.report.words import percent
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -41,6 +42,8 @@ class Case:
     thumbnail_of: Callable[[int], bytes | None]
     source_of: Callable[[int], str]
     truth: str | None = None
+    probabilities: Array | None = None
+    """(C,) of the evidence's classes; None where nothing is known of them."""
 
     @property
     def label(self) -> str:
@@ -80,12 +83,20 @@ def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | Non
     content = fetch(name)
     feature = gallery.answering.feature()
     pixels = decode(content, feature.view, source=name).pixels
-    evidence = gallery.classifier().explain(feature.transform([pixels]))
-    return case_from(gallery, name, content, evidence, truth=truth)
+    classifier = gallery.classifier()
+    evidence = classifier.explain(feature.transform([pixels]))
+    p = classifier.confidence_.calibration.probabilities(evidence.residuals)[0]
+    return case_from(gallery, name, content, evidence, truth=truth, probabilities=p)
 
 
 def case_from(
-    gallery: Gallery, name: str, content: bytes | None, evidence: Evidence, *, truth: str | None = None
+    gallery: Gallery,
+    name: str,
+    content: bytes | None,
+    evidence: Evidence,
+    *,
+    truth: str | None = None,
+    probabilities: Array | None = None,
 ) -> Case:
     """A case from evidence that is there already."""
     from kcrc.features.images import decode
@@ -105,7 +116,7 @@ def case_from(
     def source_of(example: int) -> str:
         return gallery.example(example).source
 
-    return Case(name, evidence, small, thumbnail_of, source_of, truth)
+    return Case(name, evidence, small, thumbnail_of, source_of, truth, probabilities)
 
 
 def deciding(case: Case, top: int) -> list[Part]:
@@ -133,16 +144,19 @@ def verdict_sentence(case: Case) -> str:
     one = case.evidence
     how = HOW[one.how[0]]
     near = int((one.rows[0] >= 0).sum())
+    p = case.probabilities
+    sure = "" if p is None else f" Probability {percent(p[one.winner[0]])}."
     if how == "unanimous":
-        return f"All {near} nearest examples are of this class, so nothing had to be weighed."
+        return f"All {near} nearest examples are of this class, so nothing had to be weighed.{sure}"
     if how == "nearest":
         return "Nothing in the gallery resembles it; this is the class of the nearest example. Do not rely on it."
-    second = case.residuals()
-    next_best = f" The runner-up is {second[1][0]}." if len(second) > 1 else ""
-    return (
-        f"Represented by its {near} nearest examples together; this class's examples fit best, "
-        f"margin {one.margin[0]:.2f} (0 is a tie, 1 as clear as can be).{next_best}"
-    )
+    second = int(one.runner_up[0])
+    compared = second != one.winner[0]
+    next_best = f" The runner-up is {one.classes[second]}" if compared else ""
+    if compared:
+        next_best += "." if p is None else f" ({percent(p[second])})."
+    sure = sure or f" Margin {one.margin[0]:.2f} (0 is a tie, 1 as clear as can be)."
+    return f"Represented by its {near} nearest examples together; this class's examples fit best.{sure}{next_best}"
 
 
 def _pixels(data: bytes | None) -> Array:

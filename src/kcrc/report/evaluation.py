@@ -56,11 +56,11 @@ class Evaluation:
         }
 
 
-def evaluation(truth: Sequence[str], answers: Sequence[str], margins: Array) -> Evaluation:
-    """Compare answers with the truth; ``margins`` (n,) say how sure each answer was."""
+def evaluation(truth: Sequence[str], answers: Sequence[str], sure: Array) -> Evaluation:
+    """Compare answers with the truth; ``sure`` (n,) says how sure each answer was."""
     classes = tuple(sorted({*truth, *answers}))
     number = {name: i for i, name in enumerate(classes)}
     confusion = np.zeros((len(classes), len(classes)), np.int64)
     np.add.at(confusion, ([number[t] for t in truth], [number[a] for a in answers]), 1)
     wrong = [i for i, (t, a) in enumerate(zip(truth, answers, strict=True)) if t != a]
-    return Evaluation(classes, confusion, tuple(sorted(wrong, key=lambda i: -float(margins[i]))))
+    return Evaluation(classes, confusion, tuple(sorted(wrong, key=lambda i: -float(sure[i]))))

@@ -14,6 +14,7 @@ from kcrc.report.evidence_page import case_article, reading_help
 from kcrc.report.html import Element, element, page
 from kcrc.report.words import for_plot
 
+_LONGEST = 24  # characters of a name beside the matrix
 _LABELLED = 60  # a matrix with more classes than this has no room for names
 
 
@@ -28,12 +29,18 @@ def evaluation_page(found: Evaluation, mistakes: Sequence[Case], *, gallery: str
         skipped,
         element("h2", "Who is taken for whom"),
         element("div", confusion_svg(found), class_="matrix"),
+        element(
+            "p",
+            "A row for each true class, a column for each answer; blue is right, red is wrong, the darker the more "
+            "of the row.",
+            class_="quiet",
+        ),
         element("h2", "Each class"),
         _classes(found),
     ]
     if mistakes:
         body.append(element("h2", "The mistakes it was surest of"))
-        body += [case_article(case, top=6) for case in mistakes]
+        body += [case_article(case, top=6, heading="h3") for case in mistakes]
         body.append(reading_help())
     return page(title, *[part for part in body if part is not None])
 
@@ -43,7 +50,8 @@ def confusion_svg(found: Evaluation) -> Element:
     n = len(found.classes)
     named = n <= _LABELLED
     cell = 22 if named else max(3, 900 // n)
-    left = 12 + 7 * min(24, max(len(c) for c in found.classes)) if named else 4
+    longest = min(_LONGEST, max(len(c) for c in found.classes))
+    left = above = 12 + 7 * longest if named else 4
     share = found.confusion / np.maximum(1, found.confusion.sum(axis=1, keepdims=True))
     parts: list[Element] = []
     for i, j in zip(*np.nonzero(found.confusion), strict=True):
@@ -52,31 +60,48 @@ def confusion_svg(found: Evaluation) -> Element:
         square = element(
             "rect",
             x=left + cell * int(j),
-            y=cell * int(i),
+            y=above + cell * int(i),
             width=cell - 1,
             height=cell - 1,
             fill=colour,
             fill_opacity=f"{0.15 + 0.85 * float(share[i, j]):.3f}",
         )
         words = element("title", f"{count} of class {name} taken for {answer}")
-        parts.append(element("g", words, square, _count(left, cell, int(i), int(j), count, float(share[i, j]), named)))
+        parts.append(
+            element("g", words, square, _count(left, above, cell, int(i), int(j), count, float(share[i, j]), named))
+        )
     if named:
         for i, name in enumerate(found.classes):
-            short = name if len(name) <= 24 else name[:23] + "…"
-            y = cell * i + cell * 0.7
+            short = name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+            y, x = above + cell * (i + 0.7), left + cell * (i + 0.7)
             parts.append(element("text", short, x=left - 6, y=f"{y:.1f}", text_anchor="end", font_size=12))
+            turned = f"translate({x:.1f} {above - 6}) rotate(-90)"
+            parts.append(element("text", short, transform=turned, font_size=12))
+        parts += _grid(left, above, cell, n)
     spoken = f"Confusion matrix of {n} classes; the rows are the true classes, the columns the answers."
-    size = {"width": left + cell * n, "height": cell * n}
+    size = {"width": left + cell * n, "height": above + cell * n}
     view = f"0 0 {size['width']} {size['height']}"
     return element("svg", parts, role="img", aria_label=spoken, viewBox=view, font_family="system-ui", **size)
 
 
-def _count(left: int, cell: int, i: int, j: int, count: int, share: float, named: bool) -> Element | None:
+def _count(left: int, above: int, cell: int, i: int, j: int, count: int, share: float, named: bool) -> Element | None:
     if not named:
         return None
-    x, y = left + cell * j + cell / 2, cell * i + cell * 0.7
-    ink = "#fff" if share > 0.5 else "#1a1f24"
+    x, y = left + cell * j + (cell - 1) / 2, above + cell * i + cell * 0.66
+    ink = "#fff" if share > 0.72 else "#1a1f24"  # either way the contrast is 4 to 1 or more
     return element("text", count, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor="middle", font_size=10, fill=ink)
+
+
+def _grid(left: int, above: int, cell: int, n: int) -> list[Element]:
+    """Thin lines, for the eye to find the way from a square to its names."""
+    far, low = left + cell * n, above + cell * n
+    style = {"stroke": "#c9d1d8", "stroke_width": "0.5"}
+    lines = []
+    for k in range(n + 1):
+        x, y = left + cell * k - 0.5, above + cell * k - 0.5
+        lines.append(element("line", x1=left, x2=far, y1=y, y2=y, **style))
+        lines.append(element("line", x1=x, x2=x, y1=above, y2=low, **style))
+    return lines
 
 
 def _classes(found: Evaluation) -> Element:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from kcrc.report.case import Case, Part, deciding, verdict_sentence
 from kcrc.report.html import Element, element, page, picture
+from kcrc.report.words import file_name
 
 
 def evidence_page(cases: Sequence[Case], *, gallery: str, top: int = 12) -> str:
@@ -22,7 +23,7 @@ def evidence_page(cases: Sequence[Case], *, gallery: str, top: int = 12) -> str:
     )
 
 
-def case_article(case: Case, *, top: int = 12) -> Element:
+def case_article(case: Case, *, top: int = 12, heading: str = "h2") -> Element:
     """One answered image: picture and verdict, deciding examples, classes."""
     truth = None if case.truth is None else element("p", "Its label is ", element("strong", case.truth), ".")
     return element(
@@ -39,9 +40,9 @@ def case_article(case: Case, *, top: int = 12) -> Element:
             ),
             class_="verdict",
         ),
-        element("h2", "The examples that decided"),
+        element(heading, "The examples that decided"),
         element("ul", [_card(case, part) for part in deciding(case, top)], class_="examples"),
-        element("h2", "The classes compared"),
+        element(heading, "The classes compared"),
         _classes(case),
     )
 
@@ -64,11 +65,16 @@ def _card(case: Case, part: Part) -> Element:
                 " ",
                 part.label,
                 element("br"),
-                element("small", f"no. {part.id}, {part.source}" if part.source else f"no. {part.id}"),
+                example_name(part.id, part.source),
             ),
             class_=kind,
         ),
     )
+
+
+def example_name(example: int, source: str) -> Element:
+    """An example by its number and file, in a small line; the whole path is in its title."""
+    return element("small", f"no. {example}, {file_name(source)}" if source else f"no. {example}", title=source or None)
 
 
 def _classes(case: Case, most: int = 10) -> Element:

@@ -12,7 +12,7 @@ from kcrc.evidence import HOW, Evidence
 from kcrc.prepared import Array
 from kcrc.report.words import for_plot
 
-FOR, AGAINST, OTHER = "#1b6ca8", "#b8336a", "#9aa3ab"  # told apart by every kind of colour vision
+FOR, AGAINST, OTHER = "#1b6ca8", "#b8336a", "#5f6b75"  # told apart by every kind of colour vision, dark enough to read
 
 
 def draw_evidence(
@@ -34,7 +34,7 @@ def draw_evidence(
     shown = _most_telling(one, top)
     columns = 6
     lines = -(-len(shown) // columns)
-    figure = Figure(figsize=(12, 2.2 + 2.0 * lines), layout="constrained")
+    figure = Figure(figsize=(12, 1.7 + 1.5 * lines), layout="constrained")
     FigureCanvasAgg(figure)
     outer = figure.add_gridspec(1, 3, width_ratios=[1.6, 5.2, 3.2])
     label = one.labels[0]
@@ -45,7 +45,7 @@ def draw_evidence(
     total = float(one.energy[0]) or 1.0
     for place, j in enumerate(shown):
         axis = figure.add_subplot(grid[place // columns, place % columns])
-        _picture(axis, picture_of(int(one.rows[0, j])))
+        _picture(axis, _square(picture_of(int(one.rows[0, j]))))
         share = one.contributions[0, j] / total
         own = one.neighbour_labels[0, j] == one.winner[0]
         colour = FOR if own and share >= 0 else AGAINST if own else OTHER
@@ -67,6 +67,17 @@ def _most_telling(one: Evidence, top: int) -> list[int]:
     return [int(j) for j in order if one.rows[0, j] >= 0][:top]
 
 
+def _square(image: Array) -> Array:
+    """Set in a light square, so that all examples take the same room."""
+    height, width = image.shape[:2]
+    side = max(height, width)
+    top, left = (side - height) // 2, (side - width) // 2
+    light = image.min() if image.ndim == 2 else 243  # grey is drawn dark on light
+    room = np.full((side, side, *image.shape[2:]), light, image.dtype)
+    room[top : top + height, left : left + width] = image
+    return room
+
+
 def _picture(axis: Any, image: Array) -> None:
     axis.imshow(image, cmap="gray_r" if np.ndim(image) == 2 else None)
     axis.set_xticks([])
@@ -78,5 +89,6 @@ def _residuals(axis: Any, one: Evidence, classes: int) -> None:
     order = order[np.isfinite(one.residuals[0, order])][::-1]
     colours = [FOR if c == one.winner[0] else OTHER for c in order]
     axis.barh([for_plot(one.classes[c]) for c in order], one.residuals[0, order], color=colours)
+    axis.set_ylim(len(order) - max(6, len(order)) - 0.5, len(order) - 0.5)  # few bars stay thin
     axis.set_title("class residuals (smallest wins)", fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)

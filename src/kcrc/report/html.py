@@ -18,7 +18,7 @@ from typing import Any
 from kcrc.errors import FileError
 from kcrc.report.words import visible
 
-_VOID = frozenset({"img", "meta", "br", "hr", "col", "rect", "line"})
+_VOID = frozenset({"img", "meta", "br", "hr", "col"})  # of HTML; in SVG every element has to be closed
 _PICTURES = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG", "image/png"), (b"RIFF", "image/webp"))
 
 STYLE = """
@@ -27,6 +27,7 @@ STYLE = """
 body { margin: 2rem auto; max-width: 62rem; padding: 0 1rem; color: var(--ink); background: #fff;
   font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; line-height: 1.25; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+h3 { font-size: 1rem; margin: 1.2rem 0 .4rem; }
 .quiet, figcaption small { color: var(--quiet); }
 .verdict { display: flex; gap: 1.5rem; align-items: flex-start; flex-wrap: wrap; }
 .verdict img { max-width: 16rem; max-height: 16rem; }
@@ -57,7 +58,7 @@ code { font: .85rem/1.4 ui-monospace, monospace; background: var(--soft); paddin
 @media (max-width: 46rem) { .finding, .finding.pair { grid-template-columns: 1fr; } }
 @media print {
   body { margin: 0; max-width: none; font-size: 11pt; }
-  figure, tr, .verdict { break-inside: avoid; } h2 { break-after: avoid; }
+  figure, tr, .verdict { break-inside: avoid; } h2, h3 { break-after: avoid; }
   article + article { break-before: page; border: 0; }
   article.finding + article.finding { break-before: auto; border-top: 1px solid var(--line); }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }

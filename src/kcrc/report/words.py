@@ -10,6 +10,16 @@ def visible(text: Any) -> str:
     return "".join(c if c in "\n\t" or c.isprintable() else " " if c == "\xa0" else ascii(c)[1:-1] for c in str(text))
 
 
+def percent(share: float) -> str:
+    """A probability in few characters, never rounded to certainty: 97.3%, <0.1%, >99.9%."""
+    return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"
+
+
+def file_name(source: str) -> str:
+    """The last part of a path, of any system."""
+    return source.replace("\\", "/").rstrip("/").rpartition("/")[2] or source
+
+
 def for_plot(text: Any, most: int = 40) -> str:
     """Text for matplotlib, which reads dollar signs as mathematics."""
     plain = visible(text).replace("\n", "\\n")
