@@ -78,10 +78,52 @@ def test_predict_as_json_and_csv(run) -> None:
     _, out, _ = run("predict", "birds.kcrc", "test/wren", "--json")
     rows = [json.loads(line) for line in out.splitlines()]
     assert [row["label"] for row in rows] == ["wren", "wren"]
-    assert set(rows[0]) == {"image", "label", "margin", "runner_up", "how"}
+    assert set(rows[0]) == {"image", "label", "probability", "margin", "runner_up", "how", "probabilities"}
+    assert max(rows[0]["probabilities"].values()) == rows[0]["probability"] == rows[0]["probabilities"]["wren"]
     _, out, _ = run("predict", "birds.kcrc", "test/*/50.jpg", "--csv")
     table = list(csv.DictReader(io.StringIO(out)))
     assert [row["label"] for row in table] == ["heron", "robin", "wren"]
+
+
+def test_unknown_and_sets(run, birds: Path) -> None:
+    owl = str(photo(birds / "q.jpg", "owl", 9))
+    for arguments in (["--reject", "0.2", owl], [owl, "--reject=0.2"]):
+        assert run("predict", "birds.kcrc", *arguments)[1] == f"{owl}\tunknown\t-\n"
+    assert run("predict", "birds.kcrc", "--reject", "0.2", "--mark", "?", owl)[1] == f"{owl}\t?\t-\n"
+    for arguments in (["--reject", owl, "--set", "test/wren/50.jpg"], [owl, "test/wren/50.jpg", "--set", "--reject"]):
+        code, out, err = run("predict", "birds.kcrc", *arguments, "--json")
+        assert (code, err) == (0, "")
+        first, second = (json.loads(line) for line in out.splitlines())
+        assert first["unknown"] is (first["label"] == "unknown")
+        assert second["label"] == second["best"] == "wren"
+        assert set(second["set"]) <= {"heron", "robin", "wren"}
+    _, out, _ = run("predict", "birds.kcrc", owl, "test/wren/50.jpg", "--csv", "--reject", "0.2", "--set", "0.5")
+    table = list(csv.DictReader(io.StringIO(out)))
+    assert [row["unknown"] for row in table] == ["true", "false"]
+    assert table[0]["best"] in {"heron", "robin", "wren"}
+    assert list(table[0])[:6] == ["image", "label", "probability", "unknown", "best", "set"]
+    line = run("predict", "birds.kcrc", "test/wren/50.jpg", "--set", "0.9")[1].rstrip("\n").split("\t")
+    assert len(line) == 4
+
+
+def test_audit(run, birds: Path) -> None:
+    code, out, _ = run("audit", "birds.kcrc")
+    assert code == 0
+    assert "No example contradicts its label" in out
+    assert run("relabel", "birds.kcrc", "photos/wren/3.jpg", "--label", "robin")[0] == 0
+    code, out, err = run("audit", "birds.kcrc", "--html", "audit.html", "--top", "1")
+    assert code == 0
+    assert re.search(r"#16 photos/wren/3\.jpg: labelled robin, answered wren", out)
+    assert err == "wrote audit.html\n"
+    page = (birds / "audit.html").read_text()
+    assert "kcrc relabel birds.kcrc 16 --label wren" in page
+    assert page.count("<img") >= 4
+    found = json.loads(run("audit", "birds.kcrc", "--json")[1])
+    assert found["findings"][0]["example"] == 16
+    assert found["findings"][0]["because"][0]["source"].startswith("photos/wren/")
+    table = list(csv.DictReader(io.StringIO(run("audit", "birds.kcrc", "--csv")[1])))
+    assert [row["example"] for row in table] == [str(f["example"]) for f in found["findings"]]
+    assert (table[0]["finding"], table[0]["answer"]) == ("mislabelled", "wren")
 
 
 def test_names_come_on_stdin(run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,6 +194,12 @@ def test_export_and_import(run, birds: Path) -> None:
         (["predict", "none.kcrc", "test/wren/50.jpg"], 1, "There is no gallery"),
         (["predict", "photos/wren/0.jpg", "x.jpg"], 1, "not a kcrc gallery"),
         (["predict", "birds.kcrc", "no*match"], 1, "No file matches"),
+        (["predict", "birds.kcrc", "test/wren/50.jpg", "--reject", "1.5"], 2, "not in the range"),
+        (["predict", "birds.kcrc", "test/wren/50.jpg", "--set=nan"], 2, "between 0 and 1"),
+        (["predict", "birds.kcrc", "test/wren/50.jpg", "--mark", "x"], 2, "give --reject too"),
+        (["predict", "birds.kcrc", "test/wren/50.jpg", "--reject", "--mark", "wren"], 2, "also a class"),
+        (["audit", "none.kcrc"], 1, "There is no gallery"),
+        (["audit", "birds.kcrc", "--html", "none/x.html"], 1, "cannot be written"),
         (["build", "photos", "-o", "birds.kcrc", "-f", "pixels"], 1, "exists already"),
         (["build", "photos", "-o", "x.kcrc", "-f", "pixel"], 2, "Did you mean 'pixels'?"),
         (["build", "photos", "-o", "x.kcrc", "-f", "pixels", "--option", "nonsense=3"], 2, "has no option"),
@@ -214,7 +262,11 @@ def test_names_cannot_reach_the_terminal_or_the_disk(run, birds: Path) -> None:
         ["info", "birds.kcrc"],
         ["history", "birds.kcrc"],
         ["evaluate", "birds.kcrc", "test"],
+        ["predict", "birds.kcrc", "test/wren/50.jpg", "--set", "0.5", "--reject"],
+        ["audit", "birds.kcrc"],
     ):
+        if arguments[0] == "audit":
+            run("relabel", "birds.kcrc", "photos/robin/1.jpg", "--label", evil)
         code, out, err = run(*arguments)
         assert code == 0
         assert "\x1b" not in out + err

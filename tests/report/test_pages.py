@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+import html
 import re
+import shlex
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from kcrc import KCRCClassifier
+from kcrc.gallery import Gallery
+from kcrc.report.audit_page import audit_page
 from kcrc.report.case import Case
 from kcrc.report.evaluation import evaluation
-from kcrc.report.evaluation_page import draw_confusion, evaluation_page
+from kcrc.report.evaluation_page import confusion_svg, draw_confusion, evaluation_page
 from kcrc.report.evidence_page import evidence_page
 from kcrc.report.html import STYLE, element, escape, page, picture, write_page
+from kcrc.report.words import file_name, percent
 
 PICTURE = b"\xff\xd8\xff" + b"x" * 50
 EVIL = [
@@ -148,3 +153,49 @@ def test_a_page_is_written_whole(tmp_path) -> None:
     write_page(tmp_path / "p.html", page("t", "a\udcff"))
     assert "a\\udcff" in (tmp_path / "p.html").read_text()
     assert [p.name for p in tmp_path.iterdir()] == ["p.html"]
+
+
+def test_the_numbers_of_the_matrix_are_seen() -> None:
+    """In SVG a browser puts what follows an element that is not closed into it, where a text is not drawn."""
+    found = evaluation(["a", "a", "b"], ["a", "b", "b"], np.zeros(3))
+    text = str(confusion_svg(found))
+    assert re.search(r"<rect[^>]*></rect><text[^>]*>1</text>", text)
+    assert text.count("<rect") == text.count("</rect>") == 3
+    assert text.count(">a</text>") == 2  # beside its row, above its column
+
+
+@pytest.mark.parametrize("names", [["wren", "robin", "owl"], EVIL[:2], ["../../etc", "line\nbreak", "-rf"]])
+def test_the_audit_page(tmp_path, names: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 4)) + 9 * np.eye(len(names), 4)[np.arange(40) % len(names)]
+    labels = [names[i % len(names)] for i in range(40)]
+    labels[0] = names[1]
+    X[7] = X[6] + 1e-6
+    with Gallery.create(tmp_path / "g.kcrc", dim=4) as gallery:
+        pictures = [PICTURE if i % 2 else None for i in range(40)]
+        gallery.add(labels, X, sources=[f"../{n}/x.jpg" for n in labels], thumbnails=pictures)
+        found = gallery.audit()
+        text = audit_page(gallery, found, top=5)
+    assert found.mislabelled
+    assert found.clashes
+    seen = Reader(text)
+    assert seen.open == []
+    assert [tag for tag, _ in seen.tags].count("h1") == 1
+    assert [tag for tag, _ in seen.tags].count("h2") == 3
+    shown = [(tag, a) for tag, a in seen.tags if tag == "img" or a.get("role") == "img"]
+    assert all((a.get("alt") or a.get("aria-label") or "").startswith("Example ") for _, a in shown)
+    assert not {"script", "a", "link"} & {tag for tag, _ in seen.tags}
+    for line in re.findall(r"kcrc relabel g\.kcrc .*?(?=<)", text):
+        words = shlex.split(html.unescape(line))
+        assert words[:3] == ["kcrc", "relabel", "g.kcrc"]
+        assert words[5] in names
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.0, "<0.1%"), (0.973, "97.3%"), (1.0, ">99.9%"), (0.001, "0.1%")])
+def test_no_probability_is_rounded_to_certainty(share: float, words: str) -> None:
+    assert percent(share) == words
+
+
+@pytest.mark.parametrize("source", ["a/b/c.jpg", "C:\\b\\c.jpg", "c.jpg", "b/c.jpg/"])
+def test_the_name_of_a_file(source: str) -> None:
+    assert file_name(source) == "c.jpg"

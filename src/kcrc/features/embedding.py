@@ -32,6 +32,7 @@ class Embedding(NetworkFeature):
     """1280 pooled features of EfficientNet-Lite0: v = network((pixels − 127) / 128), pixels 0…255, 224×224."""
 
     kind: ClassVar[str] = "embedding"
+    side_by_side: ClassVar[bool] = True
 
     def __init__(self, *, fit_to: Fit = "stretch", threads: int | None = None) -> None:
         self.fit_to = fit_to

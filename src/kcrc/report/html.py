@@ -58,7 +58,9 @@ code { font: .85rem/1.4 ui-monospace, monospace; background: var(--soft); paddin
 @media (max-width: 46rem) { .finding, .finding.pair { grid-template-columns: 1fr; } }
 @media print {
   body { margin: 0; max-width: none; font-size: 11pt; }
-  figure, tr, .verdict { break-inside: avoid; } h2, h3 { break-after: avoid; }
+  figure, tr, article, .verdict { break-inside: avoid; }
+  .finding .examples { grid-template-columns: repeat(auto-fill, minmax(6.2rem, 1fr)); gap: .4rem; }
+  h2, h3 { break-after: avoid; }
   article + article { break-before: page; border: 0; }
   article.finding + article.finding { break-before: auto; border-top: 1px solid var(--line); }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }

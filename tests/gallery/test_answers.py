@@ -1,0 +1,152 @@
+"""How sure a gallery is, without asking its examples again."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kcrc import KCRCClassifier
+from kcrc.errors import FileError, ParameterError, StateError
+from kcrc.gallery import Gallery
+from kcrc.gallery.answers import answers_of
+from kcrc.tuning.left_out import LeftOut
+from photos import folder, photo
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Gallery:
+    with Gallery.from_folder(folder(tmp_path / "photos", 10), tmp_path / "birds.kcrc", feature="pixels") as gallery:
+        yield gallery
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> list[Path]:
+    known = [photo(tmp_path / "q" / f"{k}{i}.jpg", k, 60 + i) for k in ("heron", "robin", "wren") for i in range(4)]
+    return [*known, photo(tmp_path / "q" / "owl.jpg", "owl", 60)]
+
+
+@pytest.fixture
+def no_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking an example as if it were not stored, or choosing parameters, is an error from here on."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("the examples were asked again")
+
+    monkeypatch.setattr(LeftOut, "of", refused)
+    monkeypatch.setattr(KCRCClassifier, "_fit", refused)
+
+
+def test_the_gallery_says_what_its_classifier_says(made: Gallery, queries: list[Path]) -> None:
+    classifier = made.classifier()
+    X = made.answering.feature().transform(queries)
+    np.testing.assert_allclose(made.predict_proba(queries), classifier.predict_proba(X), rtol=1e-9)
+    for reject in (0.05, 0.3):
+        assert made.predict(queries, reject=reject).tolist() == classifier.predict(X, reject=reject).tolist()
+    inside = classifier.predict_set(X, coverage=0.8)
+    for names, row in zip(made.predict_set(queries, coverage=0.8), inside, strict=True):
+        assert set(names) == set(classifier.classes_[row])
+
+
+def test_it_is_stored_and_follows_the_examples(
+    made: Gallery, queries: list[Path], tmp_path: Path, no_questions: None
+) -> None:
+    before = made.predict_proba(queries)
+    labels = made.predict(queries, reject=0.1)
+    made.close()
+    with Gallery.open(tmp_path / "birds.kcrc", readonly=True) as again:
+        np.testing.assert_allclose(again.predict_proba(queries), before, rtol=1e-6)
+        assert again.predict(queries, reject=0.1).tolist() == labels.tolist()
+    with Gallery.open(tmp_path / "birds.kcrc") as again:
+        again.add_images("owl", [photo(tmp_path / "owls" / f"{i}.jpg", "owl", i) for i in range(3)])
+        p = again.predict_proba(queries)
+        assert p.shape == (13, 4)
+        assert again.classes[p[-1].argmax()] == "owl"
+        assert again.predict_set(queries[-1:], coverage=0.9)[0] in {("owl",), ()}
+        again.remove(again.find(label="wren"))
+        assert "wren" not in again.predict(queries, reject=0.1)
+
+
+def test_a_stranger_is_unknown_under_the_mark_asked_for(made: Gallery, queries: list[Path]) -> None:
+    assert made.predict(queries[-1:], reject=0.2).tolist() == ["unknown"]
+    assert made.predict(queries[-1:], reject=0.2, unknown="none of these").tolist() == ["none of these"]
+    assert "unknown" not in made.predict(queries)
+    made.rename_class("wren", "unknown")
+    with pytest.raises(ParameterError, match="also a class"):
+        made.predict(queries, reject=0.2)
+    assert made.predict(queries[-1:], reject=0.2, unknown="?").tolist() == ["?"]
+
+
+def test_sets_are_ordered_and_grow_with_the_coverage(made: Gallery, queries: list[Path]) -> None:
+    classifier = made.classifier()
+    evidence = made.explain(queries)
+    sizes = []
+    for coverage in (0.5, 0.9, 0.96):
+        found = answers_of(classifier, evidence, coverage=coverage)
+        for i in range(len(found)):
+            likely = found.likely(i)
+            assert list(likely.values()) == sorted(likely.values(), reverse=True)
+            assert list(found.set_of(i)) == [name for name in likely if name in found.set_of(i)]
+        sizes.append(int(found.members.sum()))
+    assert sizes == sorted(sizes)
+
+
+def test_too_few_examples_say_what_to_do(tmp_path: Path) -> None:
+    with Gallery.from_folder(folder(tmp_path / "photos", 1), tmp_path / "few.kcrc", feature="pixels") as gallery:
+        query = [tmp_path / "photos" / "wren" / "0.jpg"]
+        assert gallery.predict_proba(query).shape == (1, 3)
+        with pytest.raises(StateError, match="kcrc tune"):
+            gallery.predict(query, reject=0.1)
+        with pytest.raises(StateError, match="kcrc tune"):
+            gallery.predict_set(query)
+
+
+def test_no_images_have_no_labels(made: Gallery) -> None:
+    assert made.predict([], reject=0.1).shape == (0,)
+
+
+def test_audit_finds_the_planted_mistakes_by_id(made: Gallery, tmp_path: Path) -> None:
+    wrong = made.find(source=str(tmp_path / "photos" / "wren" / "3.jpg"))
+    made.relabel(wrong, "robin")
+    found = made.audit()
+    assert (found.examples, found.asked) == (30, 30)
+    assert found.rows[0] == wrong[0]
+    first = found.mislabelled[0]
+    assert (first.label, first.answer) == ("robin", "wren")
+    assert all(made.example(row).label == "wren" for row, _ in first.because)
+    assert made.audit([1, 2]).asked == 2
+    with pytest.raises(ParameterError, match="99"):
+        made.audit([99])
+
+
+def _rows(confidence, **parts):
+    return {"exclusion": dataclasses.replace(confidence.exclusion, **parts)}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda c: {"exclusion": None},
+        lambda c: {"calibration": 3},
+        lambda c: {"open_set": "x"},
+        lambda c: _rows(c, ids=c.exclusion.ids[:3]),
+        lambda c: _rows(c, groups=-1 - c.exclusion.groups),
+        lambda c: _rows(c, means=np.ones((2, 2)), weights=np.ones(30)),
+        lambda c: {"calibration": type(c.calibration)(temperature=0.0)},
+        lambda c: {"open_set": None},
+    ],
+)
+def test_what_does_not_fit_together_is_refused(made: Gallery, damage) -> None:
+    """A file whose checksums were made to match, but with other parts in it."""
+    classifier = made.classifier()
+    kept = classifier.confidence_
+    classifier.confidence_ = dataclasses.replace(kept, **damage(kept))
+    made.keep_tuned(classifier, next_id=31)
+    made.close()
+    with Gallery.open(made.path) as again:
+        with pytest.raises(FileError, match="does not fit together"):
+            again.classifier()
+        again.tune(seconds=2)
+        assert again.predict_proba([made.path.parent / "photos" / "wren" / "0.jpg"]).shape == (1, 3)
