@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,13 +18,21 @@ from kcrc.gallery import Gallery
 from photos import folder, photo
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("built")
+    folder(where / "photos", 6)
+    folder(where / "test", 2, first=50)
+    with contextlib.chdir(where):
+        assert main(["build", "photos", "-o", "birds.kcrc", "-f", "pixels"]) == 0
+    return where
+
+
 @pytest.fixture
-def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def birds(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with photos/, test/ and birds.kcrc in it, where the commands are run."""
-    folder(tmp_path / "photos", 6)
-    folder(tmp_path / "test", 2, first=50)
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    assert main(["build", "photos", "-o", "birds.kcrc", "-f", "pixels"]) == 0
     return tmp_path
 
 

@@ -45,7 +45,9 @@ def everything(gallery: Gallery) -> list[object]:
         name: value if isinstance(value, dict | str) else value.tolist()
         for name, value in gallery.feature_state().items()
     }
-    return [ids.tolist(), vectors.tolist(), labels.tolist(), pictures, sources, state, gallery.parameters]
+    classifier = gallery.classifier()
+    said = [classifier.predict(vectors).tolist(), classifier.predict_proba(vectors).round(6).tolist()]
+    return [ids.tolist(), vectors.tolist(), labels.tolist(), pictures, sources, state, gallery.parameters, said]
 
 
 def main(original: Path, first: int, last: int) -> None:

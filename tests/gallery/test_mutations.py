@@ -36,7 +36,8 @@ def damage(folder: Path, first: int, last: int) -> tuple[int, int]:
             gallery.add(label, rng.standard_normal((12, 64)), sources=sources, thumbnails=pictures)
         gallery.remove([3, 30])
         gallery.relabel([5, 6], "heron")
-        gallery.set_parameters({"k": 9})
+        gallery.set_parameters({"n_neighbors": 9})
+        gallery.classifier()  # what was tuned is in the file too
     done = subprocess.run(
         [sys.executable, str(CHILD), str(path), str(first), str(last)],
         capture_output=True,
