@@ -50,13 +50,48 @@ def test_parquet(tmp_path, as_list):
     assert table.labels.tolist() == ["a", "b", "a"]
 
 
+def test_damaged_or_odd_parquet_is_named(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    whole = tmp_path / "whole.parquet"
+    parquet.write_table(pyarrow.table({"vector": X.tolist()}), whole)
+    content = whole.read_bytes()
+    odd = {"uneven": [[1.0], [1.0, 2.0]], "holes": [[1.0, None], [1.0, 2.0]], "texts": ["a", "b"]}
+    for name, values in odd.items():
+        parquet.write_table(pyarrow.table({"vector": values}), tmp_path / f"{name}.parquet")
+    for name, cut in (("head", content[:60]), ("tail", content[60:]), ("empty", b""), ("text", b"PAR1 nothing PAR1")):
+        (tmp_path / f"{name}.parquet").write_bytes(cut)
+    for path in tmp_path.glob("*.parquet"):
+        if path != whole:
+            with pytest.raises(DataError) as caught:
+                read_vectors(path)
+            assert str(path) in str(caught.value)
+
+
+def test_names_in_parquet_become_a_gallery(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    from kcrc.gallery import Gallery
+
+    columns = {"path": ["a.jpg", "b.jpg", "c.jpg"], "label": ["wren", "owl", "wren"], "vector": X.tolist()}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "v.parquet")
+    table = read_vectors(tmp_path / "v.parquet")
+    with Gallery.create(tmp_path / "g.kcrc", dim=2) as gallery:
+        gallery.add(table.labels, table.X, sources=table.names)
+        assert gallery.counts == {"owl": 1, "wren": 2}
+        np.testing.assert_array_equal(gallery.vectors()[1], X)
+        assert gallery.example(2).source == "b.jpg"
+
+
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     (tmp_path / "a.parquet").write_bytes(b"PAR1")
-    with pytest.raises(ParameterError, match="pip install pyarrow"):
+    with pytest.raises(ParameterError, match=r"pip install 'kcrc\[tables\]'"):
         read_vectors(tmp_path / "a.parquet")
 
 

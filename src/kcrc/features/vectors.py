@@ -121,7 +121,7 @@ def _from_parquet(file: Path) -> VectorTable:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise ParameterError(f"Reading {file} needs pyarrow. Install it: pip install pyarrow.") from None
+        raise ParameterError(f"Reading {file} needs pyarrow. Install it: pip install 'kcrc[tables]'.") from None
     try:
         table: Any = pyarrow.parquet.read_table(file)
     except pyarrow.ArrowException as problem:
