@@ -300,15 +300,18 @@ def test_a_formula_in_a_name_is_harmless_in_a_spreadsheet(run) -> None:
     assert ",'=cmd()," in out
 
 
-def test_a_reader_that_goes_away_ends_it_quietly(birds: Path) -> None:
+def test_a_reader_that_goes_away_ends_it_quietly_and_costs_no_file(birds: Path) -> None:
     program = "import sys; from kcrc.cli import main; sys.exit(main(sys.argv[1:]))"
-    arguments = [sys.executable, "-c", program, "predict", "birds.kcrc", "test", "--json"]
-    read, write = os.pipe()
-    os.close(read)
-    done = subprocess.run(arguments, stdout=write, stderr=subprocess.PIPE, cwd=birds, timeout=60)
-    os.close(write)
-    assert done.returncode == 1
-    assert done.stderr == b""
+    for command in (["predict", "birds.kcrc", "test", "--json"], ["audit", "birds.kcrc", "--html", "page.html"]):
+        read, write = os.pipe()
+        os.close(read)
+        arguments = [sys.executable, "-c", program, *command]
+        done = subprocess.run(arguments, stdout=write, stderr=subprocess.PIPE, cwd=birds, timeout=60)
+        os.close(write)
+        assert done.returncode == 1
+        assert b"Traceback" not in done.stderr
+        assert b"Broken" not in done.stderr
+    assert (birds / "page.html").read_text().endswith("</html>\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -39,6 +39,12 @@ def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
     """
     with open_gallery(gallery) as opened:
         found = opened.audit()
+        if html is not None:
+            from kcrc.report.audit_page import audit_page
+            from kcrc.report.html import write_page
+
+            write_page(html, audit_page(opened, found, top=top))
+            note(f"wrote {shown(html)}")
         if form == "json":
             findings = [dict(row) for row in rows(opened, found)]
             counts = {"examples": found.examples, "asked": found.asked, "right": found.right}
@@ -49,12 +55,6 @@ def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
                 write({**row, "because": [f"{b['example']} {b['share']:+.3f}" for b in row.get("because", [])]})
         else:
             _print(opened, found, top)
-        if html is not None:
-            from kcrc.report.audit_page import audit_page
-            from kcrc.report.html import write_page
-
-            write_page(html, audit_page(opened, found, top=top))
-            note(f"wrote {shown(html)}")
     return 0
 
 

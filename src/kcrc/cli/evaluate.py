@@ -52,10 +52,6 @@ def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, a
         every = joined(parts)
         probabilities = classifier.confidence_.calibration.probabilities(every.residuals)
         found = evaluation(truth, answers, probabilities[np.arange(len(every)), every.winner])
-        if as_json:
-            click.echo(json.dumps({**found.to_dict(), "unread": unread}))
-        else:
-            _print(found, names, truth, answers, worst)
         if html is not None:
             from kcrc.features.images import fetch
             from kcrc.report.case import case_from
@@ -75,6 +71,10 @@ def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, a
 
             draw_confusion(found, png)
             note(f"wrote {shown(png)}")
+        if as_json:
+            click.echo(json.dumps({**found.to_dict(), "unread": unread}))
+        else:
+            _print(found, names, truth, answers, worst)
     return 1 if unread else 0
 
 

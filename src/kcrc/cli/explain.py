@@ -1,4 +1,7 @@
-"""``kcrc explain``: the examples that decided, as text, JSON, a page or a picture."""
+"""``kcrc explain``: the examples that decided, as text, JSON, a page or a picture.
+
+Files are written before anything is printed: a reader of our output that goes away (``| head``) must not cost them.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,6 @@ def explain(gallery: Path, image: str, html: Path | None, png: Path | None, as_j
 
     with open_gallery(gallery) as opened:
         case = case_of(opened, image)
-        if as_json:
-            click.echo(json.dumps({"image": image, **_as_json(case)}))
-        else:
-            _print(case, top)
         if html is not None:
             from kcrc.report.evidence_page import evidence_page
             from kcrc.report.html import write_page
@@ -42,6 +41,10 @@ def explain(gallery: Path, image: str, html: Path | None, png: Path | None, as_j
 
             draw_evidence(case.evidence, case.query_pixels(), case.pixels_of, png, top=top)
             note(f"wrote {shown(png)}")
+        if as_json:
+            click.echo(json.dumps({"image": image, **_as_json(case)}))
+        else:
+            _print(case, top)
     return 0
 
 
