@@ -65,6 +65,8 @@ def _print(case: Case, top: int) -> None:
     for part in deciding(case, top):
         share = "        " if part.share is None else f"{part.share:+8.1%}"
         click.echo(f"  {share}  {shown(part.label):<20} distance {part.distance:<9.4g} #{part.id} {shown(part.source)}")
-    click.echo("\nClass residuals (the smallest wins):")
-    for name, residual in case.residuals()[:8]:
-        click.echo(f"  {residual:<10.4g} {shown(name)}")
+    residuals = case.residuals()
+    if len(residuals) > 1:
+        click.echo("\nClass residuals (the smallest wins):")
+        for name, residual in residuals[:8]:
+            click.echo(f"  {residual:<10.4g} {shown(name)}")

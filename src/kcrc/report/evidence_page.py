@@ -79,8 +79,8 @@ def example_name(example: int, source: str) -> Element:
 
 def _classes(case: Case, most: int = 10) -> Element:
     residuals = case.residuals()[:most]
-    if not residuals:
-        return element("p", "No class was compared: the nearest examples were enough.")
+    if len(residuals) < 2:
+        return element("p", "There was nothing to compare: no other class is among the nearest examples.")
     explained = case.explained()
     worst = max(value for _, value in residuals) or 1.0
     rows = []
