@@ -67,6 +67,21 @@ def test_an_example_leaves_the_covariance_too(unit, shrinkage):
         np.testing.assert_allclose(trials.dots[0], Z[rows] @ Z[rows].T, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_an_example_leaves_the_covariance_where_features_are_many(dtype):
+    """More features than examples: nearly all of an example's own direction goes with it."""
+    rng = np.random.default_rng(5)
+    y = np.arange(24) % 3
+    X = (np.eye(3)[y] @ rng.normal(size=(3, 60)) + rng.normal(size=(24, 60))).astype(dtype)
+    geometry = VectorGeometry(metrics.Within(0.05, unit=False).fit(X, y), X, y, alone(24))
+    for i in (0, 11):
+        Z = (X - X.mean(axis=0)) @ without(X.astype(np.float64), y, [i], 0.05)
+        squared = ((Z - Z[i]) ** 2).sum(axis=1)
+        squared[i] = np.inf
+        found = geometry.trials(np.array([i]), 23).cross[0]
+        np.testing.assert_allclose(found, np.sort(squared)[:23], rtol=1e-6 if dtype == np.float64 else 0.02)
+
+
 def test_exact_duplicates_leave_together():
     X, y, _ = problem(3, n=40, d=5)
     X[20], y[20] = X[4], y[4]

@@ -292,9 +292,14 @@ def removed_weights(sizes: Array, labels: Array, groups: Array, shrinkage: float
 
 
 def strengths(directions: Array, weights: Array) -> Array:
-    """β (n,) = a / (1 − a‖u‖²)."""
-    reach = weights * np.einsum("ij,ij->i", directions, directions)
-    return np.asarray(weights / np.maximum(1.0 - reach, 0.05))
+    """β (n,) = a / (1 − a‖u‖²).
+
+    What remains of the covariance is positive definite by its shrinkage, so 1 − a‖u‖² is above 0, however little is
+    left of it where there are fewer examples than features. Only what rounding could have made of it is cut off.
+    """
+    exact = directions.astype(np.float64)
+    reach = weights * np.einsum("ij,ij->i", exact, exact)
+    return np.asarray(weights / np.maximum(1.0 - reach, np.sqrt(np.finfo(directions.dtype).eps)))
 
 
 class MeasuredGeometry(Geometry):
