@@ -176,3 +176,11 @@ def test_the_same_seed_gives_the_same_choice(digits):
     options = {"kernel": "rbf", "form": "rkhs", "metric": "plain", "locality": "atoms", "tuning_seconds": 300}
     a = KCRCClassifier(**options).fit(X[:80], y[:80]).tuning_.best
     assert KCRCClassifier(**options).fit(X[:80], y[:80]).tuning_.best == a
+
+
+def test_a_given_number_of_neighbours_counts_examples(digits):
+    X, _, y, _ = digits
+    tried = KCRCClassifier(7, metric="plain", kernel="linear").fit(X, y).tuning_.scores
+    assert {s.locality for s in tried} == {"atoms"}
+    tried = KCRCClassifier(3, locality="classes", metric="plain", kernel="linear").fit(X, y).tuning_.scores
+    assert {(s.locality, s.n_neighbors) for s in tried} == {("classes", 3)}

@@ -80,7 +80,8 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
     fixed = {name: value for name, value in params.items() if not _open(value) and name not in ("kernel", "metric")}
     if whole:
         fixed["n_neighbors"] = len(X_used) - 1
-        fixed.setdefault("locality", "atoms")
+    if "n_neighbors" in fixed:
+        fixed.setdefault("locality", "atoms")  # a given number counts examples, unless the caller says classes
     if fixed.get("gamma") == "scale":
         fixed.pop("gamma")
     judge = _judge(request, fixed)

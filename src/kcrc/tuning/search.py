@@ -32,7 +32,7 @@ LARGEST, LARGEST_FIRST = 800, 250  # atoms of a dictionary, and of one tried at 
 TRIALS_FIRST, TRIALS_WALK, TRIALS_FINAL = 256, 512, 2500
 STEPS, LEADERS, FINALISTS = 6, 6, 32
 FEW = 200  # with fewer examples a fine grid would only fit their noise
-SPEED = 1.5e10  # arithmetic a second of two ordinary cores
+SPEED = 3e10  # arithmetic a second of two ordinary cores
 CLOSE = 2.5  # standard errors
 
 Judge = Callable[[Trials, float | None, Array, list[int], list[float], str], Array]
