@@ -29,23 +29,25 @@ T = TypeVar("T")
 def answer(model: FittedModel, X: Array, read: Callable[[Evidence], T], *, explain: bool = False) -> list[T]:
     """``read`` of the evidence of each chunk of queries, in order. The rest of the evidence is let go, so that
     labels for a million queries need the memory of one chunk."""
+    if len(X) == 1 and plan(model) is not None:  # nothing to share out, and no BLAS in it to hold back
+        return [read(classify(model, X, explain=explain))]
     size = chunk_size(model, len(X))
     return over_chunks(
         lambda piece: read(classify(model, X[piece], explain=explain)), len(X), size, model.method.n_jobs
     )
 
 
-def classify(model: FittedModel, X: Array, *, explain: bool = True) -> Evidence:
+def classify(model: FittedModel, X: Array, *, explain: bool = True, compiled: bool = True) -> Evidence:
     """The evidence for one chunk of queries (B, d) that the metric has scaled already.
 
     Without ``explain`` a global dictionary is left in the order it is stored, its distances NaN: the label does
-    not need them.
+    not need them. Without ``compiled`` every stage is the readable one.
     """
     queries = Samples(X)
     if model.whole is not None:
         return _over_all(model, queries, explain)
     near = neighbours(model, queries)
-    fast = plan(model)  # the only gate to the compiled path
+    fast = plan(model) if compiled else None  # the only gate to the compiled path
 
     def posed(open_: Array) -> tuple[Dictionary, Target]:
         rows = near.rows[open_]
