@@ -11,6 +11,7 @@ from kcrc import KCRCClassifier
 from kcrc._fused.native import native
 from kcrc._fused.plan import plan
 from kcrc.bench.memory import measure
+from kcrc.distances import coordinatewise
 from kcrc.errors import DataError
 from kcrc.tuning.geometry import duplicate_groups, equal_rows
 from problems import problem
@@ -86,6 +87,20 @@ def test_halves_come_and_go(tmp_path):
     np.testing.assert_array_equal(again.predict(Xq), clf.predict(Xq))
     with pytest.raises(DataError, match="65504"):
         clf.partial_fit(np.full((1, 10), 1e6), y[:1])
+
+
+@pytest.mark.parametrize("measure", sorted(coordinatewise.MEASURES))
+def test_halves_are_widened_a_block_at_a_time(rng, monkeypatch, measure):
+    monkeypatch.setattr(coordinatewise, "_HALVES_AT_ONCE", 7)
+    left, halves = rng.random((5, 4), np.float32), rng.random((30, 4)).astype(np.float16)
+    rows = rng.integers(0, 30, (5, 6))
+    single = halves.astype(np.float32)
+    pairs = coordinatewise.pairwise
+    np.testing.assert_array_equal(pairs(measure, left, halves), pairs(measure, left, single))
+    chosen = coordinatewise.selected
+    np.testing.assert_array_equal(chosen(measure, left, halves, rows), chosen(measure, left, single, rows))
+    among = coordinatewise.within
+    np.testing.assert_array_equal(among(measure, halves, rows), among(measure, single, rows))
 
 
 @compiled

@@ -20,7 +20,7 @@ from kcrc.neighbours.base import Neighbourhood
 from kcrc.neighbours.exact import BLOCK
 from kcrc.neighbours.refine import refine, whole_classes
 from kcrc.neighbours.scan import ScanIndex
-from kcrc.parallel import over_chunks, worker_count
+from kcrc.parallel import chunk_after_chunk, over_chunks, worker_count
 from kcrc.prepared import Array, Samples
 
 T = TypeVar("T")
@@ -31,17 +31,20 @@ def answer(model: FittedModel, X: Array, read: Callable[[Evidence], T], *, expla
     labels for a million queries need the memory of one chunk."""
     if len(X) == 1 and plan(model) is not None:  # nothing to share out, and no BLAS in it to hold back
         return [read(classify(model, X, explain=explain))]
-    size = chunk_size(model, len(X))
-    return over_chunks(
-        lambda piece: read(classify(model, X[piece], explain=explain)), len(X), size, model.method.n_jobs
+    share_out = over_chunks if model.whole is None else chunk_after_chunk
+    return share_out(
+        lambda piece: read(classify(model, X[piece], explain=explain)),
+        len(X),
+        chunk_size(model, len(X)),
+        model.method.n_jobs,
     )
 
 
 def classify(model: FittedModel, X: Array, *, explain: bool = True, compiled: bool = True) -> Evidence:
     """The evidence for one chunk of queries (B, d) that the metric has scaled already.
 
-    Without ``explain`` a global dictionary is left in the order it is stored, its distances NaN: the label does
-    not need them. Without ``compiled`` every stage is the readable one.
+    Without ``explain`` a global dictionary is left in the order it is stored, its distances and contributions NaN:
+    the residuals do not need them. Without ``compiled`` every stage is the readable one.
     """
     queries = Samples(X)
     if model.whole is not None:
@@ -158,31 +161,68 @@ def _weigh(
 def _over_all(model: FittedModel, queries: Samples, explain: bool) -> Evidence:
     """The global dictionary: factorised at fit, the same for every query; nearest example first when explaining."""
     assert model.whole is not None
+    if not explain and len(model.classes) > 1:
+        return _residuals_over_all(model, queries)
     basis, method = model.whole.basis, model.method
     fine = method.distance
-    shape = (len(queries), len(model))
-    order: Array = np.broadcast_to(np.arange(shape[1]), shape)
-    distances: Array = np.broadcast_to(np.nan, shape)
-    if explain or len(model.classes) == 1:
-        distances = fine.pairwise(queries.of(fine), model.examples(fine))
-        order = np.argsort(distances, axis=1, kind="stable")
-        distances = np.take_along_axis(distances, order, 1)
+    distances = fine.pairwise(queries.of(fine), model.examples(fine))
+    order = np.argsort(distances, axis=1, kind="stable")
+    distances = np.take_along_axis(distances, order, 1)
     verdict = _settled(model, Neighbourhood(order, distances), model.labels[order])
     if len(model.classes) == 1:
         return verdict
     target = method.space.target(model, basis, queries, None)
     code = method.coder.solve(model.whole.state, target)
-
-    def nearest(lost: Array) -> Array:
-        far = fine.pairwise(queries.of(fine).take(lost), model.examples(fine))
-        return np.asarray(model.labels[far.argmin(axis=1)])
-
     everyone = np.arange(len(queries))
-    _weigh(model, verdict, everyone, model.labels[None], basis.dictionary, target, code, nearest)
-    if explain:
-        for field in (verdict.coefficients, verdict.contributions):  # stored order -> nearest first
-            field[:] = np.take_along_axis(field, order, 1)
+    first = model.labels[order[:, 0]]
+    _weigh(
+        model,
+        verdict,
+        everyone,
+        model.labels[None],
+        basis.dictionary,
+        target,
+        code,
+        lambda lost: np.asarray(first[lost]),
+    )
+    for field in (verdict.coefficients, verdict.contributions):  # stored order -> nearest first
+        field[:] = np.take_along_axis(field, order, 1)
     return verdict
+
+
+def _residuals_over_all(model: FittedModel, queries: Samples) -> Evidence:
+    """The same with nothing ordered and no table of contributions: class residuals by blocks, and the label."""
+    assert model.whole is not None
+    basis, method = model.whole.basis, model.method
+    target = method.space.target(model, basis, queries, None)
+    code = method.coder.solve(model.whole.state, target)
+    n_classes, batch = len(model.classes), len(queries)
+    residuals = ev.shared_residuals(
+        basis.dictionary.gram[0], target, code.coefficients, model.labels, n_classes, method.decision
+    )
+    winner = residuals.argmin(axis=1)
+    lost = ~np.isfinite(residuals[np.arange(batch), winner])
+    if lost.any():  # nothing coded at all: the nearest example answers, judged by ‖y‖ alone
+        fine = method.distance
+        far = fine.pairwise(queries.of(fine).take(lost), model.examples(fine))
+        winner[lost] = model.labels[far.argmin(axis=1)]
+        residuals[lost, winner[lost]] = np.sqrt(target.energy[lost])
+    shape = (batch, len(model))
+    nothing = np.broadcast_to(np.nan, shape)
+    return Evidence(
+        classes=model.classes,
+        winner=winner,
+        residuals=residuals,
+        energy=target.energy,
+        rows=np.broadcast_to(model.ids, shape),
+        distances=nothing,
+        neighbour_labels=np.broadcast_to(model.labels, shape),
+        coefficients=code.coefficients,
+        contributions=nothing,
+        how=np.where(lost, ev.NEAREST, ev.CODED).astype(np.int8),
+        converged=code.converged,
+        n_iter=code.n_iter,
+    )
 
 
 def chunk_size(model: FittedModel, n_queries: int) -> int:
@@ -199,8 +239,8 @@ def chunk_size(model: FittedModel, n_queries: int) -> int:
             per_query = 4 * width + 8 * k + 2 * len(model.classes)
         else:
             per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)
-    workers = worker_count(method.n_jobs)
+    workers = 1 if method.n_neighbors is None else worker_count(method.n_jobs)
     affordable = int(method.memory_budget // (8 * per_query * workers))
     # Enough chunks to keep every thread busy, none so large that its arrays leave the cache for nothing.
-    share = -(-n_queries // workers)
+    share = n_queries if method.n_neighbors is None else -(-n_queries // workers)
     return max(1, min(affordable, share, 1024))

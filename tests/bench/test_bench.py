@@ -54,7 +54,7 @@ def test_plain_numpy_is_the_paper():
 def test_ours_is_the_same_method():
     split = clusters(300, 8, 40, dtype=np.float64)
     np.testing.assert_array_equal(
-        ours(split, 20, form="gram").predict(split.queries), plain_numpy(split, 20)(split.queries)
+        ours(split, 20, form="gram", decision="ratio").predict(split.queries), plain_numpy(split, 20)(split.queries)
     )
 
 
@@ -170,3 +170,10 @@ def test_drawings(tmp_path):
     written = draw(tmp_path, [curve], [StageTime("float32", 50, "rkhs", 2.0, 1.0)], [Peak(9, 9, "float32", 9, 9, 9)])
     assert [path.name for path in written] == ["time-by-k.png", "share-of-limit.png", "memory.png"]
     assert all(path.stat().st_size > 1000 for path in written)
+
+
+def test_a_slow_contestant_may_leave_early():
+    from kcrc.bench.growth import Curve
+
+    curve = Curve("n", [10, 20, 40, 80], {"a": [1.0, 2.0, 4.0, 8.0], "b": [1.0, 4.0]})
+    assert curve.powers == pytest.approx({"a": 1.0, "b": 2.0})

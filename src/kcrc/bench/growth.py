@@ -20,7 +20,7 @@ K_OF_SEARCH = 50
 
 @dataclass
 class Curve:
-    """µs a query of each contestant at each size; ``powers`` p of time ~ size^p."""
+    """µs a query of each contestant at each size (the slower ones at the first sizes only)."""
 
     along: str
     sizes: list[int] = field(default_factory=list)
@@ -33,7 +33,10 @@ class Curve:
 
     @property
     def powers(self) -> dict[str, float]:
-        return {name: slope(self.sizes, values) for name, values in self.micros.items() if len(values) > 1}
+        """p of time ~ size^p, for each contestant."""
+        return {
+            name: slope(self.sizes[: len(values)], values) for name, values in self.micros.items() if len(values) > 1
+        }
 
 
 def with_k(sizes: Sequence[int], tick: Callable[[str], None]) -> Curve:
@@ -65,7 +68,7 @@ def with_search(
             index = faiss_flat(faiss, split)
             runners["faiss search"] = partial(index.search, split.queries, K_OF_SEARCH)
         with threads(cores):
-            best = race(runners, rounds=4, seconds=1.5)
+            best = race(runners, rounds=6, seconds=1.5)
         micro = 1e6 / len(split.queries)
         curve.add(size, {name: micro * seconds for name, seconds in best.items()})
     return curve

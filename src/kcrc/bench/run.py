@@ -92,7 +92,7 @@ def _stages(state: Run) -> list[stage.StageTime]:
     found = []
     for dtype, K, form in wanted:
         state.tick(f"local stage, {np.dtype(dtype).name}, {form} form, K = {K}")
-        one = stage.measure(K, dtype, form=form, seconds=0.6 if state.quick else 4.0)
+        one = stage.measure(K, dtype, form=form, seconds=0.4 if state.quick else 4.0)
         found.append(one)
         state.results.ratios[f"local stage / potrf, {one.dtype}, {form}, K={K}"] = one.ratio
         if form == "rkhs":
@@ -109,7 +109,7 @@ def _stages(state: Run) -> list[stage.StageTime]:
 
 def _contests(state: Run, mnist: Split | None, folder: Path | None) -> None:
     quick, results = state.quick, state.results
-    small = clusters(4000, 128, 500) if quick else (mnist or clusters(10_000, 256, 2000)).part(10_000, 2000)
+    small = clusters(3000, 128, 400) if quick else (mnist or clusters(5000, 256, 1000)).part(5000, 1000)
     state.tick(f"classification of {small.name}, with a support vector machine")
     classification(state, small, svc=True)
     if not quick:
@@ -160,14 +160,19 @@ def _growth(state: Run) -> list[growth.Curve]:
     quick = state.quick
     curves = []
     if native is not None:
-        curves.append(growth.with_k([20, 50, 100, 200] if quick else [10, 20, 50, 100, 200, 400, 800], state.tick))
-    n_sizes = [1000, 4000, 16_000] if quick else [1000, 4000, 16_000, 64_000, 128_000]
+        curves.append(growth.with_k([20, 50, 100] if quick else [10, 20, 50, 100, 200, 400, 800], state.tick))
+    n_sizes = [1000, 4000, 16_000] if quick else [1000, 4000, 16_000, 64_000]
     widths = [16, 64, 256] if quick else [16, 64, 256, 1024]
-    queries = 300 if quick else 1000
+    queries = 200 if quick else 500
     curves += [
         growth.with_n(n_sizes, state.cores, state.faiss, state.tick, queries),
-        growth.with_width(widths, state.cores, state.faiss, state.tick, queries, 4000 if quick else 16_000),
-        growth.with_queries([1, 10, 100, 1000] if quick else [1, 10, 100, 1000, 10_000], state.cores, state.tick, 4000),
+        growth.with_width(widths, state.cores, state.faiss, state.tick, queries, 2000 if quick else 8000),
+        growth.with_queries(
+            [1, 10, 100, 1000] if quick else [1, 10, 100, 1000, 10_000],
+            state.cores,
+            state.tick,
+            2000 if quick else 4000,
+        ),
     ]
     for curve in curves:
         names = list(curve.micros)
@@ -187,7 +192,7 @@ def _memory(state: Run) -> list[memory.Peak]:
     peaks = []
     for dtype in ("float32",) if state.quick else ("float32", "float16"):
         state.tick(f"peak memory with {n:,} examples in {dtype}")
-        peaks.append(memory.measure(n, 128, budget, dtype=dtype, queries=500))
+        peaks.append(memory.measure(n, 128, budget, dtype=dtype, queries=200 if state.quick else 1000))
     state.results.memory = [asdict(peak) for peak in peaks]
     lines = [
         [
