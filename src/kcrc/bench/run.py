@@ -92,7 +92,7 @@ def _stages(state: Run) -> list[stage.StageTime]:
     found = []
     for dtype, K, form in wanted:
         state.tick(f"local stage, {np.dtype(dtype).name}, {form} form, K = {K}")
-        one = stage.measure(K, dtype, form=form, seconds=0.4 if state.quick else 4.0)
+        one = stage.measure(K, dtype, form=form, seconds=0.8 if state.quick else 4.0)
         found.append(one)
         state.results.ratios[f"local stage / potrf, {one.dtype}, {form}, K={K}"] = one.ratio
         if form == "rkhs":
