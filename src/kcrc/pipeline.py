@@ -51,14 +51,23 @@ def classify(model: FittedModel, X: Array, *, explain: bool = True, compiled: bo
         return _over_all(model, queries, explain)
     near = neighbours(model, queries)
     fast = plan(model) if compiled else None  # the only gate to the compiled path
+    return judged(
+        model, near, local_problems(model, queries, near), None if fast is None else partial(fast, queries, near)
+    )
 
-    def posed(open_: Array) -> tuple[Dictionary, Target]:
-        rows = near.rows[open_]
+
+def local_problems(
+    model: FittedModel, queries: Samples, near: Neighbourhood
+) -> Callable[[Array], tuple[Dictionary, Target]]:
+    """What ``judged`` asks for: the local problems of the queries ``which``."""
+
+    def posed(which: Array) -> tuple[Dictionary, Target]:
+        rows = near.rows[which]
         basis = model.method.space.basis(model, rows)
-        known = near.distances[open_]
-        return basis.dictionary, model.method.space.target(model, basis, queries.take(open_), rows, known)
+        known = near.distances[which]
+        return basis.dictionary, model.method.space.target(model, basis, queries.take(which), rows, known)
 
-    return judged(model, near, posed, None if fast is None else partial(fast, queries, near))
+    return posed
 
 
 def judged(
@@ -69,7 +78,7 @@ def judged(
 ) -> Evidence:
     """The evidence for queries whose dictionaries are known; ``posed(which)`` gives the local problems of those that
     their neighbours do not settle. ``fast`` fills in what it can and returns the queries it leaves."""
-    labels = np.where(near.real, model.labels[np.maximum(near.rows, 0)], -1)
+    labels = _of_rows(model.labels, near)
     verdict = _settled(model, near, labels)
     left = np.flatnonzero(~unanimous(labels)) if fast is None else fast(verdict)
     if len(left):
@@ -105,6 +114,13 @@ def unanimous(labels: Array) -> Array:
     return np.asarray(((labels == labels[:, :1]) | (labels < 0)).all(axis=1))
 
 
+def _of_rows(values: Array, near: Neighbourhood) -> Array:
+    """(B, K) the values of the neighbours, −1 for padding."""
+    if near.rows.min(initial=0) >= 0:
+        return np.asarray(values[near.rows])
+    return np.where(near.real, values[np.maximum(near.rows, 0)], -1)
+
+
 def _settled(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence:
     """Evidence as if every query were answered by its neighbours alone; coded ones are filled in after."""
     batch, width = near.rows.shape
@@ -116,7 +132,7 @@ def _settled(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence
         winner=labels[:, 0].copy(),
         residuals=residuals,
         energy=np.zeros(batch),
-        rows=np.where(near.real, model.ids[np.maximum(near.rows, 0)], -1),
+        rows=_of_rows(model.ids, near),
         distances=near.distances,
         neighbour_labels=labels,
         coefficients=np.zeros((batch, width)),

@@ -167,7 +167,9 @@ def test_drawings(tmp_path):
     for K in (10, 20, 40):
         curve.add(K, {"local stage": 1e-3 * K**3, "potrf": 2e-3 * K**3})
     assert curve.powers["local stage"] == pytest.approx(3.0)
-    written = draw(tmp_path, [curve], [StageTime("float32", 50, "rkhs", 2.0, 1.0)], [Peak(9, 9, "float32", 9, 9, 9)])
+    written = draw(
+        tmp_path, [curve], [StageTime("float32", 50, "rkhs", 2.0, 1.0, 9.0)], [Peak(9, 9, "float32", 9, 9, 9)]
+    )
     assert [path.name for path in written] == ["time-by-k.png", "share-of-limit.png", "memory.png"]
     assert all(path.stat().st_size > 1000 for path in written)
 

@@ -25,7 +25,7 @@ def ours(split: Split, k: int | None, **options: Any) -> Any:
 
     chosen = {
         "metric": "plain", "kernel": "rbf", "gamma": GAMMA, "mu": MU, "form": "rkhs", "decision": DECISION,
-        "locality": "atoms", "verbose": False,
+        "locality": "atoms", "verbose": False, "tuning_seconds": 1.0,
     }  # fmt: skip
     return KCRCClassifier(k, **{**chosen, **options}).fit(split.atoms, split.labels)
 
