@@ -32,6 +32,9 @@ test: $(VENV)/.dev  ## all tests but the slow measurements
 test-slow: $(VENV)/.dev  ## the slow measurements too
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
+bench: $(VENV)/.user  ## speed beside scikit-learn, faiss (if installed) and the machine's limits; writes bench-out/
+	$(BIN)/kcrc bench $(if $(DATA),--data $(DATA),--quick) --out bench-out
+
 reproduce-quick: $(VENV)/.user  ## the paper's experiments in ten minutes or less, with the data at hand
 	$(BIN)/kcrc reproduce all --quick $(if $(DATA),--data $(DATA)) --out reproduce-out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import warnings
@@ -15,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc import coding, distances, kernels, metrics, pipeline, projections, spaces
+from kcrc._fused.native import native
 from kcrc.confidence import Confidence
 from kcrc.confident import Confident
 from kcrc.distances.cache import PairCache, PairCounts, pair_caches
@@ -22,7 +24,7 @@ from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.evidence import Evidence, contrast, joined
 from kcrc.model import FittedModel, Method
 from kcrc.parallel import worker_count
-from kcrc.prepared import Array
+from kcrc.prepared import Array, widened
 from kcrc.progress import progress_bar
 from kcrc.views import are_views, layout_of
 from kcrc.views import joined as joined_views
@@ -30,7 +32,7 @@ from kcrc.views import joined as joined_views
 if TYPE_CHECKING:
     from kcrc.tuning import Tuning
 
-FLOATS = [np.float64, np.float32]
+FLOATS = [np.float64, np.float32, np.float16]
 
 
 class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
@@ -196,6 +198,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def _store(self, vectors: Array, classes: Array, numbers: Array, ids: Array, groups: Any) -> None:
         """Choose, and build the model anew from these examples."""
         chosen, tuning, pairs = self._chosen(vectors, numbers, groups)
+        if vectors.dtype == np.float16 and not self._keeps_halves(chosen):
+            vectors = widened(vectors)
         method = self._method(vectors, numbers, chosen)
         self.model_ = FittedModel.build(method, vectors, classes, numbers, ids, pairs)
         self.classes_ = classes
@@ -247,6 +251,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self._refuse_precomputed("partial_fit")
         vectors, labels = self._checked(X, y, reset=False)
         model = self.model_
+        vectors = self._as_stored(vectors)
         all_classes = np.union1d(model.classes, np.unique(labels))
         if classes is not None:
             all_classes = np.union1d(all_classes, np.asarray(classes))
@@ -261,6 +266,17 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self._next_row += len(labels)
         self._note_change(len(labels))
         return self
+
+    def _as_stored(self, vectors: Array) -> Array:
+        """New examples in the type the others are stored in."""
+        with np.errstate(over="ignore"):
+            stored = vectors.astype(self.model_.raw.dtype, copy=False)
+        if stored.dtype == np.float16 and not np.isfinite(stored).all():
+            raise DataError(
+                "The new examples have values beyond 65504, too large for the half precision (float16) the others are "
+                "stored in. Fit with float32."
+            )
+        return stored
 
     def _announced(self, classes: Any) -> Self:
         model = self.model_
@@ -335,10 +351,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _answers(self, X: Any, read: Callable[[Evidence], Any], explain: bool = False) -> list[Any]:
         check_is_fitted(self)
-        X = self._side_by_side(X)
-        X = self._flat(validate_data(self, X, reset=False, dtype=FLOATS, order="C", allow_nd=True))
+        if not self._plainly_fine(X):
+            X = self._side_by_side(X)
+            X = self._flat(validate_data(self, X, reset=False, dtype=FLOATS, order="C", allow_nd=True))
         model = self.model_
-        queries = model.method.metric.transform(X.astype(model.raw.dtype, copy=False))
+        queries = model.method.metric.transform(X.astype(model.working_type, copy=False))
         return pipeline.answer(model, queries, read, explain=explain)
 
     # Keeping ----------------------------------------------------------------------------------------------------
@@ -365,6 +382,21 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         if not self.views_:
             raise DataError("X is a dict of views, but the stored examples are plain arrays.")
         return joined_views(X, self.views_)
+
+    def _plainly_fine(self, X: Any) -> bool:
+        """Whether X is what most callers give, a finite array of the right width: then scikit-learn's checks, which
+        take longer than the answer to a single query, have nothing to say."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype in FLOATS
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1:] == self.sample_shape_
+            and X.flags.c_contiguous
+            and not self.views_
+            and not hasattr(self, "feature_names_in_")
+            and math.isfinite(_total(X))  # an overflow of the sum is looked into by the full checks
+        )
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Array, Array]:
         if reset:
@@ -404,6 +436,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         unified = isinstance(self.distance, distances.Unified) and self.distance.learns_weights
         if not unified and not any(isinstance(value, str) and value == "auto" for value in params.values()):
             return params, None, None
+        X = widened(X)
         precomputed = self.metric == "precomputed"
         if precomputed or self.kernel == "precomputed":
             params["metric"] = "precomputed" if precomputed else "plain"
@@ -445,6 +478,22 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             if not euclidean:  # no metric was searched: what was fitted stays fitted
                 values["distances"] = (values.pop("distance", distance), coarse)
             return values, tuning, pairs
+
+    def _keeps_halves(self, chosen: dict[str, Any]) -> bool:
+        """Whether examples in half precision can stay so: where the compiled search and stage read them as they are.
+        Anything else computes with a copy in single precision."""
+        metric, distance = chosen["metric"], distances.resolve(self.distance)
+        return (
+            native is not None
+            and (metric == "plain" or isinstance(metric, metrics.Plain))
+            and type(distance) in (distances.pixel.Euclidean, distances.pixel.SquaredEuclidean)
+            and chosen["kernel"] in ("rbf", "linear", "polynomial")
+            and chosen["form"] in ("rkhs", "gram")
+            and chosen["locality"] == "atoms"
+            and chosen["n_neighbors"] is not None
+            and self.n_candidates is None
+            and not self.views_
+        )
 
     def _positive_seconds(self) -> float:
         kernels.positive("tuning_seconds", self.tuning_seconds)
@@ -575,7 +624,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             some = distance.prepare(X).take(sample) if self._precomputed() else distance.prepare(X[sample])
             mean = float(np.mean(distance.pairwise(some, some) ** distance.power))
         elif kernel in ("rbf", "polynomial"):
-            mean = 2.0 * float(np.var(X, axis=0, dtype=np.float64).sum())
+            mean = 2.0 * _total_variance(X)
         else:
             return 1.0
         return 1.0 / mean if mean > 0 else 1.0
@@ -602,6 +651,18 @@ def _count(name: str, value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise ParameterError(f"{name} is a whole number, 1 or more, or None; got {value!r}.")
     return int(value)
+
+
+def _total_variance(X: Array) -> float:
+    """The sum of all features' variances, in double precision and without a copy of X."""
+    centre = X.mean(axis=0, dtype=np.float64)
+    blocks = (X[start : start + 4096] - centre for start in range(0, len(X), 4096))
+    return float(sum(np.einsum("ij,ij->", block, block) for block in blocks)) / len(X)
+
+
+def _total(X: Array) -> float:
+    with np.errstate(all="ignore"):
+        return float(X.sum())
 
 
 def _seed(random_state: Any) -> int:

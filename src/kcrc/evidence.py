@@ -242,3 +242,23 @@ def class_residuals(
     if decision == "ratio":
         residual = np.divide(residual, length, out=np.full_like(residual, np.inf), where=length > 0)
     return np.where(length > 0, residual, np.inf)
+
+
+def shared_residuals(H: Array, target: Target, x: Array, labels: Array, n_classes: int, decision: str) -> Array:
+    """(B, C) as ``class_residuals``, of codes x (B, n) over one dictionary H (n, n) for all queries: for each class
+
+    ‖y − Dᵢxᵢ‖² = ‖y‖² − Σ xᵢ (2 bᵢ − xᵢHᵢᵢ),    one matrix product a class, and no table (B, n) of contributions.
+    """
+    out = np.full((len(x), n_classes), np.inf)
+    for c in range(n_classes):
+        members = np.flatnonzero(labels == c)
+        if not len(members):
+            continue
+        mine = np.ascontiguousarray(x[:, members])
+        rest = 2.0 * target.correlation[:, members] - mine @ H[np.ix_(members, members)]
+        explained = np.einsum("bk,bk->b", mine, rest, dtype=np.float64)
+        length = np.sqrt(np.einsum("bk,bk->b", mine, mine, dtype=np.float64))
+        residual = np.sqrt(np.maximum(target.energy - explained, 0.0))
+        judged = np.divide(residual, length, out=np.full_like(length, np.inf), where=length > 0)
+        out[:, c] = judged if decision == "ratio" else np.where(length > 0, residual, np.inf)
+    return out

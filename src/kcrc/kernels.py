@@ -20,7 +20,7 @@ import numpy as np
 from kcrc.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.distances.precomputed import prepare_columns
 from kcrc.errors import DataError, ParameterError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Array, Prepared, widened
 from kcrc.registry import Registry
 
 registry: Registry[Kernel] = Registry("kernel")
@@ -83,18 +83,19 @@ class VectorKernel(Kernel):
         """k from a·b, ‖a‖² and ‖b‖² (arrays that broadcast); may overwrite ``dot``."""
 
     def gram(self, a: Prepared, b: Prepared) -> Array:
-        return self.profile(a["vectors"] @ b["vectors"].T, a["squares"][:, None], b["squares"][None, :])
+        dot = widened(a["vectors"]) @ widened(b["vectors"]).T
+        return self.profile(dot, a["squares"][:, None], b["squares"][None, :])
 
     def diagonal(self, a: Prepared) -> Array:
         return self.profile(a["squares"].copy(), a["squares"], a["squares"])
 
     def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
         # einsum sums each pair on its own, so a query's values do not depend on its batch.
-        dot = np.einsum("bd,bkd->bk", queries["vectors"], atoms["vectors"][rows])
+        dot = np.einsum("bd,bkd->bk", widened(queries["vectors"]), widened(atoms["vectors"][rows]))
         return self.profile(dot, queries["squares"][:, None], atoms["squares"][rows])
 
     def local(self, atoms: Prepared, rows: Array) -> Array:
-        vectors, squares = atoms["vectors"][rows], atoms["squares"][rows]
+        vectors, squares = widened(atoms["vectors"][rows]), atoms["squares"][rows]
         return self.profile(vectors @ vectors.transpose(0, 2, 1), squares[:, :, None], squares[:, None, :])
 
 

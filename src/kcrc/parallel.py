@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -32,10 +32,15 @@ def _blas() -> Any:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Inside, a matrix product runs on the calling thread alone."""
-    with _blas().limit(limits=1):
+def blas_threads(count: int) -> Iterator[None]:
+    """Inside, a matrix product runs on ``count`` threads."""
+    with _blas().limit(limits=count):
         yield
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Inside, a matrix product runs on the calling thread alone."""
+    return blas_threads(1)
 
 
 def chunks(n_items: int, size: int) -> list[slice]:
@@ -56,3 +61,9 @@ def over_chunks(work: Callable[[slice], T], n_items: int, size: int, n_jobs: int
             return [work(piece) for piece in pieces]
         with ThreadPoolExecutor(workers) as pool:
             return list(pool.map(work, pieces))
+
+
+def chunk_after_chunk(work: Callable[[slice], T], n_items: int, size: int, n_jobs: int | None) -> list[T]:
+    """``work(slice)`` for every chunk in turn, the threads inside the matrix products: for large ones."""
+    with blas_threads(worker_count(n_jobs)):
+        return [work(piece) for piece in chunks(n_items, size)]

@@ -20,7 +20,7 @@ from kcrc.neighbours.base import Neighbourhood
 from kcrc.neighbours.exact import BLOCK
 from kcrc.neighbours.refine import refine, whole_classes
 from kcrc.neighbours.scan import ScanIndex
-from kcrc.parallel import over_chunks, worker_count
+from kcrc.parallel import chunk_after_chunk, over_chunks, worker_count
 from kcrc.prepared import Array, Samples
 
 T = TypeVar("T")
@@ -29,31 +29,45 @@ T = TypeVar("T")
 def answer(model: FittedModel, X: Array, read: Callable[[Evidence], T], *, explain: bool = False) -> list[T]:
     """``read`` of the evidence of each chunk of queries, in order. The rest of the evidence is let go, so that
     labels for a million queries need the memory of one chunk."""
-    size = chunk_size(model, len(X))
-    return over_chunks(
-        lambda piece: read(classify(model, X[piece], explain=explain)), len(X), size, model.method.n_jobs
+    if len(X) == 1 and plan(model) is not None:  # nothing to share out, and no BLAS in it to hold back
+        return [read(classify(model, X, explain=explain))]
+    share_out = over_chunks if model.whole is None else chunk_after_chunk
+    return share_out(
+        lambda piece: read(classify(model, X[piece], explain=explain)),
+        len(X),
+        chunk_size(model, len(X)),
+        model.method.n_jobs,
     )
 
 
-def classify(model: FittedModel, X: Array, *, explain: bool = True) -> Evidence:
+def classify(model: FittedModel, X: Array, *, explain: bool = True, compiled: bool = True) -> Evidence:
     """The evidence for one chunk of queries (B, d) that the metric has scaled already.
 
-    Without ``explain`` a global dictionary is left in the order it is stored, its distances NaN: the label does
-    not need them.
+    Without ``explain`` a global dictionary is left in the order it is stored, its distances and contributions NaN:
+    the residuals do not need them. Without ``compiled`` every stage is the readable one.
     """
     queries = Samples(X)
     if model.whole is not None:
         return _over_all(model, queries, explain)
     near = neighbours(model, queries)
-    fast = plan(model)  # the only gate to the compiled path
+    fast = plan(model) if compiled else None  # the only gate to the compiled path
+    return judged(
+        model, near, local_problems(model, queries, near), None if fast is None else partial(fast, queries, near)
+    )
 
-    def posed(open_: Array) -> tuple[Dictionary, Target]:
-        rows = near.rows[open_]
+
+def local_problems(
+    model: FittedModel, queries: Samples, near: Neighbourhood
+) -> Callable[[Array], tuple[Dictionary, Target]]:
+    """What ``judged`` asks for: the local problems of the queries ``which``."""
+
+    def posed(which: Array) -> tuple[Dictionary, Target]:
+        rows = near.rows[which]
         basis = model.method.space.basis(model, rows)
-        known = near.distances[open_]
-        return basis.dictionary, model.method.space.target(model, basis, queries.take(open_), rows, known)
+        known = near.distances[which]
+        return basis.dictionary, model.method.space.target(model, basis, queries.take(which), rows, known)
 
-    return judged(model, near, posed, None if fast is None else partial(fast, queries, near))
+    return posed
 
 
 def judged(
@@ -64,7 +78,7 @@ def judged(
 ) -> Evidence:
     """The evidence for queries whose dictionaries are known; ``posed(which)`` gives the local problems of those that
     their neighbours do not settle. ``fast`` fills in what it can and returns the queries it leaves."""
-    labels = np.where(near.real, model.labels[np.maximum(near.rows, 0)], -1)
+    labels = _of_rows(model.labels, near)
     verdict = _settled(model, near, labels)
     left = np.flatnonzero(~unanimous(labels)) if fast is None else fast(verdict)
     if len(left):
@@ -100,6 +114,13 @@ def unanimous(labels: Array) -> Array:
     return np.asarray(((labels == labels[:, :1]) | (labels < 0)).all(axis=1))
 
 
+def _of_rows(values: Array, near: Neighbourhood) -> Array:
+    """(B, K) the values of the neighbours, −1 for padding."""
+    if near.rows.min(initial=0) >= 0:
+        return np.asarray(values[near.rows])
+    return np.where(near.real, values[np.maximum(near.rows, 0)], -1)
+
+
 def _settled(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence:
     """Evidence as if every query were answered by its neighbours alone; coded ones are filled in after."""
     batch, width = near.rows.shape
@@ -111,7 +132,7 @@ def _settled(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence
         winner=labels[:, 0].copy(),
         residuals=residuals,
         energy=np.zeros(batch),
-        rows=np.where(near.real, model.ids[np.maximum(near.rows, 0)], -1),
+        rows=_of_rows(model.ids, near),
         distances=near.distances,
         neighbour_labels=labels,
         coefficients=np.zeros((batch, width)),
@@ -156,31 +177,68 @@ def _weigh(
 def _over_all(model: FittedModel, queries: Samples, explain: bool) -> Evidence:
     """The global dictionary: factorised at fit, the same for every query; nearest example first when explaining."""
     assert model.whole is not None
+    if not explain and len(model.classes) > 1:
+        return _residuals_over_all(model, queries)
     basis, method = model.whole.basis, model.method
     fine = method.distance
-    shape = (len(queries), len(model))
-    order: Array = np.broadcast_to(np.arange(shape[1]), shape)
-    distances: Array = np.broadcast_to(np.nan, shape)
-    if explain or len(model.classes) == 1:
-        distances = fine.pairwise(queries.of(fine), model.examples(fine))
-        order = np.argsort(distances, axis=1, kind="stable")
-        distances = np.take_along_axis(distances, order, 1)
+    distances = fine.pairwise(queries.of(fine), model.examples(fine))
+    order = np.argsort(distances, axis=1, kind="stable")
+    distances = np.take_along_axis(distances, order, 1)
     verdict = _settled(model, Neighbourhood(order, distances), model.labels[order])
     if len(model.classes) == 1:
         return verdict
     target = method.space.target(model, basis, queries, None)
     code = method.coder.solve(model.whole.state, target)
-
-    def nearest(lost: Array) -> Array:
-        far = fine.pairwise(queries.of(fine).take(lost), model.examples(fine))
-        return np.asarray(model.labels[far.argmin(axis=1)])
-
     everyone = np.arange(len(queries))
-    _weigh(model, verdict, everyone, model.labels[None], basis.dictionary, target, code, nearest)
-    if explain:
-        for field in (verdict.coefficients, verdict.contributions):  # stored order -> nearest first
-            field[:] = np.take_along_axis(field, order, 1)
+    first = model.labels[order[:, 0]]
+    _weigh(
+        model,
+        verdict,
+        everyone,
+        model.labels[None],
+        basis.dictionary,
+        target,
+        code,
+        lambda lost: np.asarray(first[lost]),
+    )
+    for field in (verdict.coefficients, verdict.contributions):  # stored order -> nearest first
+        field[:] = np.take_along_axis(field, order, 1)
     return verdict
+
+
+def _residuals_over_all(model: FittedModel, queries: Samples) -> Evidence:
+    """The same with nothing ordered and no table of contributions: class residuals by blocks, and the label."""
+    assert model.whole is not None
+    basis, method = model.whole.basis, model.method
+    target = method.space.target(model, basis, queries, None)
+    code = method.coder.solve(model.whole.state, target)
+    n_classes, batch = len(model.classes), len(queries)
+    residuals = ev.shared_residuals(
+        basis.dictionary.gram[0], target, code.coefficients, model.labels, n_classes, method.decision
+    )
+    winner = residuals.argmin(axis=1)
+    lost = ~np.isfinite(residuals[np.arange(batch), winner])
+    if lost.any():  # nothing coded at all: the nearest example answers, judged by ‖y‖ alone
+        fine = method.distance
+        far = fine.pairwise(queries.of(fine).take(lost), model.examples(fine))
+        winner[lost] = model.labels[far.argmin(axis=1)]
+        residuals[lost, winner[lost]] = np.sqrt(target.energy[lost])
+    shape = (batch, len(model))
+    nothing = np.broadcast_to(np.nan, shape)
+    return Evidence(
+        classes=model.classes,
+        winner=winner,
+        residuals=residuals,
+        energy=target.energy,
+        rows=np.broadcast_to(model.ids, shape),
+        distances=nothing,
+        neighbour_labels=np.broadcast_to(model.labels, shape),
+        coefficients=code.coefficients,
+        contributions=nothing,
+        how=np.where(lost, ev.NEAREST, ev.CODED).astype(np.int8),
+        converged=code.converged,
+        n_iter=code.n_iter,
+    )
 
 
 def chunk_size(model: FittedModel, n_queries: int) -> int:
@@ -197,8 +255,8 @@ def chunk_size(model: FittedModel, n_queries: int) -> int:
             per_query = 4 * width + 8 * k + 2 * len(model.classes)
         else:
             per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)
-    workers = worker_count(method.n_jobs)
+    workers = 1 if method.n_neighbors is None else worker_count(method.n_jobs)
     affordable = int(method.memory_budget // (8 * per_query * workers))
     # Enough chunks to keep every thread busy, none so large that its arrays leave the cache for nothing.
-    share = -(-n_queries // workers)
+    share = n_queries if method.n_neighbors is None else -(-n_queries // workers)
     return max(1, min(affordable, share, 1024))

@@ -17,6 +17,11 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
+def widened(values: Array) -> Array:
+    """Half precision stores, it does not compute: as single precision. Anything else as it is."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """Arrays by name, all with the samples as their first axis."""
@@ -34,8 +39,8 @@ class Prepared:
         return sum(part.nbytes for part in self.parts.values())
 
     def take(self, rows: Any) -> Prepared:
-        """The samples at ``rows`` (an index array of any shape, a slice or a mask)."""
-        return Prepared({name: part[rows] for name, part in self.parts.items()})
+        """The samples at ``rows`` (an index array of any shape, a slice or a mask), as something to compute with."""
+        return Prepared({name: widened(part[rows]) for name, part in self.parts.items()})
 
 
 class _Buffer:
@@ -96,7 +101,7 @@ class Store:
 
     def kept(self, keep: Array) -> Store:
         """A store with only the rows where ``keep`` is true, in their order."""
-        return Store(self.prepared.take(keep))
+        return Store(Prepared({name: part[keep] for name, part in self.prepared.parts.items()}))
 
 
 class Preparer(Protocol):

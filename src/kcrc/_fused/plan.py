@@ -170,6 +170,17 @@ class Stage:
         verdict.n_iter[:] = flags != UNANIMOUS
         return np.flatnonzero(flags == NOT_SOLVED)
 
+    @property
+    def wide(self) -> bool:
+        """Whether it works in double precision."""
+        return bool(self._wide)
+
+    def store_matrix(self) -> None:
+        """Compute the kernel matrix of all examples now, whether or not that would pay."""
+        with self._buying:
+            if self._matrix is None:
+                self._matrix = self._whole_matrix()
+
     def _query_side(self, asked: Any, near: Neighbourhood) -> dict[str, Array]:
         """How the query's kernel with its neighbours is had."""
         if self._shape is None:

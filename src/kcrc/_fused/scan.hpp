@@ -8,6 +8,7 @@
 #pragma once
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,27 +24,43 @@ struct Candidate {
     std::int32_t slot;
 };
 
+// One register of doubles from stored values
+template <class S>
+KCRC_INLINE Vec<double> doubles_at(const S* from) {
+    if constexpr (std::is_same_v<S, double>) return load<double>(from);
+#if defined(__GNUC__) || defined(__clang__)
+    if constexpr (std::is_same_v<S, float>) {
+        typedef float Halved __attribute__((vector_size(KCRC_VECTOR_BYTES / 2)));
+        Halved narrow;
+        std::memcpy(&narrow, from, sizeof(narrow));
+        return __builtin_convertvector(narrow, Vec<double>);
+    }
+#endif
+    double wide[lanes<double>];
+    for (int i = 0; i < lanes<double>; ++i) wide[i] = double(static_cast<typename Plain<S>::type>(from[i]));
+    return load<double>(wide);
+}
+
 // ‖a − b‖² in double, order of summation fixed by the width; may stop early, above ``enough``
 template <class S, class Q>
 double squared_distance(const S* a, const Q* b, std::int64_t width, double enough) {
-    constexpr int LANES = 16;
-    double sum[LANES] = {};
+    constexpr int W = lanes<double>, SUMS = 4, STEP = SUMS * W;  // four sums: an addition takes four cycles
+    Vec<double> sum[SUMS] = {};
     std::int64_t k = 0;
-    while (k + LANES <= width) {
-        const std::int64_t stop = std::min<std::int64_t>(width / LANES * LANES, k + 16 * LANES);
-        for (; k < stop; k += LANES)
-            for (int i = 0; i < LANES; ++i) {
-                const double difference = double(static_cast<typename Plain<S>::type>(a[k + i])) - double(b[k + i]);
-                sum[i] += difference * difference;
+    const std::int64_t whole = width / STEP * STEP;
+    while (k < whole) {
+        const std::int64_t stop = std::min<std::int64_t>(whole, k + 256);
+        for (; k < stop; k += STEP)
+            for (int u = 0; u < SUMS; ++u) {
+                const Vec<double> difference = doubles_at<S>(a + k + u * W) - doubles_at<Q>(b + k + u * W);
+                sum[u] += difference * difference;
             }
         if (k < width) {
-            double partial = 0;
-            for (int i = 0; i < LANES; ++i) partial += sum[i];
+            const double partial = sum_of<double>((sum[0] + sum[1]) + (sum[2] + sum[3]));
             if (partial > enough) return partial;
         }
     }
-    double total = 0;
-    for (int i = 0; i < LANES; ++i) total += sum[i];
+    double total = sum_of<double>((sum[0] + sum[1]) + (sum[2] + sum[3]));
     for (; k < width; ++k) {
         const double difference = double(static_cast<typename Plain<S>::type>(a[k])) - double(b[k]);
         total += difference * difference;

@@ -14,11 +14,11 @@ struct Half {  // IEEE half precision, only ever read
     KCRC_INLINE operator float() const {
         // Shift exponent and mantissa into a float and correct the exponent's offset by a product, which also
         // takes subnormal halves right. Stored vectors are finite, so infinities need no case of their own.
-        std::uint32_t wide = static_cast<std::uint32_t>(bits & 0x7fffu) << 13;
+        const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+        const std::uint32_t wide = (static_cast<std::uint32_t>(bits & 0x7fffu) << 13) | sign;  // no branch: it vectorises
         float value;
         std::memcpy(&value, &wide, sizeof(value));
-        value *= 5.192296858534828e33f;  // 2^112
-        return (bits & 0x8000u) ? -value : value;
+        return value * 5.192296858534828e33f;  // 2^112
     }
 };
 

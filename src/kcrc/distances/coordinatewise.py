@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from kcrc._fused.native import native
 from kcrc.prepared import Array
 
+_HALVES_AT_ONCE = 8192
 _BLOCK_VALUES = 1 << 20  # differences the NumPy way holds at once
 
 
@@ -57,8 +58,22 @@ def _floating(*arrays: Array) -> list[Array]:
     return [np.ascontiguousarray(array, wide) for array in arrays]
 
 
+def _needed(vectors: Array, rows: Array) -> tuple[Array, Array]:
+    """Of halves only the rows asked for, so that no others are widened; anything else as it is."""
+    if vectors.dtype != np.float16:
+        return vectors, rows
+    wanted, places = np.unique(rows, return_inverse=True)
+    return vectors[wanted], places.reshape(rows.shape)
+
+
 def pairwise(measure: str, left: Array, right: Array) -> Array:
     """All pairs: (len(left), len(right))."""
+    if right.dtype == np.float16 and len(right) > _HALVES_AT_ONCE:  # never all of them in single precision at once
+        whole = np.empty((len(left), len(right)), np.result_type(np.float32, left.dtype))
+        for start in range(0, len(right), _HALVES_AT_ONCE):
+            block = slice(start, start + _HALVES_AT_ONCE)
+            whole[:, block] = pairwise(measure, left, right[block])
+        return whole
     left, right = _floating(left, right)
     if native is not None:
         return np.asarray(native.distances_pairwise(measure, left, right))
@@ -71,6 +86,7 @@ def pairwise(measure: str, left: Array, right: Array) -> Array:
 
 def selected(measure: str, left: Array, right: Array, rows: Array) -> Array:
     """Row i of ``left`` with the rows ``rows[i]`` of ``right``: (B, K)."""
+    right, rows = _needed(right, rows)
     left, right = _floating(left, right)
     if native is not None:
         return np.asarray(native.distances_selected(measure, left, right, rows))
@@ -84,6 +100,7 @@ def selected(measure: str, left: Array, right: Array, rows: Array) -> Array:
 
 def within(measure: str, right: Array, rows: Array) -> Array:
     """The rows ``rows[i]`` of ``right`` among themselves: (B, K, K)."""
+    right, rows = _needed(right, rows)
     (right,) = _floating(right)
     if native is not None:
         return np.asarray(native.distances_within(measure, right, rows))

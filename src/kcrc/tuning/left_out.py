@@ -22,7 +22,7 @@ from kcrc.evidence import Evidence
 from kcrc.model import RAW, FittedModel
 from kcrc.open_set import signs
 from kcrc.parallel import over_chunks, worker_count
-from kcrc.prepared import Array, Samples
+from kcrc.prepared import Array, Samples, widened
 from kcrc.spaces import Raw, Rkhs, Space
 from kcrc.tuning.excluded import neighbours_without
 from kcrc.tuning.removed import Exclusion, Removed, corrected_kernel
@@ -53,7 +53,7 @@ def answers_without(
 
 def _classify_without(model: FittedModel, which: Array, groups: Array, removed: Removed | None) -> Evidence:
     kept = {key: store.prepared.take(which) for key, store in model.stores.items() if key != RAW}
-    queries = Samples(model.vectors[which], kept)
+    queries = Samples(widened(model.vectors[which]), kept)
     near = neighbours_without(model, which, groups, queries, removed)
     space: Space = model.method.space
 

@@ -1,0 +1,78 @@
+"""What a run found, as a file: ratios of times, the curves drawn, and facts of the machine without its name."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kcrc.errors import DataError
+
+FORMAT = "kcrc-bench-1"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A ratio (or share) that must not exceed a bound, or (``at_least``) not fall below it."""
+
+    text: str
+    value: float
+    bound: float
+    at_least: bool = False
+
+    @property
+    def holds(self) -> bool:
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+
+@dataclass
+class Results:
+    """ratios: name -> time of this library over the time of another in the same run (smaller is better)."""
+
+    quick: bool
+    machine: dict[str, Any]
+    ratios: dict[str, float] = field(default_factory=dict)
+    claims: list[Claim] = field(default_factory=list)
+    curves: list[dict[str, Any]] = field(default_factory=list)
+    agreement: list[dict[str, Any]] = field(default_factory=list)
+    memory: list[dict[str, Any]] = field(default_factory=list)
+    accuracy: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = {"format": FORMAT, **asdict(self)}
+        content["claims"] = [{**asdict(claim), "holds": claim.holds} for claim in self.claims]
+        path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def machine(cores: int) -> dict[str, Any]:
+    """Cores and versions; nothing that tells which machine."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from kcrc import __version__
+    from kcrc._fused.native import native
+
+    versions = {"kcrc": __version__, "python": platform.python_version()}
+    for package in ("numpy", "scipy", "scikit-learn", "faiss-cpu"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    compiled = "none" if native is None else "AVX2" if native.__name__.endswith("avx2") else "plain"
+    return {"cores": cores, "architecture": platform.machine(), "compiled": compiled, "versions": versions}
+
+
+def stored_ratios(path: Path) -> tuple[dict[str, float], bool]:
+    """The ratios of a file that ``write`` made, and whether that run was quick."""
+    try:
+        content = json.loads(path.read_text())
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format is {content['format']!r}")
+        return {str(name): float(value) for name, value in content["ratios"].items()}, bool(content["quick"])
+    except FileNotFoundError:
+        raise DataError(f"There is no file '{path}' to compare with.") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise DataError(f"'{path}' is not a result of kcrc bench ({problem}). Give its bench.json.") from None

@@ -1,0 +1,47 @@
+"""What a run found, in words and columns for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kcrc.bench.compare import Change
+from kcrc.bench.results import Claim
+
+
+def table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """The first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in [head, *lines]) for i in range(len(head))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        return "  " + "   ".join(cells).rstrip()
+
+    return "\n".join([title, line(head), "  " + "-" * (sum(widths) + 3 * (len(widths) - 1)), *map(line, lines)])
+
+
+def short(micros: float) -> str:
+    """A time a query in three figures."""
+    if micros >= 1e5:
+        return f"{micros / 1e6:.3g} s"
+    return f"{micros / 1e3:.3g} ms" if micros >= 1e3 else f"{micros:.3g} µs"
+
+
+def claims(found: Sequence[Claim]) -> str:
+    lines = [
+        [
+            claim.text,
+            f"{claim.value:.3g}",
+            f"{'≥' if claim.at_least else '≤'} {claim.bound:g}",
+            "holds" if claim.holds else "MISSED",
+        ]
+        for claim in found
+    ]
+    return table("What must hold", ["", "measured", "bound", ""], lines)
+
+
+def comparison(changes: Sequence[Change], tolerance: float) -> str:
+    lines = [
+        [c.name, f"{c.old:.3g}", f"{c.new:.3g}", f"{c.factor:.2f}", "SLOWER" if c.factor > 1 + tolerance else ""]
+        for c in changes
+    ]
+    return table("Ratios then and now (a factor above 1 is slower)", ["", "then", "now", "factor", ""], lines)

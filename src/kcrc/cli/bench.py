@@ -1,0 +1,56 @@
+"""``kcrc bench``: speed, beside what users would pick instead and beside what the machine can do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kcrc.cli.arguments import note, shown
+
+
+@click.command(short_help="Measure speed.")
+@click.option("--quick", is_flag=True, help="Half a minute, with data that come along.")
+@click.option("--data", type=click.Path(path_type=Path), help="Folder that has mnist.npz (else $KCRC_DATA).")
+@click.option("--out", type=click.Path(path_type=Path), default="bench-out", show_default=True, help="Results.")
+@click.option("--compare", type=click.Path(path_type=Path), help="bench.json of an earlier run: flag what got slower.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0.0),
+    default=0.3,
+    show_default=True,
+    help="Share by which a ratio may grow against --compare.",
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Threads for all contestants (default: all cores).")
+def bench(quick: bool, data: Path | None, out: Path, compare: Path | None, tolerance: float, jobs: int | None) -> int:
+    """Time this library beside scikit-learn's neighbours and SVC, faiss (where installed), a plain NumPy version of
+    the paper's algorithm, and the bare matrix routines that limit them all: same data, same threads, one run.
+
+    Prints ratios, writes OUT/bench.json and drawings. With --compare the exit code is 1 where a ratio grew by more
+    than the tolerance.
+    """
+    import os
+
+    from kcrc.bench.compare import changes, slower
+    from kcrc.bench.results import stored_ratios
+    from kcrc.bench.run import run
+    from kcrc.bench.tables import comparison
+
+    old = None if compare is None else stored_ratios(compare)  # before minutes of work, not after
+    given = os.environ.get("KCRC_DATA")
+    folder = data if data is not None else Path(given) if given else None
+    found = run(quick=quick, folder=folder, out=out, jobs=jobs, say=click.echo, note=note)
+    if old is None:
+        return 0
+    then, was_quick = old
+    if was_quick != quick:
+        note("kcrc: one run was --quick and the other was not; only what both measured alike is compared.")
+    compared = changes(then, found.ratios)
+    click.echo("\n" + comparison(compared, tolerance))
+    worse = slower(compared, tolerance)
+    if worse:
+        note(
+            f"kcrc: {len(worse)} of {len(compared)} ratios grew by more than {tolerance:.0%}: {shown(worse[0].name)}, …"
+        )
+        return 1
+    return 0

@@ -1,0 +1,34 @@
+"""What importing costs, told by what it loads: a clock would tell more of the machine than of the code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("sklearn", "scipy", "matplotlib", "PIL", "pandas", "tqdm", "threadpoolctl", "faiss", "numba", "onnxruntime")
+
+
+def loaded(code: str) -> set[str]:
+    ask = f"{code}\nimport sys\nprint(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import kcrc",
+        "from kcrc.cli import main; main(['--help'])",
+        "from kcrc.cli import main; main(['bench', '--help'])",
+    ],
+)
+def test_nothing_heavy_is_loaded_before_it_is_used(code):
+    assert not loaded(code) & {*HEAVY, "numpy"}
+
+
+def test_the_classifier_loads_no_drawing_and_no_optional_library():
+    found = loaded("from kcrc import KCRCClassifier")
+    assert "sklearn" in found
+    assert not found & {"matplotlib", "faiss", "numba", "onnxruntime", "cv2"}
