@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kcrc import paper
+from kcrc import coding, paper
 from problems import given as settled
 from problems import problem
 
@@ -114,3 +114,17 @@ def test_a_query_that_resembles_nothing_is_the_nearest_examples_class():
         assert clf.predict(far)[0] == nearest
         assert clf.explain(far).to_dict()["how"] == "nearest"
     assert paper.naive_kcrc_lcd(X, y, far[0], euclidean, 20, paper.rbf(1.0), MU, "rkhs") == nearest
+
+
+@pytest.mark.parametrize("K", [12, None])
+def test_the_robust_pipeline_equals_algorithm_2(K):
+    X, y, Xq = problem(4, n=30, queries=4)
+    clf = settled(K, kernel="rbf", gamma=GAMMA, mu=MU, form="gram", coder=coding.make("robust", mu=MU, tol=1e-9))
+    evidence = clf.fit(X, y).explain(Xq)
+    kernel = paper.rbf(GAMMA)
+    for i, q in enumerate(Xq):
+        rows = evidence.rows[i]
+        G = np.array([[kernel(a, b) for b in X[rows]] for a in X[rows]])
+        x, residuals = paper.krcrc(G, np.array([kernel(a, q) for a in X[rows]]), y[rows], MU)
+        np.testing.assert_allclose(evidence.coefficients[i], x, atol=1e-5)
+        np.testing.assert_allclose(evidence.residuals[i], [residuals.get(c, np.inf) for c in range(4)], rtol=1e-4)

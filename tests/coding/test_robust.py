@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import references
-from kcrc import coding, paper_robust
+from kcrc import coding, paper
 from kcrc.coding import Dictionary, Target, interior
 from kcrc.errors import ParameterError
 
@@ -56,7 +56,7 @@ def test_equals_the_algorithm_as_the_paper_writes_it(shared):
     code = solved(coding.make("robust", mu=0.2, tol=1e-9), dictionary, target)
     for i, (x, y) in enumerate(zip(code.coefficients, target.vector, strict=True)):
         D = dictionary.columns[0 if shared else i]
-        expected, e, stopped = paper_robust.robust_code(D, y, 0.2)
+        expected, e, stopped = paper.robust_code(D, y, 0.2)
         assert stopped
         np.testing.assert_allclose(D @ expected + e, y, atol=1e-7)
         np.testing.assert_allclose(x, expected, atol=1e-5)
