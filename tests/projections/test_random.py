@@ -35,3 +35,11 @@ def test_keeps_lengths_on_average():
     psi = made(np.ones((1, 300, 300)), np.ones((1, 300), bool), n_components=200)[0]
     x = np.random.default_rng(2).normal(size=300)
     assert abs(np.linalg.norm(psi.T @ x) / np.linalg.norm(x) - 1) < 0.15
+
+
+def test_a_float_is_a_share_of_the_atoms():
+    ones = np.ones((1, 9), bool)
+    for share, c in ((0.1, 1), (1 / 3, 3), (0.5, 5), (1.0, 9)):
+        np.testing.assert_array_equal(
+            made(np.ones((1, 9, 9)), ones, n_components=share), made(np.ones((1, 9, 9)), ones, n_components=c)
+        )

@@ -226,3 +226,26 @@ def test_clear_errors():
     ):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             projections.make(name, **wrong)
+
+
+@pytest.mark.parametrize(("name", "most"), [("kpca", 14), ("kfda", 2), ("graph", 14)])
+def test_a_float_is_a_share_of_the_most_there_can_be(name, most):
+    gram, labels, real = atoms(3)
+    for share in (0.1, 0.5, 0.75, 1.0):
+        whole = made(name, gram, labels, real, n_components=int(np.ceil(share * most)))
+        np.testing.assert_array_equal(made(name, gram, labels, real, n_components=share), whole)
+
+
+def test_a_share_counts_real_atoms_only():
+    gram, labels, real = atoms(4)
+    shorter = np.broadcast_to(np.arange(14) < np.array([14, 8, 6])[:, None], (3, 14))
+    psi = made("kpca", gram * shorter[:, :, None] * shorter[:, None, :], labels, shorter, n_components=0.5)
+    assert psi.any(axis=1).sum(axis=1).tolist() == [7, 4, 3]
+    alone = made("kpca", gram[1:2, :8, :8], labels[1:2, :8], real[1:2, :8], n_components=4)
+    np.testing.assert_allclose(span(psi[1, :8]), span(alone[0]), atol=1e-8)
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.5, -0.5, float("nan"), True, "half"])
+def test_a_share_is_above_zero_and_at_most_one(bad):
+    with pytest.raises(ParameterError, match="n_components is a whole number, 1 or more, or a share"):
+        projections.make("kpca", n_components=bad)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,9 @@ register = registry.register
 
 
 class Projection(ABC):
-    """Makes Ψ."""
+    """Makes Ψ. ``cost``: the arithmetic of it over K³, roughly."""
+
+    cost: ClassVar[float] = 10.0
 
     @abstractmethod
     def matrix(self, gram: Array, labels: Array, real: Array, rng: np.random.Generator) -> Array | None:
@@ -40,11 +42,24 @@ class Identity(Projection):
         return None
 
 
-def check_components(value: int | None, name: str = "n_components") -> None:
-    """Raise unless ``value`` is None or a whole number of at least 1."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if value is not None and (not whole or value < 1):
-        raise ParameterError(f"{name} is a whole number, 1 or more; got {value!r}.")
+def check_components(value: float | None) -> None:
+    """Raise unless ``value`` is None, a whole number of at least 1, or a share: a float above 0, at most 1."""
+    if value is None or (isinstance(value, (float, np.floating)) and 0 < value <= 1):
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ParameterError(
+            f"n_components is a whole number, 1 or more, or a share of the most there can be, a float above 0 and at "
+            f"most 1; got {value!r}."
+        )
+
+
+def component_count(value: float | None, most: Array) -> Array:
+    """c of each dictionary that can have ``most`` (1|B,): all for None; for a float that share of them, rounded up."""
+    if value is None:
+        return most
+    if isinstance(value, (float, np.floating)):
+        return np.ceil(np.round(value * most, 9)).astype(np.intp)
+    return np.full_like(most, value)
 
 
 def resolve(spec: str | Projection, **options: Any) -> Projection:

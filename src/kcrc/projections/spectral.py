@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcrc.coding.base import at_least
+from kcrc.coding.base import at_least, count
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array
-from kcrc.projections.base import Projection, check_components, register
+from kcrc.projections.base import Projection, check_components, component_count, register
 
 
 @register("kpca")
@@ -21,12 +21,13 @@ from kcrc.projections.base import Projection, check_components, register
 class KPCA(Projection):
     """The leading eigenvectors of G: nλψ = Gψ, scaled so that λψᵀψ = 1; n the number of atoms.
 
-    ``n_components`` None: every λ above ``threshold`` times the largest (or above rounding, where that is more).
+    ``n_components``: c, or as a float the share of the atoms; None: every one. Only λ above ``threshold`` times the
+    largest (or above rounding, where that is more) count.
     ``centre``: eigenvectors of the G of centred samples instead (the paper's G is not centred). Their ψ sum to 0, so
     ΨᵀG and Ψᵀk are the centred coordinates up to one shift common to the atoms and the query.
     """
 
-    n_components: int | None = None
+    n_components: float | None = None
     centre: bool = False
     threshold: float = 1e-10
 
@@ -42,7 +43,8 @@ class KPCA(Projection):
             gram = rows - (rows @ weight) * real[:, None, :]
         values, vectors = np.linalg.eigh((gram + gram.transpose(0, 2, 1)) / 2)
         values, vectors = values[:, ::-1], vectors[:, :, ::-1]
-        psi = _kept(vectors, values, values, self.n_components, self.threshold, real)
+        wanted = component_count(self.n_components, real.sum(axis=1))
+        psi = _kept(vectors, values, values, wanted, self.threshold, real)
         return np.asarray(psi * np.sqrt(n).astype(gram.dtype))
 
 
@@ -55,9 +57,10 @@ class KFDA(Projection):
     S_b = Σ nᵢ(mᵢ − m)(mᵢ − m)ᵀ between and S_w = Σᵢ Σ_{j∈i} (g_j − mᵢ)(g_j − mᵢ)ᵀ within the classes (the paper names
     them in swapped order, and forgets a transpose). S_w is singular, so it gets ρ = ``ridge`` · tr(S_b + S_w)/n.
     ψᵀ(S_w + ρI)ψ = 1. One class has no such direction: Ψ is one column of zeros.
+    ``n_components``: c, or as a float the share of classes − 1; None: all of them.
     """
 
-    n_components: int | None = None
+    n_components: float | None = None
     ridge: float = 1e-3
 
     def __post_init__(self) -> None:
@@ -85,7 +88,7 @@ class KFDA(Projection):
         values, directions = values[:, ::-1], solved @ q[:, :, ::-1]
         most = np.maximum((sizes > 0).sum(axis=1) - 1, 0)
         allowed = np.where(np.arange(len(classes)) < most[:, None], values, 0.0)
-        return _kept(directions, allowed, values, self.n_components, 0.0, real)
+        return _kept(directions, allowed, values, component_count(self.n_components, most), 0.0, real)
 
 
 @register("graph")
@@ -97,10 +100,10 @@ class Graph(Projection):
     (epsilon None); ‖dᵢ − dⱼ‖² = Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ. W is exp(−‖dᵢ − dⱼ‖²/t) (``weights`` "heat"; ``t`` None: the mean
     over the edges) or 1 ("binary"); D is the diagonal matrix of degrees. The paper's weight lacks the minus sign and
     its constraint is a number, not a vector. The constant vector (λ = 0) is dropped; an atom without edges has a row
-    of zeros. ``n_components`` None: c = K/2, rounded up.
+    of zeros. ``n_components``: c, or as a float the share of the atoms, rounded up; None is 0.5.
     """
 
-    n_components: int | None = None
+    n_components: float | None = None
     n_neighbors: int = 5
     epsilon: float | None = None
     weights: str = "heat"
@@ -108,7 +111,7 @@ class Graph(Projection):
 
     def __post_init__(self) -> None:
         check_components(self.n_components)
-        check_components(self.n_neighbors, "n_neighbors")
+        count("n_neighbors", self.n_neighbors, 1)
         for name, value in (("epsilon", self.epsilon), ("t", self.t)):
             if value is not None:
                 at_least(name, value, 0, strict=True)
@@ -116,7 +119,6 @@ class Graph(Projection):
             raise ParameterError(f"weights is 'heat' or 'binary'; got {self.weights!r}.")
 
     def matrix(self, gram: Array, labels: Array, real: Array, rng: np.random.Generator) -> Array | None:
-        K = gram.shape[-1]
         W = self.edges(gram, real)
         degree = W.sum(axis=2)
         linked = degree > 0
@@ -128,11 +130,11 @@ class Graph(Projection):
         length = np.sqrt(degree.sum(axis=1))[:, None]
         constant = np.divide(root, length, out=np.zeros_like(root), where=length > 0)
         N -= 3 * constant[:, :, None] * constant[:, None, :]
-        here = np.arange(K)
+        here = np.arange(gram.shape[-1])
         N[:, here, here] -= 3 * ~linked
         values, u = np.linalg.eigh(N)
         values, g = values[:, ::-1], u[:, :, ::-1] * inverse[:, :, None]
-        wanted = (K + 1) // 2 if self.n_components is None else self.n_components
+        wanted = component_count(0.5 if self.n_components is None else self.n_components, real.sum(axis=1))
         usable = (values > -1.5).astype(gram.dtype)
         return _kept(g, usable, np.ones_like(values), wanted, 0.0, real)
 
@@ -161,15 +163,14 @@ class Graph(Projection):
         return np.asarray(np.where(joined, np.exp(exponent), 0.0), gram.dtype)
 
 
-def _kept(vectors: Array, ranked: Array, scale: Array, wanted: int | None, threshold: float, real: Array) -> Array:
-    """The first columns of ``vectors`` (1|B, K, c), each over √scale; 0 where ``ranked`` is not above the threshold.
-
-    As many columns as the dictionary with the most usable ones has, or as wanted; at least one.
+def _kept(vectors: Array, ranked: Array, scale: Array, wanted: Array, threshold: float, real: Array) -> Array:
+    """The first ``wanted`` (1|B,) columns of ``vectors`` (1|B, K, c), each over √scale; 0 where ``ranked`` is not above
+    the threshold. As many columns as the dictionary with the most has; at least one.
     """
     floor = max(threshold, vectors.shape[1] * float(np.finfo(vectors.dtype).eps))
     usable = ranked > floor * np.maximum(ranked.max(axis=1, initial=0.0), 0.0)[:, None]
-    size = int(usable.sum(axis=1).max(initial=0))
-    size = max(1, size if wanted is None else min(size, wanted))
+    usable &= np.arange(usable.shape[1]) < wanted[:, None]
+    size = max(1, int(usable.sum(axis=1).max(initial=0)))
     usable, vectors, scale = usable[:, :size], vectors[:, :, :size], scale[:, :size]
     over = np.divide(1.0, np.sqrt(np.maximum(scale, 0.0)), out=np.zeros_like(scale), where=usable & (scale > 0))
     return np.asarray(vectors * over[:, None, :] * real[:, :, None])
