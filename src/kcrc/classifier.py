@@ -47,7 +47,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     n_neighbors, metric, kernel, gamma, mu, form, decision, locality : default="auto"
         Those left "auto" are chosen together by leave-one-out over the stored examples, with no training: each of a
         sample of them is classified from the others, and the setting that is right most often is taken
-        (``tuning_`` holds the whole table). Those given are kept.
+        (``tuning_`` holds the whole table). Those given are kept. For a global dictionary, an eighth of the examples
+        is left out at a time.
     n_neighbors : int, None or "auto"
         K, the size of the local dictionary; None uses all examples (the global dictionary). More than there are
         means all of them. With ``locality="classes"`` it counts classes.
@@ -83,7 +84,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         The dictionary is the K nearest examples, or all examples of the K classes with the nearest mean.
     coder : str or Coder, default="ridge"
     projection : str or Projection, default="identity"
-        Ψ, the dimension reduction in kernel space; form "gram" only.
+        Ψ, the dimension reduction in kernel space; form "gram" only. By name, its dimension is chosen by
+        leave-one-out too, as a share of the atoms; a Projection is kept as it is.
     tuning_seconds : float, default=60
         About how long choosing the "auto" parameters may take on two ordinary cores; small data need far less. It is
         counted in arithmetic, so the same data give the same choice however busy the machine is.
@@ -434,7 +436,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         params = {name: getattr(self, name) for name in SEARCHED}
         self._check_names(params)
         unified = isinstance(self.distance, distances.Unified) and self.distance.learns_weights
-        if not unified and not any(isinstance(value, str) and value == "auto" for value in params.values()):
+        named = isinstance(self.projection, str) and self.projection != "identity"
+        still_open = any(isinstance(value, str) and value == "auto" for value in params.values())
+        if not (unified or named or still_open):
             return params, None, None
         X = widened(X)
         precomputed = self.metric == "precomputed"
@@ -464,7 +468,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
                 distance=distance,
                 given_kernel=given,
                 coder=self.coder,
-                projection=projections.resolve(self.projection),
+                projection=self.projection,
                 groups=groups,
                 seconds=self._positive_seconds(),
                 n_jobs=self.n_jobs,
@@ -505,8 +509,6 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         for name, known in (("decision", ("ratio", "residual")), ("locality", ("atoms", "classes"))):
             if params[name] not in (*known, "auto"):
                 raise UnknownName(name, params[name], (*known, "auto"))
-        if params["form"] != "auto":
-            spaces.resolve(params["form"], normalize=self.normalize_columns)
         if params["metric"] != "auto":
             metrics.resolve(params["metric"])
         if not isinstance(params["gamma"], str):
@@ -515,7 +517,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             raise UnknownName("gamma", params["gamma"], ("auto", "scale"))
         if isinstance(params["kernel"], str) and params["kernel"] != "auto":
             kernels.registry.maker(params["kernel"])
-        coding.resolve(self.coder, mu=_or(params["mu"], 0.01))
+        coder, projection = coding.resolve(self.coder, mu=_or(params["mu"], 0.01)), projections.resolve(self.projection)
+        if params["form"] != "auto":
+            _check_form(spaces.resolve(params["form"], normalize=self.normalize_columns), coder, projection)
         if isinstance(self.n_neighbors, int) and self.n_candidates is not None and self.n_candidates < self.n_neighbors:
             raise ParameterError(
                 f"n_candidates={self.n_candidates} must be at least n_neighbors={self.n_neighbors} (K_c ≥ K_f)."
@@ -542,14 +546,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             n_neighbors = min(n_neighbors, n_candidates)
         space = spaces.resolve(chosen["form"], normalize=self.normalize_columns)
         coder = coding.resolve(self.coder, mu=chosen["mu"])
-        projection = projections.resolve(self.projection)
-        if coder.needs_columns and not space.has_columns:
-            raise ParameterError(
-                f'The coder {type(coder).__name__} judges the entries of y − Dx, which form="rkhs" does not have. '
-                'Use form="gram" or "raw".'
-            )
-        if not isinstance(projection, projections.Identity) and not space.projects:
-            raise ParameterError(f'projection works with form="gram"; got form={chosen["form"]!r}.')
+        projection = projections.resolve(chosen.get("projection", self.projection))
+        _check_form(space, coder, projection)
         metric = metrics.resolve(chosen["metric"])
         if not metric.fitted:
             metric = metric.fit(X, y)
@@ -638,6 +636,17 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         linear = self.form == "raw" or (isinstance(self.kernel, str) and self.kernel in ("linear", "polarisation"))
         tags.classifier_tags.poor_score = linear or (isinstance(self.metric, str) and self.metric == "unit")
         return tags
+
+
+def _check_form(space: spaces.Space, coder: coding.Coder, projection: projections.Projection) -> None:
+    """Raise where the form does not have what the coder or the projection works on."""
+    if coder.needs_columns and not space.has_columns:
+        raise ParameterError(
+            f'The coder {type(coder).__name__} judges the entries of y − Dx, which form="rkhs" does not have. '
+            'Use form="gram" or "raw".'
+        )
+    if not isinstance(projection, projections.Identity) and not space.projects:
+        raise ParameterError(f'projection works with form="gram"; got form="{type(space).__name__.lower()}".')
 
 
 def _or(value: Any, otherwise: Any) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kcrc import metrics
+from kcrc import metrics, projections
 from kcrc._fused.native import native
 from kcrc.coding.ridge import Ridge
 from kcrc.tuning.geometry import Trials, VectorGeometry
-from kcrc.tuning.judging import DECISIONS, kernel_of, margins, squared_among, staged_margins
+from kcrc.tuning.judging import DECISIONS, kernel_of, margins, shares_dictionary, squared_among, staged_margins
 from problems import given, problem
 
 SIZES, MUS = [1, 6, 15, 25], [1e-3, 0.1, 1.0]
@@ -35,7 +35,7 @@ def test_a_trial_is_the_classifier_fitted_without_the_example(form, gamma):
                 for d, decision in enumerate(DECISIONS):
                     clf = given(
                         K, kernel="linear" if gamma is None else "rbf", gamma=gamma or 1.0, mu=mu, form=form,
-                        decision=decision,
+                        decision=decision, n_jobs=1,
                     ).fit(X[keep], y[keep])  # fmt: skip
                     evidence = clf.explain(X[i : i + 1])
                     assert (found[s, m, d, at] > 0) == (evidence.labels[0] == y[i])
@@ -76,3 +76,41 @@ def test_padding_changes_nothing():
         kernel, trials.labels, trials.truth, [labels.shape[1]], MUS, "rkhs", lambda mu: Ridge(mu=mu), None
     )
     np.testing.assert_array_equal(both > 0, staged > 0)
+
+
+@pytest.mark.parametrize("form", ["rkhs", "gram", "raw"])
+@pytest.mark.parametrize("projection", ["identity", "kpca", "random"])
+def test_a_fold_is_the_classifier_fitted_without_it(form, projection):
+    """Examples left out together share one dictionary: that of all others but their duplicates."""
+    if form != "gram" and projection != "identity":
+        return
+    X, y, _ = problem(6, n=60, classes=4)
+    X[5], y[5] = X[0], y[0]  # goes with row 0
+    groups = np.arange(60)
+    groups[5] = 0
+    geometry = VectorGeometry(metrics.Plain(), X, y, groups)
+    geometry.keeps_vectors = True
+    which = np.array([0, 3, 7, 20, 33])
+    trials = geometry.fold(which)
+    assert shares_dictionary(trials)
+    assert trials.dots.shape == (1, 54, 54)
+    made = projections.make(projection, **({} if projection == "identity" else {"n_components": 0.5}))
+    kernel = kernel_of(trials, None if form == "raw" else 0.2)
+    found = staged_margins(
+        kernel, trials.labels, trials.truth, [59], MUS, form, lambda mu: Ridge(mu=mu), made, 0,
+        (trials.asked, trials.atoms),
+    )  # fmt: skip
+    keep = ~np.isin(np.arange(60), [*which, 5])
+    for m, mu in enumerate(MUS):
+        for d, decision in enumerate(DECISIONS):
+            clf = given(
+                None, kernel="linear" if form == "raw" else "rbf", gamma=0.2, mu=mu, form=form, decision=decision,
+                projection=made,
+            ).fit(X[keep], y[keep])  # fmt: skip
+            residuals = clf.explain(X[which]).residuals
+            own = residuals[np.arange(5), y[which]].copy()
+            residuals[np.arange(5), y[which]] = np.inf
+            np.testing.assert_allclose(found[0, m, d], np.log(residuals.min(axis=1) / own), rtol=1e-4, atol=1e-4)
+    if projection == "identity":
+        np.testing.assert_allclose(margins(trials, 0.2 if form != "raw" else None, trials.labels, [59], MUS, form)[0],
+                                   found[0], rtol=1e-4, atol=1e-4)  # fmt: skip

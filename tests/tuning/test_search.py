@@ -15,7 +15,8 @@ from kcrc.tuning.search import SPEED, Search
 from problems import problem
 
 
-def searched(X, y, *, seconds=5.0, judge=margins, names=("plain", "unit"), **fixed):
+def searched(X, y, *, seconds=5.0, judge=margins, names=("plain", "unit"), whole=False, **fixed):
+    fixed = {"share": None, **fixed}
     X = X.astype(np.float32)
     makers = {
         name: lambda name=name: VectorGeometry(metrics.make(name).fit(X, y), X, y, np.arange(len(X))) for name in names
@@ -23,7 +24,7 @@ def searched(X, y, *, seconds=5.0, judge=margins, names=("plain", "unit"), **fix
     shown = []
     search = Search(
         makers, y, fixed=fixed, kernels=("linear", "rbf"), judge=judge, effort=1.0, seconds=seconds, n_jobs=1, seed=0,
-        progress=shown.append, eligible=np.ones(len(y), bool),
+        progress=shown.append, eligible=np.ones(len(y), bool), whole=whole,
     )  # fmt: skip
     return search, search.run(), shown
 
@@ -93,7 +94,7 @@ def test_only_what_is_open_is_tried(clouds):
 def test_all_settings_of_a_step_see_the_same_examples(clouds):
     asked = []
 
-    def listening(trials, gamma, labels, sizes, mus, form):
+    def listening(trials, gamma, labels, sizes, mus, form, share=None):
         asked.append(len(trials.truth))
         return margins(trials, gamma, labels, sizes, mus, form)
 
@@ -101,3 +102,42 @@ def test_all_settings_of_a_step_see_the_same_examples(clouds):
     counts = {score.trials for score in search.scores.values()}
     assert asked
     assert len(counts) <= 1 + module.STEPS + 4
+
+
+def test_a_global_dictionary_is_tried_on_folds(clouds):
+    """One dictionary, without all of the fold, serves the whole fold; nothing of it is in the dictionary."""
+    folds = []
+
+    def listening(trials, gamma, labels, sizes, mus, form, share=None):
+        assert trials.dots.shape == (1, labels.shape[1], labels.shape[1])
+        folds.append((len(trials.truth), labels.shape[1]))
+        return margins(trials, gamma, labels, sizes, mus, form)
+
+    search, best, _ = searched(
+        *clouds, judge=listening, whole=True, n_neighbors=119, locality="atoms", form="rkhs", names=("plain",)
+    )
+    assert folds
+    assert set(folds) == {(15, 105)}
+    assert search.scores[best].trials == 120
+
+
+def test_the_share_is_walked_where_it_is_open(clouds):
+    """A judge that likes half of the dimensions best is given them."""
+
+    def liking(trials, gamma, labels, sizes, mus, form, share=None):
+        share = 0.5 if share is None else share
+        right = np.arange(len(trials.truth)) % 8 >= abs(np.log2(share) + 1)
+        return np.broadcast_to(np.where(right, 1.0, -1.0), (len(sizes), len(mus), 2, len(right)))
+
+    X, y = clouds
+    X, y = np.concatenate([X, X + 0.01]), np.concatenate([y, y])
+    fixed = {"n_neighbors": 20, "locality": "atoms", "form": "gram", "decision": "ratio", "names": ("plain",)}
+    search, best, _ = searched(X, y, judge=liking, **fixed)
+    assert best.share is None
+    maker = {"plain": lambda: search.geometry("plain")}
+    opened = Search(
+        maker, y, fixed={k: v for k, v in fixed.items() if k != "names"}, kernels=("rbf",), judge=liking, effort=1.0,
+        seconds=5.0, n_jobs=1, seed=0, progress=lambda _: None, eligible=np.ones(len(y), bool),
+    )  # fmt: skip
+    assert opened.run().share == 0.5
+    assert {s.share for s in opened.scores} >= {0.25, 0.5, 1.0}

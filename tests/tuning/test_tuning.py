@@ -10,6 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from kcrc import KCRCClassifier
 from kcrc.errors import ParameterError, StateError
+from kcrc.projections.spectral import KPCA
 from kcrc.tuning.search import stratified
 from problems import given, problem
 
@@ -184,3 +185,26 @@ def test_a_given_number_of_neighbours_counts_examples(digits):
     assert {s.locality for s in tried} == {"atoms"}
     tried = KCRCClassifier(3, locality="classes", metric="plain", kernel="linear").fit(X, y).tuning_.scores
     assert {(s.locality, s.n_neighbors) for s in tried} == {("classes", 3)}
+
+
+def test_the_dimension_after_a_named_projection_is_chosen_and_one_given_is_kept():
+    X, y, _ = problem(5, n=60, d=8, classes=3)
+    for K in (None, 12):
+        model = given(K, form="gram", gamma=0.2, projection="kpca", tuning_seconds=1.0).fit(X, y)
+        best = model.tuning_.best
+        assert model.model_.method.projection.n_components == best.share
+        assert 0 < best.share <= 1
+        assert len({row["share"] for row in model.tuning_.table}) > 1
+        assert f"c = {best.share:g} of the most" in repr(model.tuning_)
+    kept = given(12, form="gram", gamma=0.2, mu="auto", projection=KPCA(n_components=3), tuning_seconds=1.0).fit(X, y)
+    assert kept.model_.method.projection.n_components == 3
+    assert kept.tuning_.best.share is None
+
+
+def test_what_cannot_work_together_is_said_before_any_search(monkeypatch):
+    monkeypatch.setattr("kcrc.tuning.choose.choose", lambda *_: pytest.fail("searched"))
+    X, y, _ = problem(5, n=30)
+    with pytest.raises(ParameterError, match='projection works with form="gram"'):
+        KCRCClassifier(form="rkhs", projection="kpca").fit(X, y)
+    with pytest.raises(ParameterError, match="judges the entries"):
+        KCRCClassifier(form="rkhs", coder="robust").fit(X, y)

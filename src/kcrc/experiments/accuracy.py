@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from kcrc import methods
+from kcrc import methods, projections
 from kcrc.classifier import KCRCClassifier
 from kcrc.experiments.base import Cell, Run
 from kcrc.experiments.store import Split, Store
@@ -87,6 +87,8 @@ def fitted_model(cell: Cell, split: Split, store: Store) -> Any:
         found = {"mu": best.mu, "gamma": "scale" if best.gamma is None else best.gamma, "form": best.form}
         found |= {"decision": best.decision, "locality": best.locality, "n_neighbors": best.n_neighbors}
         model.set_params(**{name: v for name, v in found.items() if getattr(model, name) == "auto"})
+        if best.share is not None and isinstance(model.projection, str):
+            model.set_params(projection=projections.make(model.projection, n_components=best.share))
     model.fit(split.X, split.y)
     model.tuning_ = tuning
     return model
@@ -101,7 +103,7 @@ def chosen(model: Any) -> dict[str, Any]:
     return {
         "metric": best.geometry, "n_neighbors": int(best.n_neighbors), "kernel": best.kernel,
         "gamma": None if best.gamma is None else float(best.gamma), "mu": float(best.mu), "form": best.form,
-        "decision": best.decision, "leave_one_out": round(100.0 * tuning.accuracy, 2),
+        "decision": best.decision, "share": best.share, "leave_one_out": round(100.0 * tuning.accuracy, 2),
     }  # fmt: skip
 
 

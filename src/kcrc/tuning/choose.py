@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kcrc import coding, metrics
+from kcrc import coding, metrics, projections
+from kcrc.coding.ridge import Ridge
 from kcrc.distances.base import Distance
 from kcrc.distances.cache import PairCache
 from kcrc.distances.pixel import SquaredEuclidean
@@ -45,7 +46,8 @@ SAFE: dict[str, Any] = {
 SHRINKAGES = (0.05, 0.2, 0.5)
 WIDEST_WITHIN = 4096  # features; the within-class covariance is a matrix of that side
 ITERATING = 30.0  # how much dearer the stages with another coder are than the compiled ridge, about
-WHOLE = 800  # examples a search for a global dictionary uses
+WHOLE = 1000  # examples a search for a global dictionary uses,
+WHOLE_PROJECTED = 600  # and where eigenvectors are wanted of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ class Request:
     distance: Distance
     given_kernel: Kernel | None
     coder: str | coding.Coder
-    projection: Projection
+    projection: str | Projection  # by name: its dimension is searched
     groups: Array | None
     seconds: float
     n_jobs: int | None
@@ -72,7 +74,9 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
     begun = time.perf_counter()
     groups = duplicate_groups(X, request.groups)
     whole = params["n_neighbors"] is None
-    rows = _subset(labels, WHOLE, request.seed) if whole and len(X) > WHOLE else np.arange(len(X))
+    projection = projections.resolve(request.projection)
+    most = len(X) if not whole else WHOLE if isinstance(projection, Identity) else WHOLE_PROJECTED
+    rows = _subset(labels, most, request.seed) if len(X) > most else np.arange(len(X))
     X_used, labels_used, groups_used = X[rows], labels[rows], groups[rows]
     eligible = _answerable(labels_used, groups_used)
     if not eligible.any():
@@ -84,7 +88,10 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
         fixed.setdefault("locality", "atoms")  # a given number counts examples, unless the caller says classes
     if fixed.get("gamma") == "scale":
         fixed.pop("gamma")
-    judge = _judge(request, fixed)
+    if isinstance(request.projection, Projection) or not hasattr(projection, "n_components"):
+        fixed["share"] = None
+    judge = _judge(request, projection, fixed)
+    iterates = request.coder != "ridge" and not isinstance(request.coder, Ridge)
     weightings: dict[str, Unified] = {}
     around = Surroundings(
         Samples(X_used), labels_used, groups_used, request.coarse, request.pairs if len(rows) == len(X) else {}
@@ -99,7 +106,7 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
         fixed=fixed,
         kernels=kernels,
         judge=judge,
-        effort=1.0 if judge is margins else ITERATING,
+        effort=1.0 if judge is margins or (whole and not iterates) else ITERATING,
         seconds=(0.75 if weightings else 1.0) * request.seconds,
         n_jobs=request.n_jobs,
         seed=request.seed,
@@ -107,6 +114,9 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
         eligible=eligible,
         most=None if request.coarse is None else request.coarse[1],
         keep=tuple(weightings),
+        whole=whole,
+        iterates=iterates,
+        projecting=projection.cost,
     )
     best = search.run()
     metric = fitted[best.geometry]
@@ -121,6 +131,7 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
         "decision": best.decision,
         "locality": best.locality,
         "metric": params["metric"] if metric is None else metric,
+        "projection": _projected(projection, best.share),
     }
     weights = None
     if isinstance(request.distance, Unified):
@@ -152,6 +163,11 @@ def _narrowed(X: Array) -> Array:
         return X
     spread = float(X.std(axis=0).max())
     return X.astype(np.float32) if float(np.abs(X).max()) <= 1e3 * spread else X
+
+
+def _projected(projection: Projection, share: float | None) -> Projection:
+    """With the share of the dimension that was chosen."""
+    return projection if share is None else replace(projection, n_components=share)  # type: ignore[type-var]
 
 
 def _open(value: Any) -> bool:
@@ -234,9 +250,9 @@ def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Me
     return found
 
 
-def _judge(request: Request, fixed: dict[str, Any]) -> Judge:
+def _judge(request: Request, projection: Projection, fixed: dict[str, Any]) -> Judge:
     """The compiled ridge; else the stages with the caller's coder and projection."""
-    plain = isinstance(request.projection, Identity)
+    plain = isinstance(projection, Identity)
     if request.coder == "ridge" and plain:
         return margins
     spec = request.coder
@@ -248,11 +264,17 @@ def _judge(request: Request, fixed: dict[str, Any]) -> Judge:
         fixed["mu"] = getattr(spec, "mu", 0.01)
     if coder_of(0.01).needs_columns or not plain:
         fixed.setdefault("form", "gram")
-    projection = None if plain else request.projection
 
     def judged(
-        trials: Trials, gamma: float | None, labels: Array, sizes: list[int], mus: list[float], form: str
+        trials: Trials,
+        gamma: float | None,
+        labels: Array,
+        sizes: list[int],
+        mus: list[float],
+        form: str,
+        share: float | None = None,
     ) -> Array:
+        psi = None if plain else _projected(projection, share)
         width = int(np.max(np.where(labels >= 0, np.arange(1, labels.shape[1] + 1), 1)))
         kernel = kernel_of(trials, gamma)
         local = (kernel[0][:, :width, :width], kernel[1][:, :width], kernel[2])
@@ -260,7 +282,7 @@ def _judge(request: Request, fixed: dict[str, Any]) -> Judge:
         if form == "raw" and trials.asked is not None and trials.atoms is not None:
             vectors = (trials.asked, trials.atoms[:, :width])
         return staged_margins(
-            local, labels[:, :width], trials.truth, sizes, mus, form, coder_of, projection, request.seed, vectors
+            local, labels[:, :width], trials.truth, sizes, mus, form, coder_of, psi, request.seed, vectors
         )
 
     return judged

@@ -40,6 +40,7 @@ class Trials:
     among    (B, W, W)  Dist (squared) inside the dictionary; None where it follows from dots and squares
     dot, dots, self_dot  dot products: (B, W), (B, W, W), (B,); for a fixed kernel its values
     squares  (B, W)     the diagonals of dots
+    Examples left out together from one global dictionary share it: among, dots, squares, atoms then have length 1.
     rank     (B, W)     for whole-class dictionaries: how near the atom's class is (0 = nearest); for unions of the
                         nearest of several distances: the atom's best place among them
     asked, atoms        (B, d) and (B, W, d), the vectors themselves, for coders that look at their entries
@@ -74,6 +75,12 @@ class Geometry(ABC):
     @abstractmethod
     def trials(self, which: Array, width: int) -> Trials:
         """The examples ``which`` (row numbers) left out, dictionaries of the ``width`` nearest examples."""
+
+    has_folds = False
+
+    def fold(self, which: Array) -> Trials:
+        """The examples ``which`` left out together, of the one dictionary of all others; only if ``has_folds``."""
+        raise NotImplementedError
 
     def class_trials(self, which: Array, n_classes: int) -> Trials | None:
         """The same with all examples of the nearest classes; None where class means are not to be had."""
@@ -183,6 +190,26 @@ class VectorGeometry(Geometry):
     def trials(self, which: Array, width: int) -> Trials:
         width = max(1, min(width, len(self.labels) - 1))
         return self._local(which, [_cut(one, width) for one in self._around(which, width)])
+
+    @property
+    def has_folds(self) -> bool:  # type: ignore[override]
+        return self.directions is None  # the correction of ``Within`` is another for each
+
+    def fold(self, which: Array) -> Trials:
+        rows = np.flatnonzero(~np.isin(self.groups, self.groups[which]))
+        atoms, asked = self.Z[rows], self.Z[which]
+        dot, squares, own = asked @ atoms.T, self.squares[rows], self.own[which]
+        return Trials(
+            labels=np.broadcast_to(self.labels[rows], dot.shape),
+            truth=self.labels[which],
+            cross=np.maximum(own[:, None] + squares - 2.0 * dot, 0.0),
+            dot=dot,
+            dots=(atoms @ atoms.T)[None],
+            self_dot=own,
+            squares=squares[None],
+            asked=asked if self.keeps_vectors else None,
+            atoms=atoms[None] if self.keeps_vectors else None,
+        )
 
     def class_trials(self, which: Array, n_classes: int) -> Trials:
         return self._local(which, self._around_classes(which, n_classes))

@@ -2,8 +2,12 @@
 
 A walk on a grid without edges. It starts with a few settings of every geometry; each step tries the neighbours of the
 settings that lead (twice and half the atoms, twice and half the kernel's width, ten times and a tenth of the penalty,
-the other form) until no leader has an untried neighbour; then the leaders are compared on more and more examples.
-All settings of a step are tried on the same examples. Ties go to the cheaper setting.
+the other form, twice and half the dimension after projection) until no leader has an untried neighbour; then the
+leaders are compared on more and more examples. All settings of a step are tried on the same examples. Ties
+go to the cheaper setting.
+
+A local dictionary is another for every example left out anyway. A global one is not, and would have to be made anew
+for each; there an eighth of the examples is left out together, so that one dictionary serves them all.
 
 The clock decides nothing: the budget is counted in arithmetic, so the same data give the same choice on every machine,
 busy or idle. Only a search that takes three times its seconds is cut short.
@@ -14,7 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,7 +31,9 @@ from kcrc.tuning.setting import Score, Setting
 SIZES = (25, 150)  # where the walk starts: atoms,
 CLASS_COUNTS = (4, 12)  # classes, where whole classes make the dictionary,
 WIDTHS = (0.5, 2.0)  # gamma, times 1 / the squared distance of neighbour 25,
-PENALTIES = (1e-3, 1e-1)  # and mu
+PENALTIES = (1e-3, 1e-1)  # mu,
+GRAM_PENALTIES = (1e-5, 1e-2)  # mu where D = G, of which DᵀD has the squared condition,
+SHARES = (1.0,)  # and the dimension after projection over the most there can be
 LARGEST, LARGEST_FIRST = 800, 250  # atoms of a dictionary, and of one tried at the start
 TRIALS_FIRST, TRIALS_WALK, TRIALS_FINAL = 256, 512, 2500
 STEPS, LEADERS, FINALISTS = 6, 6, 32
@@ -35,12 +41,30 @@ FEW = 200  # with fewer examples a fine grid would only fit their noise
 SPEED = 3e10  # arithmetic a second of two ordinary cores
 CLOSE = 2.5  # standard errors
 
-Judge = Callable[[Trials, float | None, Array, list[int], list[float], str], Array]
+LEAST_ITERATING = 1e-3  # mu for coders that iterate, which need tens of times longer for a tenth of it
+FOLDS = 8  # of a global dictionary
+
+
+class Judge(Protocol):
+    """Margins (sizes, mus, 2, B) of the trials: see ``judging``."""
+
+    def __call__(
+        self,
+        trials: Trials,
+        gamma: float | None,
+        labels: Array,
+        sizes: list[int],
+        mus: list[float],
+        form: str,
+        share: float | None = None,
+    ) -> Array: ...
 
 
 class Search:
-    """``geometries`` by name; ``fixed`` parameters are not searched; ``seconds`` bounds the whole.
+    """``geometries`` by name; ``fixed`` parameters are not searched; ``seconds`` bounds all of it.
 
+    ``whole``: the dictionary is the global one; ``iterates``: the coder does; ``projecting``: the cost of Ψ over K³.
+    The share of dimensions is searched where ``fixed`` has none.
     ``judge`` gives the margins of settings on trials; its ``effort`` is how much dearer than the compiled ridge it is.
     """
 
@@ -60,6 +84,9 @@ class Search:
         eligible: Array,
         most: int | None = None,
         keep: tuple[str, ...] = (),
+        whole: bool = False,
+        iterates: bool = False,
+        projecting: float = 0.0,
     ) -> None:
         self.makers = dict(geometries)
         self.made: dict[str, Geometry] = {}
@@ -69,6 +96,7 @@ class Search:
         self.kernels = kernels
         self.judge, self.effort = judge, effort
         self.n_jobs = n_jobs
+        self.whole, self.iterates, self.projecting = whole, iterates, projecting
         self.progress = progress
         self.until = time.perf_counter() + 3.0 * seconds
         self.budget, self.spent = SPEED * seconds, 0.0
@@ -94,9 +122,12 @@ class Search:
         for kernel, gamma in self._widths(name):
             for locality in self._open("locality", ("atoms", "classes")):
                 for size in self._first_sizes(name, locality):
-                    for mu in self._open("mu", PENALTIES):
+                    start = GRAM_PENALTIES if self.fixed.get("form") == "gram" and not self.iterates else PENALTIES
+                    for mu in self._open("mu", start):
                         form = self._open("form", ("rkhs",))[0]
-                        found += self._both(Setting(name, locality, size, kernel, gamma, mu, form, DECISIONS[0]))
+                        for share in self._open("share", SHARES):
+                            one = Setting(name, locality, size, kernel, gamma, mu, form, DECISIONS[0], share)
+                            found += self._both(one)
         return list(dict.fromkeys(found))
 
     def _both(self, setting: Setting) -> list[Setting]:
@@ -138,10 +169,15 @@ class Search:
         if "n_neighbors" not in self.fixed:
             out += [replace(s, n_neighbors=size) for size in self._other_sizes(s)]
         if "mu" not in self.fixed:
-            out += [replace(s, mu=mu) for mu in (_rounded(s.mu / 10), _rounded(s.mu * 10)) if 1e-6 <= mu <= 100]
+            least = 1e-9 if self._together(s.geometry) and s.form == "gram" else 1e-6
+            if self.iterates:
+                least = LEAST_ITERATING
+            out += [replace(s, mu=mu) for mu in (_rounded(s.mu / 10), _rounded(s.mu * 10)) if least <= mu <= 100]
         if "gamma" not in self.fixed and s.gamma is not None:
             base = self.base[s.geometry]
             out += [replace(s, gamma=g) for g in (s.gamma / 2, s.gamma * 2) if 1e-3 <= g / base <= 1e3]
+        if s.share is not None and "share" not in self.fixed:
+            out += [replace(s, share=share) for share in (s.share / 2, 2 * s.share) if 1 / 16 <= share <= 1]
         if "form" not in self.fixed and s.locality == "atoms":
             out.append(replace(s, form="gram" if s.form == "rkhs" else "rkhs"))
         return [both for one in out for both in self._both(one)]
@@ -159,11 +195,28 @@ class Search:
         """Arithmetic of trials of a group of settings, roughly."""
         typical = 1.0 if locality == "atoms" else len(self.labels) / self.n_classes
         atoms = {s: min(float(len(self.labels)), s.n_neighbors * typical * self.geometry(name).members) for s in group}
-        problems = {(s.kernel, s.gamma, s.form, s.n_neighbors): atoms[s] for s in group}
-        solved = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.mu): atoms[s] for s in group}
-        posing = sum(k * k * (25.0 + (k if form == "gram" else 0.0)) for (_, _, form, _), k in problems.items())
-        solving = sum(k**3 / 3 + 60.0 * k * k + 2e4 for k in solved.values())
-        return self.geometry(name).cost(trials, max(atoms.values())) + trials * self.effort * (posing + solving)
+        problems = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.share): atoms[s] for s in group}
+        solved = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.share, s.mu): atoms[s] for s in group}
+        posing = sum(
+            k * k * (25.0 + (k if form == "gram" else 0.0) + (0.0 if share is None else self.projecting * k))
+            for (_, _, form, _, share), k in problems.items()
+        )
+        factorising = sum(k**3 / 3 for k in solved.values())
+        widest = max(atoms.values())
+        if self._together(name):
+            folds = -(-trials // self._fold)
+            each = self.effort * sum(15.0 * k * k for k in solved.values())
+            return self.geometry(name).cost(folds, widest) + trials * each + folds * (posing + factorising)
+        solving = factorising + sum(60.0 * k * k + 2e4 for k in solved.values())
+        return self.geometry(name).cost(trials, widest) + trials * self.effort * (posing + solving)
+
+    @property
+    def _fold(self) -> int:
+        return max(1, len(self.labels) // FOLDS)
+
+    def _together(self, name: str) -> bool:
+        """Whether examples are left out together, in folds."""
+        return self.whole and self.geometry(name).has_folds
 
     def tried(self, settings: list[Setting], n_trials: int, share: float) -> None:
         """Bring all ``settings`` to ``n_trials`` trials, or to as many as ``share`` of the budget allows."""
@@ -185,10 +238,11 @@ class Search:
                 self.geometry(name).members if locality == "atoms" else len(self.labels) // self.n_classes
             )
             step = int(np.clip(6e6 / max(width, 40) ** 2, 2, 64))
-            for at in range(0, len(rows), 4 * step):
+            taken = self._fold if self._together(name) else 4 * step
+            for at in range(0, len(rows), taken):
                 if time.perf_counter() > self.until and all(self.scores[s].trials for s in group):
                     break
-                batch = rows[at : at + 4 * step]
+                batch = rows[at : at + taken]
                 self.spent += self._cost(name, locality, group, len(batch))
                 right = self._right(self.geometry(name), locality, group, batch, step)
                 for setting, count in zip(group, right, strict=True):
@@ -198,6 +252,8 @@ class Search:
 
     def _right(self, geometry: Geometry, locality: str, group: list[Setting], rows: Array, step: int) -> Array:
         largest = max(s.n_neighbors for s in group)
+        if self.whole and geometry.has_folds:
+            return np.asarray((self._margins(geometry.fold(rows), group) > 0).sum(axis=1))
 
         def piece(part: slice) -> Array:
             which = rows[part]
@@ -210,19 +266,20 @@ class Search:
     def _margins(self, trials: Trials, group: list[Setting]) -> Array:
         """(settings, B); settings that share a kernel, a form and the penalties share the work."""
         out = np.empty((len(group), len(trials.truth)), np.float32)
-        by_size: dict[tuple[str, float | None, str, int], list[int]] = {}
+        by_size: dict[tuple[str, float | None, str, float | None, int], list[int]] = {}
         for i, s in enumerate(group):
-            by_size.setdefault((s.kernel, s.gamma, s.form, s.n_neighbors), []).append(i)
+            by_size.setdefault((s.kernel, s.gamma, s.form, s.share, s.n_neighbors), []).append(i)
         shared: dict[tuple[Any, ...], list[int]] = {}
-        for (kernel, gamma, form, size), members in by_size.items():
+        for (kernel, gamma, form, share, size), members in by_size.items():
             mus = tuple(sorted({group[i].mu for i in members}))
-            shared.setdefault((kernel, gamma, form, mus, size if trials.rank is not None else 0), []).extend(members)
-        for (_, gamma, form, mus, count), members in shared.items():
+            count = size if trials.rank is not None else 0
+            shared.setdefault((kernel, gamma, form, share, mus, count), []).extend(members)
+        for (_, gamma, form, share, mus, count), members in shared.items():
             if trials.rank is None:
                 sizes, labels = sorted({group[i].n_neighbors for i in members}), trials.labels
             else:  # the atoms of the nearest ``count`` classes, or of the nearest ``count`` of each distance
                 sizes, labels = [trials.labels.shape[1]], np.where(trials.rank < count, trials.labels, -1)
-            found = self.judge(trials, gamma, labels.astype(np.int32), sizes, list(mus), form)
+            found = self.judge(trials, gamma, labels.astype(np.int32), sizes, list(mus), form, share)
             for i in members:
                 size = 0 if trials.rank is not None else sizes.index(group[i].n_neighbors)
                 out[i] = found[size, mus.index(group[i].mu), DECISIONS.index(group[i].decision)]
@@ -292,10 +349,9 @@ class Search:
             self.tried(finalists, n_trials, 0.95)
             best = [*self.leading(finalists, max(8, len(finalists) // 2)), *self._kept(finalists)]
             finalists = list(dict.fromkeys(best))
+        # Where the budget ended first, those found late have had fewer trials: half as many are enough to be compared.
         trials = max(self.scores[s].trials for s in finalists)
-        full = [s for s in finalists if self.scores[s].trials == trials]
-        top = max(self.scores[s].right for s in full)
-        return min((s for s in full if self.scores[s].right == top), key=lambda s: s.cost)
+        return self.leading([s for s in finalists if 2 * self.scores[s].trials >= trials], 1)[0]
 
 
 def _rounded(mu: float) -> float:

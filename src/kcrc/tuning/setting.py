@@ -13,7 +13,8 @@ from kcrc.prepared import Array
 
 @dataclass(frozen=True)
 class Setting:
-    """What the search chooses. ``geometry`` names the metric; kernel "given" is one the caller fixed."""
+    """What the search chooses. ``geometry`` names the metric; kernel "given" is one the caller fixed; ``share`` is the
+    dimension after projection over the most there can be (atoms; KFDA: classes − 1), None where it is not searched."""
 
     geometry: str
     locality: str
@@ -23,14 +24,14 @@ class Setting:
     mu: float
     form: str
     decision: str
+    share: float | None = None
 
     @property
     def cost(self) -> float:
         """Arithmetic of one answer, roughly: ties go to the cheaper setting."""
         size = self.n_neighbors * (20 if self.locality == "classes" else 1)
-        return float(
-            size**2 * (size / 3 + 10) * (4 if self.form == "gram" else 1) * (1 if self.kernel == "linear" else 1.2)
-        )
+        posing = 1.0 if self.form != "gram" else 4.0 if self.share is None else 2.0 + 2.0 * self.share
+        return float(size**2 * (size / 3 + 10) * posing * (1 if self.kernel == "linear" else 1.2))
 
 
 @dataclass
@@ -113,9 +114,10 @@ class Tuning:
     def __repr__(self) -> str:
         b = self.best
         width = "" if b.gamma is None else f" gamma={b.gamma:.4g}"
+        share = "" if b.share is None else f"c = {b.share:g} of the most, "
         score = self.scores[b]
         return (
-            f"Tuning: metric {b.geometry}, {b.n_neighbors} nearest {b.locality}, {b.kernel} kernel{width}, "
+            f"Tuning: metric {b.geometry}, {b.n_neighbors} nearest {b.locality}, {b.kernel} kernel{width}, {share}"
             f"mu={b.mu:g}, {b.form}, {b.decision}; leave-one-out accuracy {score.accuracy:.2%} ± {score.error:.2%} "
             f"on {score.trials} examples; {len(self.scores)} settings in {self.seconds:.1f} s"
         )

@@ -9,7 +9,6 @@ that follows compares the weights found with the best single member and with equ
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,7 @@ from kcrc.neighbours.refine import union_ranks
 from kcrc.prepared import Array
 from kcrc.tuning.geometry import Trials
 from kcrc.tuning.judging import DECISIONS
+from kcrc.tuning.search import Judge
 from kcrc.tuning.surroundings import Surroundings
 
 TRIALS = 256
@@ -27,8 +27,6 @@ STEPS = (0.5, 0.25, 0.1)
 LEAST = 0.02  # a weight below this is none
 _BYTES = 200 << 20
 _WIDTHS, _PENALTIES = (0.5, 2.0), (1e-3, 1e-1)
-
-Judge = Callable[[Trials, float | None, Array, list[int], list[float], str], Array]
 
 
 @dataclass(frozen=True)
