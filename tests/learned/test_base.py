@@ -9,7 +9,7 @@ from sklearn.model_selection import train_test_split
 
 from kcrc.errors import ParameterError
 from kcrc.learned import DKSVDClassifier, LCKSVDClassifier
-from kcrc.learned.base import ridge_classifier, share_atoms
+from kcrc.learned.base import DictionaryClassifier, ridge_classifier, share_atoms
 from kcrc.learned.ksvd import encode, unit_rows
 
 METHODS = [
@@ -167,3 +167,34 @@ def test_atoms_are_shared_out(n_atoms, shares):
 def test_a_bad_parameter_is_named(bad, message):
     with pytest.raises(ParameterError, match=message):
         LCKSVDClassifier(**bad).fit(*three_classes())
+
+
+@pytest.mark.parametrize("model", METHODS)
+def test_an_open_sparsity_is_chosen_inside_the_samples(model, digits):
+    X, _, y, _ = digits
+    small = clone(model).set_params(n_iter=2, init_iter=2)
+    fitted = clone(small).fit(X[:300], y[:300])
+    scores = fitted.sparsity_scores_
+    assert list(scores) == [1, 3, 6, 12]
+    assert fitted.sparsity_ == min(s for s in scores if scores[s] == max(scores.values()))
+    again = clone(small).fit(X[:300], y[:300])
+    assert again.sparsity_scores_ == scores
+    np.testing.assert_array_equal(again.components_, fitted.components_)
+    assert clone(small).set_params(sparsity=5).fit(X[:300], y[:300]).sparsity_scores_ == {}
+    lone = clone(small).fit(X[:2], [0, 1])  # nothing to hold out
+    assert (lone.sparsity_, lone.sparsity_scores_) == (2, {})
+
+
+def test_a_large_set_is_judged_by_a_part_of_it(monkeypatch):
+    X, y = three_classes(n=60)
+    monkeypatch.setattr("kcrc.learned.base.CHOOSING_ROWS", 60)
+    asked = []
+    monkeypatch.setattr(
+        DKSVDClassifier,
+        "_learn",
+        lambda self, Y, *rest: asked.append(len(Y)) or DictionaryClassifier._learn(self, Y, *rest),
+    )
+    fitted = DKSVDClassifier(6, n_iter=2, init_iter=2, random_state=0).fit(np.hstack([X, X, X]), y)
+    assert len(fitted.sparsity_scores_) > 1
+    assert set(asked[:-1]) == {45}
+    assert asked[-1] == 180

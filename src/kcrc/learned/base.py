@@ -11,6 +11,7 @@ H (N, C) is the class indicator and w_c what an error in class c weighs. The met
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ from kcrc.prepared import Array
 
 MOST_BY_DEFAULT = 30
 """The most atoms a class gets where ``n_atoms`` is not given, and a sample where ``sparsity`` is not."""
+CHOOSING_ITER = 5
+"""Iterations of learning, and of each class's start, for each sparsity that is tried."""
+CHOOSING_ROWS = 2000
+"""The most samples a choice of sparsity looks at."""
 
 
 def check_weight(name: str, value: Any) -> float:
@@ -96,45 +101,85 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, coded = np.unique(y, return_inverse=True)
         n_iter = check_whole("n_iter", self.n_iter, least=1)
         init_iter = check_whole("init_iter", self.init_iter, least=1)
-        tenth = min(MOST_BY_DEFAULT, max(1, round(X.shape[1] / 10)))
-        sparsity = tenth if self.sparsity is None else check_whole("sparsity", self.sparsity, least=1)
-        ridge = check_weight("ridge", self.ridge)
+        given = None if self.sparsity is None else check_whole("sparsity", self.sparsity, least=1)
+        check_weight("ridge", self.ridge)
         shares = share_atoms(self.n_atoms, np.bincount(coded), X.shape[1])
-        weights = np.sqrt(self._class_weights(shares)).astype(X.dtype)
-        self.sparsity_ = min(sparsity, X.shape[1], int(shares.sum()))
-
+        self._class_weights(shares)
         Y = unit_rows(X) if self.unit_length else X
-        H = np.eye(len(self.classes_), dtype=X.dtype)[coded]
-        owners = np.repeat(np.arange(len(shares)), shares)
         rng = check_random_state(self.random_state)
-        with progress_bar(type(self).__name__, init_iter * len(shares) + n_iter, self.verbose) as bar:
-            parts = []
-            for c, share in enumerate(shares):
-                own = Y[coded == c]
-                few = min(self.sparsity_, int(share))
-                start = draw_atoms(own, share, rng)
-                parts.append(learn(own, start, sparsity=few, n_iter=init_iter, step=bar.update).atoms)
-            atoms = np.concatenate(parts)
-            W = ridge_classifier(encode(Y, atoms, sparsity=self.sparsity_), H, ridge)
-            stacked = learn(
-                np.hstack([Y, H * weights]),
-                np.hstack([atoms, W.T * weights]),
-                sparsity=self.sparsity_,
-                n_iter=n_iter,
-                kin=(owners, coded),
-                step=bar.update,
+        self.sparsity_scores_: dict[int, float] = {}
+        if given is None:
+            given = self._chosen_sparsity(
+                Y, coded, shares, rng, min(CHOOSING_ITER, n_iter), min(CHOOSING_ITER, init_iter)
             )
-        self.objective_ = stacked.objective
-        self.components_, W = self._unstack(stacked.atoms, X.shape[1], weights)
-        codes = encode(Y, self.components_, sparsity=self.sparsity_)
-        self.coef_ = self._classifier(W, codes, H)
-        self.atom_classes_ = self.classes_[owners]
+        self.sparsity_ = min(given, X.shape[1], int(shares.sum()))
+        with progress_bar(type(self).__name__, init_iter * len(shares) + n_iter, self.verbose) as bar:
+            self._learn(Y, coded, shares, rng, self.sparsity_, n_iter, init_iter, bar.update)
+        self.atom_classes_ = self.classes_[np.repeat(np.arange(len(shares)), shares)]
         likeness = np.abs(self.components_ @ unit_rows(Y).T)
         self.atom_row_cosines_ = likeness.max(axis=1)
         # An atom halfway between two samples is as near to both: then the first row, whatever the rounding.
         nearest = likeness >= self.atom_row_cosines_[:, None] - tolerance(X.dtype)
         self.atom_rows_ = nearest.argmax(axis=1)
         return self
+
+    def _learn(
+        self,
+        Y: Array,
+        coded: Array,
+        shares: Array,
+        rng: np.random.RandomState,
+        sparsity: int,
+        n_iter: int,
+        init_iter: int,
+        step: Callable[[], Any] = lambda: None,
+    ) -> None:
+        """Set components_, coef_ and objective_ from samples Y (N, m) of the classes ``coded`` (N,)."""
+        weights = np.sqrt(self._class_weights(shares)).astype(Y.dtype)
+        H = np.eye(len(shares), dtype=Y.dtype)[coded]
+        owners = np.repeat(np.arange(len(shares)), shares)
+        parts = []
+        for c, share in enumerate(shares):
+            own = Y[coded == c]
+            start = draw_atoms(own, share, rng)
+            parts.append(learn(own, start, sparsity=min(sparsity, int(share)), n_iter=init_iter, step=step).atoms)
+        atoms = np.concatenate(parts)
+        W = ridge_classifier(encode(Y, atoms, sparsity=sparsity), H, float(self.ridge))
+        stacked = learn(
+            np.hstack([Y, H * weights]),
+            np.hstack([atoms, W.T * weights]),
+            sparsity=sparsity,
+            n_iter=n_iter,
+            kin=(owners, coded),
+            step=step,
+        )
+        self.objective_ = stacked.objective
+        self.components_, W = self._unstack(stacked.atoms, Y.shape[1], weights)
+        self.coef_ = self._classifier(W, encode(Y, self.components_, sparsity=sparsity), H)
+
+    def _chosen_sparsity(
+        self, Y: Array, coded: Array, shares: Array, rng: np.random.RandomState, n_iter: int, init_iter: int
+    ) -> int:
+        """The sparsity that is right most often on a quarter of each class, held out while a few iterations learn
+        from the rest; of equals the smallest. A tenth of the features where no class has samples to spare."""
+        tenth = min(MOST_BY_DEFAULT, max(1, round(Y.shape[1] / 10)))
+        most = min(MOST_BY_DEFAULT, Y.shape[1], int(shares.sum()))
+        tried = sorted({min(max(1, s), most) for s in (tenth // 4, tenth // 2, tenth, 2 * tenth)})
+        place = np.empty(len(coded))  # of a sample in its class, from 0 to 1: the first quarter is held out
+        for c, size in enumerate(np.bincount(coded)):
+            place[coded == c] = (1.0 + rng.permutation(size)) / size
+        among = place <= max(CHOOSING_ROWS / len(coded), 4 / np.bincount(coded).max())
+        part = place / place[among].max()
+        held, rest = among & (part <= 0.25), among & (part > 0.25)
+        if len(tried) == 1 or not held.any() or len(np.unique(coded[rest])) < len(shares):
+            return int(min(tenth, most))
+        fewer = np.minimum(shares, np.bincount(coded[rest]))
+        seed = rng.randint(2**31 - 1)
+        for sparsity in tried:
+            self._learn(Y[rest], coded[rest], fewer, np.random.RandomState(seed), sparsity, n_iter, init_iter)
+            scores = self._scores(encode(Y[held], self.components_, sparsity=sparsity))
+            self.sparsity_scores_[sparsity] = float(np.mean(scores.argmax(axis=1) == coded[held]))
+        return int(max(tried, key=lambda sparsity: (self.sparsity_scores_[sparsity], -sparsity)))
 
     @staticmethod
     def _unstack(stacked: Array, n_features: int, weights: Array) -> tuple[Array, Array]:

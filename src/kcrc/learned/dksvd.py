@@ -24,7 +24,9 @@ class DKSVDClassifier(DictionaryClassifier):
     ----------
     n_atoms : total number of atoms, or one number a class; None: half of each class's samples, at most 30 and
         the number of features. A class never has more atoms than samples.
-    sparsity : atoms a sample may use; None: a tenth of the features, 1 to 30.
+    sparsity : atoms a sample may use; None: chosen among a quarter, a half, once and twice a tenth of the features
+        (1 to 30), by a quarter of each class's samples held out while 5 iterations learn from the rest. (To leave one
+        sample out at a time, as KCRCClassifier does, a dictionary would have to be learned for each.)
     beta : weight β of the classification error (a label is 0 or 1) beside that of the samples, in their scale.
     ridge : penalty on W in its ridge start.
     unit_length : scale samples to length 1 first, so that β means the same for all data. Large weights (the papers
@@ -38,6 +40,7 @@ class DKSVDClassifier(DictionaryClassifier):
     ----------
     components_ : (n_atoms, n_features) unit atoms
     coef_ : (n_classes, n_atoms) W
+    sparsity_, sparsity_scores_ : the sparsity used, and the held-out accuracy of those tried (empty if given)
     objective_ : (n_iter, 2) the objective after the coding stage and after the atom update; read in order it falls
     atom_classes_, atom_rows_, atom_row_cosines_ : (n_atoms,) the class an atom started from, the training row it is
         most like, and the cosine between them (without sign)
