@@ -11,7 +11,11 @@ from kcrc import methods
 from kcrc.errors import ParameterError
 
 X, Y = load_digits(return_X_y=True)
-CHEAP = {name: {} if name.startswith(("D-", "LC-", "NN")) else {"tuning_seconds": 1.0} for name in methods.names()}
+LEARNED = ("D-", "LC-")
+CHEAP = {
+    name: {"n_iter": 10, "init_iter": 5} if name.startswith(LEARNED) else {"tuning_seconds": 0.2, "n_jobs": 1}
+    for name in methods.names()
+}
 EXPECTED = {
     *(f"{space}{coder}-{where}" for space in ("", "K") for coder in ("CRC", "RCRC", "SRC") for where in ("GD", "LCD")),
     *("KCRC-KPCA", "KCRC-KFDA", "KCRC-RP", "KCRC-Graph", "D-KSVD", "LC-KSVD1", "LC-KSVD2", "NN"),
@@ -38,11 +42,23 @@ def test_a_method_answers_and_explains(name):
 
 @pytest.mark.parametrize("name", methods.names())
 def test_odd_input_has_a_defined_answer(name):
-    x, y = X[:60].copy(), Y[:60]
+    x, y = X[:40].copy(), Y[:40]
     x[1], x[2] = x[0], 0.0  # a duplicate and an all-zero example
     model = methods.make(name, **CHEAP[name]).fit(x, y)
     assert np.isin(model.predict(np.zeros((1, 64))), y).all()
     assert np.isin(model.predict(x[:3]), y).all()
-    if not name.startswith(("D-", "LC-")):
-        one = methods.make(name, **CHEAP[name]).fit(x, np.ones(60, int))
-        assert (one.predict(X[60:62]) == 1).all()
+    one = methods.make(name, **CHEAP[name]).fit(x[:12], np.ones(12, int))
+    assert (one.predict(X[60:62]) == 1).all()
+
+
+@pytest.mark.parametrize("name", [n for n in methods.names() if n != "NN"])
+def test_what_is_not_given_is_chosen_in_the_training_rows(name):
+    """mu, the kernel's width and the dimension after projection; the sparsity of a learned dictionary."""
+    model = methods.make(name, **CHEAP[name]).fit(X[:60], Y[:60])
+    if name.startswith(LEARNED):
+        assert len(model.sparsity_scores_) > 1
+        return
+    table = model.tuning_.table
+    assert len({row["mu"] for row in table}) > 1
+    assert (len({row["gamma"] for row in table}) > 1) == name.startswith("K")
+    assert (len({row["share"] for row in table}) > 1) == (name in ("KCRC-KPCA", "KCRC-KFDA", "KCRC-RP", "KCRC-Graph"))

@@ -177,7 +177,8 @@ class L1L1(Coder):
     """x = argmin ‖y − Dx‖₁ + μ‖x‖₁   (p = 1, q = 1: basis pursuit with an error term), a linear programme.
 
     Solved per target by an interior-point method; ``Code.gap`` is the relative duality gap, at most ``tol`` when
-    converged.
+    converged. Every step of every target factorises a matrix of its own, A diag(q) Aᵀ of side min(c, K), so a batch has
+    nothing to share: on 504 × 1216 a target takes some tenths of a second, on local dictionaries milliseconds.
     """
 
     mu: float = 0.1
