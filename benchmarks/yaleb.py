@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--queries", type=int, default=None, help="test rows asked in each split")
-    parser.add_argument("--tuning-seconds", type=float, default=30.0)
+    parser.add_argument("--tuning-seconds", type=float, default=15.0)
     parser.add_argument("--methods", nargs="+", choices=PAPER, default=list(PAPER))
     options = parser.parse_args()
     if not DATA.exists():
