@@ -67,7 +67,7 @@ def _curve(axes: Any, curve: Curve) -> None:
 
 
 def _shares(axes: Any, stages: Sequence[StageTime]) -> None:
-    names = [f"{s.dtype}\n{s.form}, K={s.K}" for s in stages]
+    names = [f"{s.dtype}\n{s.form}\nK = {s.K}" for s in stages]
     bars = axes.bar(range(len(stages)), [s.ratio for s in stages], color=OURS, width=0.6)
     axes.bar_label(bars, fmt="%.2f", fontsize=8)
     axes.axhline(1.0, color=LIMIT, ls="--", lw=1.2)
