@@ -18,7 +18,7 @@ from kcrc.errors import ParameterError
 from kcrc.evidence import CODED, UNANIMOUS, Evidence
 from kcrc.model import FittedModel
 from kcrc.prepared import Array
-from kcrc.tuning.geometry import duplicate_groups
+from kcrc.tuning.groups import duplicate_groups
 from kcrc.tuning.left_out import answers_without
 
 PART = 0.01  # of the query's energy: less is no part in an answer

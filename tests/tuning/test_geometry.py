@@ -7,8 +7,10 @@ import pytest
 from scipy.linalg import cholesky, solve_triangular
 
 from kcrc import distances, kernels, metrics
-from kcrc.tuning.geometry import DistanceGeometry, KernelGeometry, VectorGeometry, duplicate_groups
+from kcrc.tuning.geometry import VectorGeometry
+from kcrc.tuning.groups import duplicate_groups
 from kcrc.tuning.judging import squared_among
+from kcrc.tuning.measured import DistanceGeometry, KernelGeometry
 from problems import problem
 
 

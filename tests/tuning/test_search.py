@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kcrc import metrics
+from kcrc.tuning import grid
 from kcrc.tuning import search as module
 from kcrc.tuning.geometry import VectorGeometry
 from kcrc.tuning.judging import margins
@@ -55,7 +56,7 @@ def test_a_search_three_times_over_its_seconds_is_cut_short(monkeypatch):
 def test_the_arithmetic_stays_within_the_budget(clouds):
     for seconds in (0.05, 0.5):
         search, _, shown = searched(*clouds, seconds=seconds)
-        first = [s for name in search.makers for s in search._first(name)]
+        first = [s for name in search.grid.makers for s in search.grid.first(name)]
         least = sum(search._cost(*key, group, 32) for key, group in grouped(first).items())
         assert search.spent <= max(1.3 * SPEED * seconds, 1.3 * least)
         assert shown == sorted(shown)
@@ -71,14 +72,14 @@ def grouped(settings):
 
 def test_the_walk_leaves_the_grid_it_starts_on(monkeypatch):
     """Overlapping clouds need many atoms or a firm penalty; the walk starts with neither."""
-    monkeypatch.setattr(module, "SIZES", (4,))
-    monkeypatch.setattr(module, "PENALTIES", (1e-5,))
+    monkeypatch.setattr(grid, "SIZES", (4,))
+    monkeypatch.setattr(grid, "PENALTIES", (1e-5,))
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
     X = 0.4 * np.where(y, 1.0, -1.0)[:, None] + rng.normal(size=(300, 12))
     search, best, _ = searched(X, y, names=("plain",), locality="atoms", form="rkhs", decision="residual")
     assert best.n_neighbors > 8 or best.mu > 1e-4
-    start = max(search.scores[s].accuracy for s in search._first("plain"))
+    start = max(search.scores[s].accuracy for s in search.grid.first("plain"))
     assert search.scores[best].accuracy > start
 
 

@@ -9,8 +9,8 @@ from kcrc import KCRCClassifier
 from kcrc.distances import Unified
 from kcrc.distances.cache import pair_caches
 from kcrc.prepared import Samples
-from kcrc.tuning.geometry import DistanceGeometry
 from kcrc.tuning.judging import margins
+from kcrc.tuning.measured import DistanceGeometry
 from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.weights import WeightSearch
 from problems import Costly, problem

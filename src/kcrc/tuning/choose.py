@@ -24,11 +24,14 @@ from kcrc.distances.unified import Unified
 from kcrc.kernels import Kernel
 from kcrc.prepared import Array, Samples
 from kcrc.projections.base import Identity, Projection
-from kcrc.tuning.geometry import DistanceGeometry, Geometry, KernelGeometry, Trials, VectorGeometry, duplicate_groups
+from kcrc.tuning.geometry import VectorGeometry
+from kcrc.tuning.groups import duplicate_groups
 from kcrc.tuning.judging import kernel_of, margins, staged_margins
+from kcrc.tuning.measured import DistanceGeometry, KernelGeometry
 from kcrc.tuning.search import Judge, Search, stratified
 from kcrc.tuning.setting import Tuning
 from kcrc.tuning.surroundings import Surroundings
+from kcrc.tuning.trials import Geometry, Trials
 from kcrc.tuning.weights import WeightSearch
 
 AUTO = "auto"

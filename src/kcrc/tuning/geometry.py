@@ -1,17 +1,7 @@
-"""The geometry of leave-one-out trials: how the stored examples lie around each of them, itself left out.
-
-A trial asks a stored example as if it were new: its dictionary comes from the others, without itself and its group
-(exact duplicates, and what the caller says belongs together). Trials hold squared distances and dot products of a
-dictionary large enough for every setting on the grid; kernels, sizes and penalties are tried on them afterwards.
-
-The within-class metric is fitted with labels, so the example must leave the covariance too. With S = L Lᵀ the shrunk
-covariance, u = L⁻¹(xᵢ − mean of its class) and S₋ᵢ = S − a xᵢ-part, Sherman and Morrison give S₋ᵢ⁻¹ exactly: in
-whitened coordinates every dot product z_j·z_l gains β (u·z_j)(u·z_l), β = a / (1 − a‖u‖²). No second fit is needed.
-"""
+"""The geometry of vectors under a metric: how the stored examples lie around each of them, itself left out."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,72 +9,12 @@ from typing import Any
 import numpy as np
 
 from kcrc._fused.native import native
-from kcrc.distances.base import Distance
-from kcrc.distances.cache import pair_count
-from kcrc.kernels import Kernel
 from kcrc.metrics import Metric, Within, within_deviations
-from kcrc.prepared import Array, Samples
-from kcrc.tuning.surroundings import Surroundings
+from kcrc.prepared import Array
+from kcrc.tuning.leverage import removed_weights, strengths
+from kcrc.tuning.trials import Geometry, Trials
 
 STORED = 4000  # examples whose dot products are all kept: 64 MB in float32
-MICROSECOND = 1e4  # the arithmetic of one
-
-
-@dataclass(frozen=True, eq=False)
-class Trials:
-    """B examples left out, each with a dictionary of up to W of the others, nearest first.
-
-    labels   (B, W)     class numbers, −1 for padding
-    truth    (B,)       the left-out examples' own
-    cross    (B, W)     Dist (squared) of the example to its dictionary; None where a fixed kernel is given
-    among    (B, W, W)  Dist (squared) inside the dictionary; None where it follows from dots and squares
-    dot, dots, self_dot  dot products: (B, W), (B, W, W), (B,); for a fixed kernel its values
-    squares  (B, W)     the diagonals of dots
-    Examples left out together from one global dictionary share it: among, dots, squares, atoms then have length 1.
-    rank     (B, W)     for whole-class dictionaries: how near the atom's class is (0 = nearest); for unions of the
-                        nearest of several distances: the atom's best place among them
-    asked, atoms        (B, d) and (B, W, d), the vectors themselves, for coders that look at their entries
-    """
-
-    labels: Array
-    truth: Array
-    cross: Array | None = None
-    among: Array | None = None
-    dot: Array | None = None
-    dots: Array | None = None
-    self_dot: Array | None = None
-    squares: Array | None = None
-    rank: Array | None = None
-    asked: Array | None = None
-    atoms: Array | None = None
-
-
-class Geometry(ABC):
-    """Makes trials, for one metric or distance."""
-
-    members = 1  # distances whose nearest examples make up a dictionary: it has up to so many times n_neighbors atoms
-
-    def __init__(self, labels: Array, groups: Array) -> None:
-        self.labels = labels.astype(np.int32)
-        self.groups = groups
-
-    @abstractmethod
-    def cost(self, trials: int, width: float) -> float:
-        """Arithmetic of so many trials with dictionaries of ``width`` atoms, roughly."""
-
-    @abstractmethod
-    def trials(self, which: Array, width: int) -> Trials:
-        """The examples ``which`` (row numbers) left out, dictionaries of the ``width`` nearest examples."""
-
-    has_folds = False
-
-    def fold(self, which: Array) -> Trials:
-        """The examples ``which`` left out together, of the one dictionary of all others; only if ``has_folds``."""
-        raise NotImplementedError
-
-    def class_trials(self, which: Array, n_classes: int) -> Trials | None:
-        """The same with all examples of the nearest classes; None where class means are not to be had."""
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +47,9 @@ class VectorGeometry(Geometry):
             assert metric.whitening is not None
             deviations, sizes = within_deviations(X, labels)
             self.directions = deviations @ metric.whitening
-            self.strength = _downdate(self.directions, sizes, labels, groups, metric.shrinkage).astype(self.Z.dtype)
+            self.strength = strengths(self.directions, removed_weights(sizes, labels, groups, metric.shrinkage)).astype(
+                self.Z.dtype
+            )
         else:
             self.Z = np.ascontiguousarray(metric.transform(X))
         self.squares = np.einsum("ij,ij->i", self.Z, self.Z)
@@ -301,140 +233,3 @@ def _cut(around: Around, width: int) -> Around:
         return around
     cut: dict[str, Any] = {name: None if part is None else part[:width] for name, part in vars(around).items()}
     return Around(**cut)
-
-
-def _downdate(directions: Array, sizes: Array, labels: Array, groups: Array, shrinkage: float) -> Array:
-    """β (n,) of each example: what its removal (with its exact duplicates in the class) does to the inverse."""
-    return strengths(directions, removed_weights(sizes, labels, groups, shrinkage))
-
-
-def removed_weights(sizes: Array, labels: Array, groups: Array, shrinkage: float) -> Array:
-    """a (n,): how much of its outer product each example takes along from the shrunk covariance when it leaves."""
-    freedom = max(1, len(labels) - len(np.unique(labels)))
-    _, first, copies = np.unique(np.stack([groups, labels]), axis=1, return_inverse=True, return_counts=True)
-    equal = np.minimum(copies[first.ravel()], np.maximum(sizes - 1, 1))
-    # Removing m equal examples from a class of n_c takes m n_c / (n_c − m) of their outer product off the scatter.
-    weight = (1.0 - shrinkage) / freedom * equal * sizes / np.maximum(1, sizes - equal)
-    return np.where(sizes > 1, weight, 0.0)
-
-
-def strengths(directions: Array, weights: Array) -> Array:
-    """β (n,) = a / (1 − a‖u‖²).
-
-    What remains of the covariance is positive definite by its shrinkage, so 1 − a‖u‖² is above 0, however little is
-    left of it where there are fewer examples than features. Only what rounding could have made of it is cut off.
-    """
-    exact = directions.astype(np.float64)
-    reach = weights * np.einsum("ij,ij->i", exact, exact)
-    return np.asarray(weights / np.maximum(1.0 - reach, np.sqrt(np.finfo(directions.dtype).eps)))
-
-
-class MeasuredGeometry(Geometry):
-    """The geometry of any distance."""
-
-    def __init__(
-        self,
-        distance: Distance,
-        X: Array | Surroundings,
-        labels: Array,
-        groups: Array,
-    ) -> None:
-        super().__init__(labels, groups)
-        self.distance = distance
-        self.around = X if isinstance(X, Surroundings) else Surroundings(Samples(X), labels, groups)
-        self.members = len(distance.components)
-
-    def cost(self, trials: int, width: float) -> float:
-        n = len(self.labels)
-        candidates = n if self.around.coarse is None else self.around.coarse[1]
-        pairs, total = trials * (candidates + width**2 / 2), 0.0
-        for name, part in self.distance.components.items():
-            new = pairs
-            if name in self.around.pairs:  # each pair is measured once
-                kept = self.around.pairs[name]
-                new = min(pairs, max(0.0, pair_count(n, symmetric=kept.symmetric) - kept.counts.evaluated))
-            total += MICROSECOND * (0.05 * pairs + part.cost * new)
-        return total
-
-    def _classes(self, rows: Array) -> Array:
-        return np.where(rows >= 0, self.labels[np.maximum(rows, 0)], -1).astype(np.int32)
-
-
-class DistanceGeometry(MeasuredGeometry):
-    """For the kernel that is made from the distance."""
-
-    def _powered(self, values: Array) -> Array:
-        return np.asarray(values**2 if self.distance.power == 2 else values, np.float32)
-
-    def trials(self, which: Array, width: int) -> Trials:
-        rows, far, rank = self.around.dictionaries(self.distance, which, width)
-        cross = self._powered(np.where(rows >= 0, far, 0.0))
-        among = self._powered(self.around.within(self.distance, rows))
-        return Trials(self._classes(rows), self.labels[which], cross, among, rank=rank)
-
-
-class KernelGeometry(MeasuredGeometry):
-    """A kernel that is given and not searched: its values stand in for the dot products."""
-
-    def __init__(
-        self,
-        distance: Distance,
-        kernel: Kernel,
-        X: Array | Surroundings,
-        labels: Array,
-        groups: Array,
-    ) -> None:
-        super().__init__(distance, X, labels, groups)
-        self.kernel = kernel
-
-    def trials(self, which: Array, width: int) -> Trials:
-        rows, _, rank = self.around.dictionaries(self.distance, which, width)
-        alike, near = self.around.samples.of(self.kernel), np.maximum(rows, 0)
-        asked = alike.take(which)
-        dot = np.asarray(self.kernel.cross(asked, alike, near), np.float32)
-        dots = np.asarray(self.kernel.local(alike, near), np.float32)
-        own = self.kernel.diagonal(asked)
-        return Trials(self._classes(rows), self.labels[which], dot=dot, dots=dots, self_dot=own, rank=rank)
-
-
-def equal_rows(X: Array) -> Array:
-    """Numbers (n,) that are equal where rows are, byte for byte; without a copy of X.
-
-    Rows are told apart by a sum of their words times random odd numbers, and those with equal sums compared.
-    """
-    X = np.ascontiguousarray(X)
-    row_bytes = X.dtype.itemsize * X.shape[1]
-    word = next(size for size in (8, 4, 2, 1) if row_bytes % size == 0)
-    words = X.view(f"u{word}").reshape(len(X), -1)
-    factors = np.random.default_rng(0).integers(0, 1 << 63, words.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
-        1
-    )
-    sums = np.empty(len(X), np.uint64)
-    step = max(1, (1 << 20) // max(1, row_bytes))
-    for start in range(0, len(X), step):
-        sums[start : start + step] = (words[start : start + step] * factors).sum(axis=1, dtype=np.uint64)
-    _, first, number = np.unique(sums, return_index=True, return_inverse=True)
-    number = number.ravel()
-    again = np.flatnonzero(first[number] != np.arange(len(X)))
-    for start in range(0, len(again), step):
-        some = again[start : start + step]
-        if not np.array_equal(words[some], words[first[number[some]]]):  # two sums agree by chance
-            return np.asarray(np.unique(words, axis=0, return_inverse=True)[1].ravel())
-    return np.asarray(number)
-
-
-def duplicate_groups(X: Array, groups: Array | None) -> Array:
-    """Group numbers (n,): exact duplicates share one, and so do examples that ``groups`` puts together."""
-    number = equal_rows(X)
-    if groups is None:
-        return number
-    _, given = np.unique(np.asarray(groups), return_inverse=True)
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    n = len(X)  # examples, duplicates and given groups are one graph; its components are the groups
-    links = coo_matrix(
-        (np.ones(2 * n), (np.tile(np.arange(n), 2), np.concatenate([n + number, 2 * n + given.ravel()]))),
-        shape=(3 * n, 3 * n),
-    )
-    return np.asarray(connected_components(links, directed=False)[1][:n])

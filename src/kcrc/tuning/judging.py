@@ -16,7 +16,7 @@ from kcrc._fused.native import native
 from kcrc.coding.base import Coder, Dictionary, Target
 from kcrc.prepared import Array
 from kcrc.projections.base import Projection
-from kcrc.tuning.geometry import Trials
+from kcrc.tuning.trials import Trials
 
 DECISIONS = ("ratio", "residual")
 

@@ -25,6 +25,7 @@ from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Array, Samples, widened
 from kcrc.spaces import Raw, Rkhs, Space
 from kcrc.tuning.excluded import neighbours_without
+from kcrc.tuning.measured import MICROSECOND
 from kcrc.tuning.removed import Exclusion, Removed, corrected_kernel
 from kcrc.tuning.search import stratified
 
@@ -35,7 +36,6 @@ ITERATIVE_TRIALS = 300  # the same for coders that iterate
 GLOBAL_TRIALS = 100  # the same for a global dictionary, of which each trial factorises another
 FEWEST = 8  # below this nothing can be learned of confidence
 WORK = 3e10  # arithmetic spent on them in fit at most: a few seconds
-MICROSECOND = 1e4  # the arithmetic of one
 
 
 def answers_without(

@@ -1,7 +1,7 @@
 """What leaves with an example: its group, and its part of the within-class metric.
 
 The within-class metric is fitted with labels, so an example that is asked as if it were new must leave the covariance
-too (``kcrc.tuning.geometry`` has the formula): every dot product z_j·z_l of whitened vectors gains
+too (``kcrc.tuning.leverage`` has the formula): every dot product z_j·z_l of whitened vectors gains
 β (u·z_j)(u·z_l), as if each z had one more coordinate √β u·z. Where z is then scaled to unit length the gain may be
 applied to the scaled vectors and the length taken anew, so the stored vectors are enough.
 """
@@ -20,7 +20,8 @@ from kcrc.metrics import Within
 from kcrc.model import FittedModel
 from kcrc.prepared import Array, Prepared
 from kcrc.spaces import Raw
-from kcrc.tuning.geometry import duplicate_groups, removed_weights, strengths
+from kcrc.tuning.groups import duplicate_groups
+from kcrc.tuning.leverage import removed_weights, strengths
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,31 +17,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from kcrc.parallel import over_chunks
 from kcrc.prepared import Array
-from kcrc.tuning.geometry import Geometry, Trials
+from kcrc.tuning.grid import Grid
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.setting import Score, Setting
+from kcrc.tuning.trials import Geometry, Trials
 
-SIZES = (25, 150)  # where the walk starts: atoms,
-CLASS_COUNTS = (4, 12)  # classes, where whole classes make the dictionary,
-WIDTHS = (0.5, 2.0)  # gamma, times 1 / the squared distance of neighbour 25,
-PENALTIES = (1e-3, 1e-1)  # mu,
-GRAM_PENALTIES = (1e-5, 1e-2)  # mu where D = G, of which DᵀD has the squared condition,
-SHARES = (1.0,)  # and the dimension after projection over the most there can be
-LARGEST, LARGEST_FIRST = 800, 250  # atoms of a dictionary, and of one tried at the start
 TRIALS_FIRST, TRIALS_WALK, TRIALS_FINAL = 256, 512, 2500
 STEPS, LEADERS, FINALISTS = 6, 6, 32
 FEW = 200  # with fewer examples a fine grid would only fit their noise
 SPEED = 3e10  # arithmetic a second of two ordinary cores
 CLOSE = 2.5  # standard errors
 
-LEAST_ITERATING = 1e-3  # mu for coders that iterate, which need tens of times longer for a tenth of it
 FOLDS = 8  # of a global dictionary
 
 
@@ -88,106 +80,28 @@ class Search:
         iterates: bool = False,
         projecting: float = 0.0,
     ) -> None:
-        self.makers = dict(geometries)
-        self.made: dict[str, Geometry] = {}
         self.labels = labels
         self.n_classes = int(labels.max()) + 1
-        self.fixed = dict(fixed)
-        self.kernels = kernels
         self.judge, self.effort = judge, effort
         self.n_jobs = n_jobs
-        self.whole, self.iterates, self.projecting = whole, iterates, projecting
+        self.whole, self.projecting = whole, projecting
         self.progress = progress
         self.until = time.perf_counter() + 3.0 * seconds
         self.budget, self.spent = SPEED * seconds, 0.0
-        self.most = min(len(labels) - 1, most or len(labels))  # atoms that n_neighbors may count
         self.keep = keep  # geometries whose best setting stays to the end, so that the best is not below it
         self.scores: dict[Setting, Score] = {}
-        self.base: dict[str, float] = {}
         self.order = stratified(labels, np.random.default_rng(seed), eligible)
-
-    # What is tried --------------------------------------------------------------------------------------------------
-
-    def geometry(self, name: str) -> Geometry:
-        if name not in self.made:
-            self.made[name] = self.makers[name]()
-        return self.made[name]
-
-    def _open(self, name: str, otherwise: Iterable[Any]) -> list[Any]:
-        return [self.fixed[name]] if name in self.fixed else list(otherwise)
-
-    def _first(self, name: str) -> list[Setting]:
-        """Where the walk starts in a geometry."""
-        found = []
-        for kernel, gamma in self._widths(name):
-            for locality in self._open("locality", ("atoms", "classes")):
-                for size in self._first_sizes(name, locality):
-                    start = GRAM_PENALTIES if self.fixed.get("form") == "gram" and not self.iterates else PENALTIES
-                    for mu in self._open("mu", start):
-                        form = self._open("form", ("rkhs",))[0]
-                        for share in self._open("share", SHARES):
-                            one = Setting(name, locality, size, kernel, gamma, mu, form, DECISIONS[0], share)
-                            found += self._both(one)
-        return list(dict.fromkeys(found))
-
-    def _both(self, setting: Setting) -> list[Setting]:
-        """The setting under both decisions: the second costs nothing."""
-        return [replace(setting, decision=decision) for decision in self._open("decision", DECISIONS)]
-
-    def _first_sizes(self, name: str, locality: str) -> list[int]:
-        if locality == "atoms":  # a union of many is as large as the nearest of one
-            members = self.geometry(name).members
-            return sorted({min(s, self.most) for s in self._open("n_neighbors", [max(4, s // members) for s in SIZES])})
-        typical = len(self.labels) / self.n_classes
-        most = int(min(LARGEST_FIRST / typical, self.n_classes - 1))
-        if "locality" not in self.fixed and most < 2:
-            return []  # two classes are too many atoms, or all there are
-        return sorted(
-            {min(s, self.n_classes) for s in self._open("n_neighbors", {min(c, max(most, 2)) for c in CLASS_COUNTS})}
+        self.grid = Grid(
+            geometries,
+            labels,
+            self.order,
+            fixed=fixed,
+            kernels=kernels,
+            most=min(len(labels) - 1, most or len(labels)),
+            whole=whole,
+            iterates=iterates,
         )
-
-    def _widths(self, name: str) -> list[tuple[str, float | None]]:
-        """(kernel, gamma) pairs; gammas are placed from the data's own distances."""
-        pairs: list[tuple[str, float | None]] = []
-        for kernel in self.kernels:
-            if kernel in ("linear", "given"):
-                pairs.append((kernel, None))
-            elif "gamma" in self.fixed:
-                pairs.append((kernel, float(self.fixed["gamma"])))
-            else:
-                if name not in self.base:
-                    cross = self.geometry(name).trials(self.order[:64], 25).cross
-                    assert cross is not None
-                    near = float(np.median(cross))
-                    self.base[name] = 1.0 / near if near > 0 else 1.0
-                pairs += [(kernel, factor * self.base[name]) for factor in WIDTHS]
-        return pairs
-
-    def _neighbours(self, s: Setting) -> list[Setting]:
-        """One step from a setting along each parameter that is open."""
-        out = []
-        if "n_neighbors" not in self.fixed:
-            out += [replace(s, n_neighbors=size) for size in self._other_sizes(s)]
-        if "mu" not in self.fixed:
-            least = 1e-9 if self._together(s.geometry) and s.form == "gram" else 1e-6
-            if self.iterates:
-                least = LEAST_ITERATING
-            out += [replace(s, mu=mu) for mu in (_rounded(s.mu / 10), _rounded(s.mu * 10)) if least <= mu <= 100]
-        if "gamma" not in self.fixed and s.gamma is not None:
-            base = self.base[s.geometry]
-            out += [replace(s, gamma=g) for g in (s.gamma / 2, s.gamma * 2) if 1e-3 <= g / base <= 1e3]
-        if s.share is not None and "share" not in self.fixed:
-            out += [replace(s, share=share) for share in (s.share / 2, 2 * s.share) if 1 / 16 <= share <= 1]
-        if "form" not in self.fixed and s.locality == "atoms":
-            out.append(replace(s, form="gram" if s.form == "rkhs" else "rkhs"))
-        return [both for one in out for both in self._both(one)]
-
-    def _other_sizes(self, s: Setting) -> list[int]:
-        if s.locality == "atoms":
-            most = min(LARGEST // self.geometry(s.geometry).members, self.most)
-        else:
-            most = min(LARGEST * self.n_classes // len(self.labels), self.n_classes)
-        return [size for size in (s.n_neighbors // 2, 2 * s.n_neighbors) if 2 <= size <= most]
+        self.geometry = self.grid.geometry
 
     # How it is tried ------------------------------------------------------------------------------------------------
 
@@ -292,16 +206,16 @@ class Search:
 
     def run(self) -> Setting:
         """The best setting."""
-        first = {name: self._first(name) for name in self.makers}
+        first = {name: self.grid.first(name) for name in self.grid.makers}
         self.tried([s for group in first.values() for s in group], TRIALS_FIRST, 0.25)
-        names = list(self.makers) if self.keep else self._best_geometries(first)
+        names = list(first) if self.keep else self._best_geometries(first)
         settings = [s for name in names for s in first[name]]
         n_trials = min(TRIALS_WALK, len(self.order))
         self.tried(self._close(settings), n_trials, 0.35)
         steps = STEPS if len(self.order) >= FEW else 2
         for step in range(steps):
             leaders = self._leaders(settings)
-            new = {n: None for s in leaders for n in self._neighbours(s) if n not in self.scores}
+            new = {n: None for s in leaders for n in self.grid.neighbours(s) if n not in self.scores}
             if not new or self.spent > 0.65 * self.budget:
                 break
             self.tried(list(new), n_trials, 0.35 + 0.3 * (step + 1) / steps)
@@ -336,8 +250,7 @@ class Search:
         # One of each kind: the shrinkages of the within-class metric are near to each other by nature.
         kinds = [name.split()[0] for name in near]
         keep = [name for at, name in enumerate(near) if kinds[at] not in kinds[:at]][:3]
-        for name in set(self.made) - set(keep):
-            del self.made[name]
+        self.grid.forget(keep)
         return keep
 
     def _final(self, settings: list[Setting]) -> Setting:
@@ -352,11 +265,6 @@ class Search:
         # Where the budget ended first, those found late have had fewer trials: half as many are enough to be compared.
         trials = max(self.scores[s].trials for s in finalists)
         return self.leading([s for s in finalists if 2 * self.scores[s].trials >= trials], 1)[0]
-
-
-def _rounded(mu: float) -> float:
-    """Powers of ten reached from above and from below are the same number."""
-    return float(f"{mu:.6g}")
 
 
 def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:

@@ -16,10 +16,10 @@ import numpy as np
 from kcrc.distances.unified import Unified
 from kcrc.neighbours.refine import union_ranks
 from kcrc.prepared import Array
-from kcrc.tuning.geometry import Trials
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.search import Judge
 from kcrc.tuning.surroundings import Surroundings
+from kcrc.tuning.trials import Trials
 
 TRIALS = 256
 LARGEST = 48  # atoms of a dictionary tried, at about equal size for one member and for many

@@ -1,0 +1,144 @@
+"""The grid the search walks on: where it starts, and which settings lie beside one.
+
+Nothing is at an edge but what would be meaningless: the steps are factors, and there is always one more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kcrc.prepared import Array
+from kcrc.tuning.judging import DECISIONS
+from kcrc.tuning.setting import Setting
+from kcrc.tuning.trials import Geometry
+
+SIZES = (25, 150)  # where the walk starts: atoms,
+CLASS_COUNTS = (4, 12)  # classes, where whole classes make the dictionary,
+WIDTHS = (0.5, 2.0)  # gamma, times 1 / the squared distance of neighbour 25,
+PENALTIES = (1e-3, 1e-1)  # mu,
+GRAM_PENALTIES = (1e-5, 1e-2)  # mu where D = G, of which DᵀD has the squared condition,
+SHARES = (1.0,)  # and the dimension after projection over the most there can be
+LARGEST, LARGEST_FIRST = 800, 250  # atoms of a dictionary, and of one tried at the start
+LEAST_ITERATING = 1e-3  # mu for coders that iterate, which need tens of times longer for a tenth of it
+
+
+class Grid:
+    """``geometries`` by name; ``fixed`` parameters have one value; ``most``: atoms that n_neighbors may count.
+
+    ``order`` are the examples in the order of the trials: the first place the kernel's widths. ``whole``: the
+    dictionary is the global one; ``iterates``: the coder does.
+    """
+
+    def __init__(
+        self,
+        geometries: Mapping[str, Callable[[], Geometry]],
+        labels: Array,
+        order: Array,
+        *,
+        fixed: Mapping[str, Any],
+        kernels: tuple[str, ...],
+        most: int,
+        whole: bool,
+        iterates: bool,
+    ) -> None:
+        self.makers = dict(geometries)
+        self.made: dict[str, Geometry] = {}
+        self.labels, self.order = labels, order
+        self.n_classes = int(labels.max()) + 1
+        self.fixed, self.kernels, self.most = dict(fixed), kernels, most
+        self.whole, self.iterates = whole, iterates
+        self.base: dict[str, float] = {}  # gamma at which the kernel is as wide as the neighbourhood, by geometry
+
+    def geometry(self, name: str) -> Geometry:
+        if name not in self.made:
+            self.made[name] = self.makers[name]()
+        return self.made[name]
+
+    def forget(self, keep: Iterable[str]) -> None:
+        """Let go of all geometries but those to ``keep``."""
+        self.made = {name: made for name, made in self.made.items() if name in set(keep)}
+
+    def _open(self, name: str, otherwise: Iterable[Any]) -> list[Any]:
+        return [self.fixed[name]] if name in self.fixed else list(otherwise)
+
+    def first(self, name: str) -> list[Setting]:
+        """Where the walk starts in a geometry."""
+        found = []
+        for kernel, gamma in self._widths(name):
+            for locality in self._open("locality", ("atoms", "classes")):
+                for size in self._first_sizes(name, locality):
+                    start = GRAM_PENALTIES if self.fixed.get("form") == "gram" and not self.iterates else PENALTIES
+                    for mu in self._open("mu", start):
+                        form = self._open("form", ("rkhs",))[0]
+                        for share in self._open("share", SHARES):
+                            one = Setting(name, locality, size, kernel, gamma, mu, form, DECISIONS[0], share)
+                            found += self._both(one)
+        return list(dict.fromkeys(found))
+
+    def _both(self, setting: Setting) -> list[Setting]:
+        """The setting under both decisions: the second costs nothing."""
+        return [replace(setting, decision=decision) for decision in self._open("decision", DECISIONS)]
+
+    def _first_sizes(self, name: str, locality: str) -> list[int]:
+        if locality == "atoms":  # a union of many is as large as the nearest of one
+            members = self.geometry(name).members
+            return sorted({min(s, self.most) for s in self._open("n_neighbors", [max(4, s // members) for s in SIZES])})
+        typical = len(self.labels) / self.n_classes
+        most = int(min(LARGEST_FIRST / typical, self.n_classes - 1))
+        if "locality" not in self.fixed and most < 2:
+            return []  # two classes are too many atoms, or all there are
+        return sorted(
+            {min(s, self.n_classes) for s in self._open("n_neighbors", {min(c, max(most, 2)) for c in CLASS_COUNTS})}
+        )
+
+    def _widths(self, name: str) -> list[tuple[str, float | None]]:
+        """(kernel, gamma) pairs; gammas are placed from the data's own distances."""
+        pairs: list[tuple[str, float | None]] = []
+        for kernel in self.kernels:
+            if kernel in ("linear", "given"):
+                pairs.append((kernel, None))
+            elif "gamma" in self.fixed:
+                pairs.append((kernel, float(self.fixed["gamma"])))
+            else:
+                if name not in self.base:
+                    cross = self.geometry(name).trials(self.order[:64], 25).cross
+                    assert cross is not None
+                    near = float(np.median(cross))
+                    self.base[name] = 1.0 / near if near > 0 else 1.0
+                pairs += [(kernel, factor * self.base[name]) for factor in WIDTHS]
+        return pairs
+
+    def neighbours(self, s: Setting) -> list[Setting]:
+        """One step from a setting along each parameter that is open."""
+        out = []
+        if "n_neighbors" not in self.fixed:
+            out += [replace(s, n_neighbors=size) for size in self._other_sizes(s)]
+        if "mu" not in self.fixed:
+            least = 1e-9 if self.whole and self.geometry(s.geometry).has_folds and s.form == "gram" else 1e-6
+            if self.iterates:
+                least = LEAST_ITERATING
+            out += [replace(s, mu=mu) for mu in (_rounded(s.mu / 10), _rounded(s.mu * 10)) if least <= mu <= 100]
+        if "gamma" not in self.fixed and s.gamma is not None:
+            base = self.base[s.geometry]
+            out += [replace(s, gamma=g) for g in (s.gamma / 2, s.gamma * 2) if 1e-3 <= g / base <= 1e3]
+        if s.share is not None and "share" not in self.fixed:
+            out += [replace(s, share=share) for share in (s.share / 2, 2 * s.share) if 1 / 16 <= share <= 1]
+        if "form" not in self.fixed and s.locality == "atoms":
+            out.append(replace(s, form="gram" if s.form == "rkhs" else "rkhs"))
+        return [both for one in out for both in self._both(one)]
+
+    def _other_sizes(self, s: Setting) -> list[int]:
+        if s.locality == "atoms":
+            most = min(LARGEST // self.geometry(s.geometry).members, self.most)
+        else:
+            most = min(LARGEST * self.n_classes // len(self.labels), self.n_classes)
+        return [size for size in (s.n_neighbors // 2, 2 * s.n_neighbors) if 2 <= size <= most]
+
+
+def _rounded(mu: float) -> float:
+    """Powers of ten reached from above and from below are the same number."""
+    return float(f"{mu:.6g}")

@@ -1,0 +1,82 @@
+"""The geometry of any distance, and of kernels that are given: how the stored examples lie around each of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kcrc.distances.base import Distance
+from kcrc.distances.cache import pair_count
+from kcrc.kernels import Kernel
+from kcrc.prepared import Array, Samples
+from kcrc.tuning.surroundings import Surroundings
+from kcrc.tuning.trials import Geometry, Trials
+
+MICROSECOND = 1e4  # the arithmetic of one
+
+
+class MeasuredGeometry(Geometry):
+    """The geometry of any distance."""
+
+    def __init__(
+        self,
+        distance: Distance,
+        X: Array | Surroundings,
+        labels: Array,
+        groups: Array,
+    ) -> None:
+        super().__init__(labels, groups)
+        self.distance = distance
+        self.around = X if isinstance(X, Surroundings) else Surroundings(Samples(X), labels, groups)
+        self.members = len(distance.components)
+
+    def cost(self, trials: int, width: float) -> float:
+        n = len(self.labels)
+        candidates = n if self.around.coarse is None else self.around.coarse[1]
+        pairs, total = trials * (candidates + width**2 / 2), 0.0
+        for name, part in self.distance.components.items():
+            new = pairs
+            if name in self.around.pairs:  # each pair is measured once
+                kept = self.around.pairs[name]
+                new = min(pairs, max(0.0, pair_count(n, symmetric=kept.symmetric) - kept.counts.evaluated))
+            total += MICROSECOND * (0.05 * pairs + part.cost * new)
+        return total
+
+    def _classes(self, rows: Array) -> Array:
+        return np.where(rows >= 0, self.labels[np.maximum(rows, 0)], -1).astype(np.int32)
+
+
+class DistanceGeometry(MeasuredGeometry):
+    """For the kernel that is made from the distance."""
+
+    def _powered(self, values: Array) -> Array:
+        return np.asarray(values**2 if self.distance.power == 2 else values, np.float32)
+
+    def trials(self, which: Array, width: int) -> Trials:
+        rows, far, rank = self.around.dictionaries(self.distance, which, width)
+        cross = self._powered(np.where(rows >= 0, far, 0.0))
+        among = self._powered(self.around.within(self.distance, rows))
+        return Trials(self._classes(rows), self.labels[which], cross, among, rank=rank)
+
+
+class KernelGeometry(MeasuredGeometry):
+    """A kernel that is given and not searched: its values stand in for the dot products."""
+
+    def __init__(
+        self,
+        distance: Distance,
+        kernel: Kernel,
+        X: Array | Surroundings,
+        labels: Array,
+        groups: Array,
+    ) -> None:
+        super().__init__(distance, X, labels, groups)
+        self.kernel = kernel
+
+    def trials(self, which: Array, width: int) -> Trials:
+        rows, _, rank = self.around.dictionaries(self.distance, which, width)
+        alike, near = self.around.samples.of(self.kernel), np.maximum(rows, 0)
+        asked = alike.take(which)
+        dot = np.asarray(self.kernel.cross(asked, alike, near), np.float32)
+        dots = np.asarray(self.kernel.local(alike, near), np.float32)
+        own = self.kernel.diagonal(asked)
+        return Trials(self._classes(rows), self.labels[which], dot=dot, dots=dots, self_dot=own, rank=rank)
