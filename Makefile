@@ -27,10 +27,10 @@ demo: $(VENV)/.user  ## the main job on handwritten digits: accuracy, speed, and
 	$(BIN)/python -m kcrc.demo demo-out
 
 test: $(VENV)/.dev  ## all tests but the slow measurements
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/.dev  ## the slow measurements too
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 bench: $(VENV)/.user  ## speed beside scikit-learn, faiss (if installed) and the machine's limits; writes bench-out/
 	$(BIN)/kcrc bench $(if $(DATA),--data $(DATA),--quick) --out bench-out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kcrc import KCRCClassifier, methods
+from kcrc import KCRCClassifier, methods, projections
 from kcrc.distances import Unified
 from problems import Costly, given
 
@@ -27,7 +27,10 @@ VARIANTS = [
 def _bare(name: str) -> KCRCClassifier:
     """A method with nothing left to search: the checks are about behaviour."""
     local = {"n_neighbors": 10} if name.endswith("LCD") else {}
-    return methods.make(name, mu=0.01, gamma="scale", **local)
+    method = methods.make(name, mu=0.01, gamma="scale", **local)
+    if method.projection != "identity":  # by its name alone, its dimension would be searched
+        method.set_params(projection=projections.make(method.projection, n_components=0.5))
+    return method
 
 
 # The learned dictionaries are checked in tests/learned.

@@ -14,6 +14,7 @@ import numpy as np
 from kcrc import evidence as ev
 from kcrc._fused.plan import plan
 from kcrc.coding.base import Code, Dictionary, Target
+from kcrc.coding.ridge import Ridge
 from kcrc.evidence import Evidence
 from kcrc.model import FittedModel
 from kcrc.neighbours.base import Neighbourhood
@@ -31,13 +32,18 @@ def answer(model: FittedModel, X: Array, read: Callable[[Evidence], T], *, expla
     labels for a million queries need the memory of one chunk."""
     if len(X) == 1 and plan(model) is not None:  # nothing to share out, and no BLAS in it to hold back
         return [read(classify(model, X, explain=explain))]
-    share_out = over_chunks if model.whole is None else chunk_after_chunk
+    share_out = chunk_after_chunk if _by_products(model) else over_chunks
     return share_out(
         lambda piece: read(classify(model, X[piece], explain=explain)),
         len(X),
         chunk_size(model, len(X)),
         model.method.n_jobs,
     )
+
+
+def _by_products(model: FittedModel) -> bool:
+    """Whether a batch is answered by large matrix products: a global dictionary, and a coder that does not iterate."""
+    return model.method.n_neighbors is None and isinstance(model.method.coder, Ridge)
 
 
 def classify(model: FittedModel, X: Array, *, explain: bool = True, compiled: bool = True) -> Evidence:
@@ -255,8 +261,8 @@ def chunk_size(model: FittedModel, n_queries: int) -> int:
             per_query = 4 * width + 8 * k + 2 * len(model.classes)
         else:
             per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)
-    workers = 1 if method.n_neighbors is None else worker_count(method.n_jobs)
+    workers = 1 if _by_products(model) else worker_count(method.n_jobs)
     affordable = int(method.memory_budget // (8 * per_query * workers))
     # Enough chunks to keep every thread busy, none so large that its arrays leave the cache for nothing.
-    share = n_queries if method.n_neighbors is None else -(-n_queries // workers)
+    share = -(-n_queries // workers)
     return max(1, min(affordable, share, 1024))
