@@ -353,3 +353,18 @@ def test_random_state_and_memory_budget_forms():
         np.testing.assert_array_equal(settled(10, **options).fit(X, y).predict(Xq), expected)
     with pytest.raises(ParameterError, match="n_jobs"):
         settled(10, n_jobs=0).fit(X, y).predict(Xq)
+
+
+@pytest.mark.parametrize("form", ["gram", "raw"])
+def test_single_precision_examples_are_coded_in_double_where_the_penalty_is_small(form):
+    """Many alike atoms in single precision, and a penalty far below its rounding: the answers of double precision."""
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 6
+    X = (3.0 * rng.normal(size=(6, 8))[y] + 0.8 * rng.normal(size=(240, 8))).astype(np.float32)
+    Q = X[::3] + 0.3 * rng.normal(size=(80, 8)).astype(np.float32)
+    options = {"kernel": "linear" if form == "raw" else "rbf", "gamma": 0.02, "mu": 1e-8, "form": form}
+    single = settled(None, **options).fit(X, y).explain(Q)
+    double = settled(None, **options).fit(X.astype(np.float64), y).explain(Q.astype(np.float64))
+    assert np.mean(single.labels == double.labels) > 0.9
+    size = np.linalg.norm(double.coefficients, axis=1)
+    np.testing.assert_allclose(np.linalg.norm(single.coefficients, axis=1), size, rtol=0.2)

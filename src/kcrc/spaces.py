@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from kcrc.coding.base import Dictionary, Target
+from kcrc.coding.ridge import Ridge
 from kcrc.distances.cache import within
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.kernels import DistanceKernel
 from kcrc.prepared import Array, Samples
 
 if TYPE_CHECKING:
-    from kcrc.model import FittedModel
+    from kcrc.model import FittedModel, Method
+
+SINGLE_IS_ENOUGH = 2e-3  # largest (condition number of H + μI) × (single precision) that is solved in single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +81,32 @@ def _real(model: FittedModel, rows: Array | None) -> Array:
     return np.ones((1, len(model.labels)), bool) if rows is None else rows >= 0
 
 
+def single_will_do(k: int, method: Method) -> bool:
+    """Whether rounding in single precision stays far below what tells classes apart, for the ridge coder.
+
+    With unit columns the largest eigenvalue of H is at most K, so the condition number at most (K + μ)/μ. Without
+    unit columns there is no such bound.
+    """
+    mu = float(getattr(method.coder, "mu", 0.0))
+    if mu <= 0 or not method.space.normalize:
+        return False
+    return (k + mu) / mu * float(np.finfo(np.float32).eps) / 2 <= SINGLE_IS_ENOUGH
+
+
+def _precise(model: FittedModel, values: Array) -> Array:
+    """In double precision where the problem of the ridge coder needs it; other coders see to that themselves."""
+    if not isinstance(model.method.coder, Ridge) or single_will_do(model.largest_dictionary, model.method):
+        return values
+    return values.astype(np.float64, copy=False)
+
+
 @dataclass(frozen=True)
 class Raw(Space):
     """D = the examples as columns."""
 
     def basis(self, model: FittedModel, rows: Array | None) -> Basis:
         real = _real(model, rows)
-        vectors = model.vectors[None] if rows is None else model.vectors[np.maximum(rows, 0)]
+        vectors = _precise(model, model.vectors[None] if rows is None else model.vectors[np.maximum(rows, 0)])
         squares = np.einsum("bkd,bkd->bk", vectors, vectors)
         scale = self._scale(squares, real)
         columns = (vectors * scale[:, :, None]).transpose(0, 2, 1)
@@ -93,7 +115,7 @@ class Raw(Space):
     def target(
         self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
     ) -> Target:
-        return _explicit_target(basis, queries.X)
+        return _explicit_target(basis, _precise(model, queries.X))
 
 
 def _explicit_target(basis: Basis, y: Array) -> Target:
@@ -116,7 +138,7 @@ class KernelSpace(Space):
             G = kernel.local_of(within(kernel.distance, atoms, rows, model.pairs), atoms, np.maximum(rows, 0))
         else:
             G = kernel.local(atoms, np.maximum(rows, 0))
-        _finite(G, f"kernel matrix of the examples ({type(kernel).__name__})")
+        G = _precise(model, _finite(G, f"kernel matrix of the examples ({type(kernel).__name__})"))
         return G if real.all() else np.where(real[:, :, None] & real[:, None, :], G, 0.0)
 
     def kernel_row(self, model: FittedModel, queries: Samples, rows: Array | None, known: Array | None) -> Array:
@@ -131,7 +153,7 @@ class KernelSpace(Space):
             else:
                 k = kernel.cross(queries.of(kernel), atoms, near)
             k = np.where(rows >= 0, k, 0.0)
-        return _finite(k, f"kernel of the query with the examples ({type(kernel).__name__})")
+        return _precise(model, _finite(k, f"kernel of the query with the examples ({type(kernel).__name__})"))
 
 
 @dataclass(frozen=True)

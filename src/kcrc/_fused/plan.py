@@ -29,13 +29,12 @@ from kcrc.neighbours.base import Neighbourhood
 from kcrc.neighbours.scan import ScanIndex
 from kcrc.prepared import Array, Samples
 from kcrc.projections import Identity
-from kcrc.spaces import Gram, Raw, Rkhs
+from kcrc.spaces import Gram, Raw, Rkhs, single_will_do
 
 native: Any = _native
 
 LINEAR, POLYNOMIAL, RADIAL = 0, 1, 2
 NOT_SOLVED = 3
-SINGLE_IS_ENOUGH = 2e-3  # largest (condition number of H + μI) × (single precision) that is solved in single precision
 _SQUARED = (Euclidean, SquaredEuclidean, Mahalanobis)  # whose powered distance is the squared one of prepared vectors
 
 Plan = Callable[[Samples, Neighbourhood, Evidence], Array]
@@ -125,7 +124,7 @@ class Stage:
         self._atoms = model.examples(method.kernel)
         self._labels = np.ascontiguousarray(model.labels, np.int32)
         storage = self._matrix if self._matrix is not None else self._atoms["vectors"]
-        self._wide = storage.dtype == np.float64 or not _single_will_do(model.largest_dictionary, method)
+        self._wide = storage.dtype == np.float64 or not single_will_do(model.largest_dictionary, method)
         self._working = np.dtype(np.float64 if self._wide else np.float32)
         self._options = {
             "labels": self._labels,
@@ -236,15 +235,3 @@ class Stage:
                 **self._shape.options,
             )
         return out
-
-
-def _single_will_do(k: int, method: Any) -> bool:
-    """Whether rounding in single precision stays far below what tells classes apart.
-
-    With unit columns the largest eigenvalue of H is at most K, so the condition number at most (K + μ)/μ. Without
-    unit columns there is no such bound.
-    """
-    mu = float(method.coder.mu)
-    if mu <= 0 or not method.space.normalize:
-        return False
-    return (k + mu) / mu * float(np.finfo(np.float32).eps) / 2 <= SINGLE_IS_ENOUGH
