@@ -23,6 +23,7 @@ PENALTIES = (1e-3, 1e-1)  # mu,
 GRAM_PENALTIES = (1e-5, 1e-2)  # mu where D = G, of which DᵀD has the squared condition,
 SHARES = (1.0,)  # and the dimension after projection over the most there can be
 LARGEST, LARGEST_FIRST = 800, 250  # atoms of a dictionary, and of one tried at the start
+LARGEST_CLASSES = 400  # atoms of whole classes: where classes are large, the nearest atoms serve as well for less
 LEAST_ITERATING = 1e-3  # mu for coders that iterate, which need tens of times longer for a tenth of it
 
 
@@ -135,7 +136,7 @@ class Grid:
         if s.locality == "atoms":
             most = min(LARGEST // self.geometry(s.geometry).members, self.most)
         else:
-            most = min(LARGEST * self.n_classes // len(self.labels), self.n_classes)
+            most = min(LARGEST_CLASSES * self.n_classes // len(self.labels), self.n_classes)
         return [size for size in (s.n_neighbors // 2, 2 * s.n_neighbors) if 2 <= size <= most]
 
 

@@ -3,8 +3,8 @@
 A walk on a grid without edges. It starts with a few settings of every geometry; each step tries the neighbours of the
 settings that lead (twice and half the atoms, twice and half the kernel's width, ten times and a tenth of the penalty,
 the other form, twice and half the dimension after projection) until no leader has an untried neighbour; then the
-leaders are compared on more and more examples. All settings of a step are tried on the same examples. Ties
-go to the cheaper setting.
+leaders are compared on more and more examples. All settings of a step are tried on the same examples. Ties (an
+example more or less) go to the cheaper setting.
 
 A local dictionary is another for every example left out anyway. A global one is not, and would have to be made anew
 for each; there an eighth of the examples is left out together, so that one dictionary serves them all.
@@ -33,6 +33,7 @@ STEPS, LEADERS, FINALISTS = 6, 6, 32
 FEW = 200  # with fewer examples a fine grid would only fit their noise
 SPEED = 3e10  # arithmetic a second of two ordinary cores
 CLOSE = 2.5  # standard errors
+TIED = 1.01  # examples: a setting that is right about one more is no better, and not worth a higher price
 
 FOLDS = 8  # of a global dictionary
 
@@ -264,7 +265,10 @@ class Search:
             finalists = list(dict.fromkeys(best))
         # Where the budget ended first, those found late have had fewer trials: half as many are enough to be compared.
         trials = max(self.scores[s].trials for s in finalists)
-        return self.leading([s for s in finalists if 2 * self.scores[s].trials >= trials], 1)[0]
+        compared = self.leading([s for s in finalists if 2 * self.scores[s].trials >= trials], len(finalists))
+        top = self.scores[compared[0]]
+        less = 0.0 if self.keep else max(TIED / top.trials, 0.1 * top.error)
+        return min((s for s in compared if self.scores[s].accuracy >= top.accuracy - less), key=lambda s: s.cost)
 
 
 def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:
