@@ -47,11 +47,12 @@ def residuals_of(seed, batch, n_classes, absent=0.3):
     strategies.integers(2, 9),
     strategies.floats(0.01, 5),
     strategies.floats(1e-4, 0.5),
+    strategies.floats(0, 1),
     strategies.sampled_from([-1, 0, 1, 2]),
 )
-def test_probabilities_sum_to_one_and_rank_as_residuals(seed, n_classes, temperature, doubt, power):
+def test_probabilities_sum_to_one_and_rank_as_residuals(seed, n_classes, temperature, doubt, growth, power):
     residuals = residuals_of(seed, 20, n_classes)
-    p = Calibration(temperature, doubt, doubt / 2, power).probabilities(residuals)
+    p = Calibration(temperature, doubt, growth, doubt / 2, power).probabilities(residuals)
     np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
     assert (p > 0).all()
     order = np.argsort(residuals, axis=1, kind="stable")

@@ -205,7 +205,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         method = self._method(vectors, numbers, chosen)
         self.model_ = FittedModel.build(method, vectors, classes, numbers, ids, pairs)
         self.classes_ = classes
-        self.confidence_ = Confidence.of(self.model_, groups, seconds=max(5.0, 0.25 * self.tuning_seconds))
+        self.confidence_ = Confidence.of(self.model_, groups)
         self.tuning_ = tuning
         self.retune_due_: str | None = None
         self._tuned_on = len(numbers)

@@ -4,11 +4,13 @@ Both are fitted on the stored examples' own answers, each asked as if it were no
 
 Probabilities of a query with class residuals r_c (∞ for a class that is not in its dictionary):
 
-    p_c = (1 − ε) exp(−g(r_c)/T) / Σ exp(−g(r)/T) + ε / C,    g(r) = log r, or r^λ/λ with λ of −1, 1, 2
+    f_c = exp(−g(r_c)/T) / Σ exp(−g(r)/T),    g(r) = log r, or r^λ/λ with λ of −1, 1, 2
+    p_c = (1 − δ) f_c + δ / C,                δ = ε + (1 − ε) η (1 − max f)
 
-T, ε and λ minimise the log-loss (two classes: always the logarithm, so that p grows with the decision function).
-ε, the share of doubt, is what a class not in the dictionary gets; it has a smaller value of its own where all
-neighbours agree. p falls as r grows, so classes rank as in ``decision_function``.
+T, ε, η and λ minimise the log-loss (two classes: always the logarithm, so that p grows with the decision function).
+δ, the share of doubt, is what a class not in the dictionary gets. It grows, by η, as the winner leads by less: one
+share for all would be too much for clear answers and too little for the others. Where all neighbours agree it is how
+often such answers were wrong. p falls as r grows, so classes rank as in ``decision_function``.
 
 Sets hold the classes with p_c high enough: 1 − p_c at most the ⌈(B + 1) coverage⌉-th smallest of 1 − p_truth over B
 examples (split conformal, the score LAC), B of all classes or of the class in question.
@@ -36,11 +38,12 @@ STRANGERS = 500  # examples asked without their whole class, at most
 
 @dataclass(frozen=True)
 class Calibration:
-    """temperature T; doubt ε, and ε of unanimous queries; power λ (0 is the logarithm); trials: how many answers it
-    was fitted on."""
+    """temperature T; doubt ε, its growth η, and δ of unanimous queries; power λ (0 is the logarithm); trials: how many
+    answers it was fitted on."""
 
     temperature: float = 0.5
     doubt: float = 0.05
+    growth: float = 0.0
     unanimous_doubt: float = 0.05
     power: int = 0
     trials: int = 0
@@ -52,26 +55,35 @@ class Calibration:
         if n_classes == 1:
             return cls(trials=len(truth))
         coded = np.isfinite(residuals).sum(axis=1) > 1
-        temperature, doubt, power = cls.temperature, cls.doubt, cls.power
-        if coded.any():
-            powers = POWERS if n_classes > 2 else (0,)
-            _, temperature, doubt, power = min(
-                (*_least_log_loss(_gaps(residuals[coded], power), truth[coded]), power) for power in powers
-            )
-        agreed = ~coded
-        wrong = float((residuals[agreed].argmin(axis=1) != truth[agreed]).sum())
-        share = (wrong + 0.5) / (agreed.sum() + 1.0) * n_classes / (n_classes - 1)
-        return cls(temperature, doubt, min(share, doubt) if coded.any() else min(share, 0.5), power, len(truth))
+        wrong = residuals.argmin(axis=1) != truth
+        # Half a wrong answer is added, and as many answers as it takes coded ones, which err more often, to be half
+        # wrong: without unanimous answers they are as doubtful as coded ones, and with many never certain.
+        wrong_coded = (wrong[coded].sum() + 0.5) / (coded.sum() + 1.0)
+        share = (wrong[~coded].sum() + 0.5) / ((~coded).sum() + 0.5 / wrong_coded)
+        unanimous = float(min(share * n_classes / (n_classes - 1), 1.0))
+        if not coded.any():
+            return cls(unanimous_doubt=unanimous, trials=len(truth))
+        powers = POWERS if n_classes > 2 else (0,)
+        tried = ((*_least_log_loss(_gaps(residuals[coded], power), truth[coded]), power) for power in powers)
+        _, temperature, doubt, growth, power = min(tried)
+        if n_classes == 2:
+            unanimous = min(unanimous, doubt)  # no coded query has a higher decision function
+        return cls(temperature, doubt, growth, unanimous, power, len(truth))
 
     def probabilities(self, residuals: Array) -> Array:
         """(B, C), rows sum to 1, from residuals (B, C)."""
-        n_classes = residuals.shape[1]
-        fit = np.exp(-_gaps(residuals, self.power) / self.temperature)
-        fit /= fit.sum(axis=1, keepdims=True)
+        mixed = _mixed(_gaps(residuals, self.power), self.temperature, self.doubt, self.growth)
         alone = np.isfinite(residuals).sum(axis=1) <= 1
-        doubt = np.where(alone, self.unanimous_doubt, self.doubt)[:, None]
-        mixed = (1.0 - doubt) * fit + doubt / n_classes
+        mixed[alone] = _mixed(_gaps(residuals[alone], self.power), self.temperature, self.unanimous_doubt, 0.0)
         return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+
+
+def _mixed(gaps: Array, temperature: float, doubt: float, growth: float) -> Array:
+    """p of the module's formula, from g(r_c) less the smallest of its row."""
+    fit = np.exp(-gaps / temperature)
+    fit /= fit.sum(axis=1, keepdims=True)
+    doubts = doubt + (1.0 - doubt) * growth * (1.0 - fit.max(axis=1, keepdims=True))
+    return np.asarray((1.0 - doubts) * fit + doubts / gaps.shape[1])
 
 
 def _gaps(residuals: Array, power: int) -> Array:
@@ -82,8 +94,8 @@ def _gaps(residuals: Array, power: int) -> Array:
     return np.asarray(values - values.min(axis=1, keepdims=True))
 
 
-def _least_log_loss(gaps: Array, truth: Array) -> tuple[float, float, float]:
-    """The least log-loss, T and ε, for answers that were coded. As Platt did, the target is a little less than
+def _least_log_loss(gaps: Array, truth: Array) -> tuple[float, float, float, float]:
+    """The least log-loss, T, ε and η, for answers that were coded. As Platt did, the target is a little less than
     certain, so that examples that are all answered right do not make for a temperature of 0."""
     n, n_classes = gaps.shape
     soft = 1.0 / (n + 2.0)
@@ -91,23 +103,19 @@ def _least_log_loss(gaps: Array, truth: Array) -> tuple[float, float, float]:
     scale = float(np.median(second)) or float(second.mean()) or 1.0
     at = np.arange(n)
 
+    def parameters(point: Array) -> tuple[float, float, float]:
+        ratio, doubt, growth = np.clip(point, (-6.0, -12.0, -12.0), (6.0, 0.0, 12.0))
+        return float(scale * np.exp(ratio)), float(expit(doubt)), float(expit(growth))
+
     def loss(point: Array) -> float:
-        fit = np.exp(-gaps / (scale * np.exp(np.clip(point[0], -6.0, 6.0))))
-        fit /= fit.sum(axis=1, keepdims=True)
-        doubt = expit(np.clip(point[1], -12.0, 0.0))
-        logs = np.log((1.0 - doubt) * fit + doubt / n_classes)
+        logs = np.log(_mixed(gaps, *parameters(point)))
         right = logs[at, truth]
         others = (logs.sum(axis=1) - right) / (n_classes - 1)
         return float(-((1.0 - soft) * right + soft * others).mean())
 
-    start = np.array([-0.5, -4.0])
-    best = minimize(loss, start, method="Nelder-Mead", options={"maxiter": 200, "xatol": 0.005, "fatol": 1e-7})
-    log_ratio, doubt = best.x
-    return (
-        float(best.fun),
-        float(scale * np.exp(np.clip(log_ratio, -6.0, 6.0))),
-        float(expit(np.clip(doubt, -12.0, 0.0))),
-    )
+    start = np.array([-0.5, -4.0, -2.0])
+    best = minimize(loss, start, method="Nelder-Mead", options={"maxiter": 400, "xatol": 0.005, "fatol": 1e-7})
+    return float(best.fun), *parameters(best.x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,17 +162,15 @@ class Confidence:
     sets: ConformalSets | None
 
     @classmethod
-    def of(cls, model: FittedModel, groups: Array | None, *, seconds: float = np.inf) -> Confidence:
-        """For a model just fitted. ``seconds`` bounds the time spent asking examples."""
+    def of(cls, model: FittedModel, groups: Array | None) -> Confidence:
+        """For a model just fitted."""
         exclusion = Exclusion.of(model, groups)
-        left = LeftOut.of(model, exclusion, seconds=0.7 * seconds)
+        left = LeftOut.of(model, exclusion)
         if left is None:
             return cls(exclusion, Calibration(), None, None, None)
         strangers = None
         if len(np.unique(model.labels)) > 2:
-            strangers = LeftOut.of(
-                model, exclusion, seconds=0.3 * seconds, without_classes=True, at_most=min(STRANGERS, len(left))
-            )
+            strangers = LeftOut.of(model, exclusion, without_classes=True, at_most=min(STRANGERS, len(left)))
         calibration = Calibration.fit(left.residuals, left.truth)
         open_set = OpenSet.fit(left.signs, None if strangers is None else strangers.signs)
         bare = cls(exclusion, calibration, left, open_set, None)

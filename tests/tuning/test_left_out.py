@@ -160,6 +160,17 @@ def test_examples_that_came_and_went_since_the_fit():
     assert exclusion.removed(model, np.array([1])).strength[0] > 0
 
 
+@pytest.mark.parametrize("name", WITHIN)
+def test_dot_products_looked_up_or_made_anew_give_the_same(name, monkeypatch):
+    X, y, _ = problem(8)
+    model = fitted({"metric": Within(0.3), **WITHIN[name]}, X, y).model_
+    exclusion, which = Exclusion.of(model), np.arange(0, len(X), 7)
+    known = gathered(model, exclusion, which)
+    monkeypatch.setattr("kcrc.tuning.left_out.STORED", 0)
+    for one, other in zip(known, gathered(model, exclusion, which), strict=True):
+        same(one, other)
+
+
 def test_a_sample_keeps_class_shares_and_too_few_give_none():
     X, y, _ = problem(7, n=120)
     y = np.where(np.arange(120) < 60, 0, 1 + np.arange(120) % 2)

@@ -8,7 +8,6 @@ too good.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -19,14 +18,16 @@ from kcrc import pipeline
 from kcrc.coding.base import Dictionary, Target
 from kcrc.coding.ridge import Ridge
 from kcrc.evidence import Evidence
+from kcrc.kernels import Linear, VectorKernel
 from kcrc.model import RAW, FittedModel
 from kcrc.open_set import signs
 from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Array, Samples, widened
 from kcrc.spaces import Raw, Rkhs, Space
 from kcrc.tuning.excluded import neighbours_without
+from kcrc.tuning.geometry import STORED
 from kcrc.tuning.measured import MICROSECOND
-from kcrc.tuning.removed import Exclusion, Removed, corrected_kernel
+from kcrc.tuning.removed import Exclusion, TrialKernel, profile_of
 from kcrc.tuning.search import stratified
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ TRIALS = 2000  # asked in fit at most; the error of a 95 % quantile is then half
 ITERATIVE_TRIALS = 300  # the same for coders that iterate
 GLOBAL_TRIALS = 100  # the same for a global dictionary, of which each trial factorises another
 FEWEST = 8  # below this nothing can be learned of confidence
-WORK = 3e10  # arithmetic spent on them in fit at most: a few seconds
+WORK = 1e11  # arithmetic spent on them in fit at most: a few seconds
 
 
 def answers_without(
@@ -43,26 +44,46 @@ def answers_without(
 ) -> list[T]:
     """``read(evidence, positions)`` for chunks of the examples at ``which``, each asked as if it were not stored."""
     groups = exclusion.groups_of(model)
+    base = _dot_kernel(model)
+    products = None
+    if base is not None and _keeps_products(model):
+        vectors = widened(model.examples(base)["vectors"])
+        products = vectors @ vectors.T
 
     def piece(part: slice) -> T:
         some = which[part]
-        return read(_classify_without(model, some, groups, exclusion.removed(model, some)), some)
+        removed = exclusion.removed(model, some)
+        kernel = None if base is None else TrialKernel(base, removed, products)
+        return read(_classify_without(model, some, groups, kernel), some)
 
     return over_chunks(piece, len(which), _chunk(model, len(which)), model.method.n_jobs)
 
 
-def _classify_without(model: FittedModel, which: Array, groups: Array, removed: Removed | None) -> Evidence:
+def _dot_kernel(model: FittedModel) -> VectorKernel | None:
+    """The kernel as a function of dot products; None where the problem does not follow from them alone."""
+    if not isinstance(model.method.space, Raw):
+        return profile_of(model.method.kernel)
+    return None if model.method.coder.needs_columns else Linear()  # in the raw form the same problem
+
+
+def _keeps_products(model: FittedModel) -> bool:
+    return len(model) <= STORED and 8 * len(model) ** 2 <= model.method.memory_budget // 4
+
+
+def _classify_without(model: FittedModel, which: Array, groups: Array, kernel: TrialKernel | None) -> Evidence:
+    """``kernel`` is the trials' own; None leaves them the model's."""
     kept = {key: store.prepared.take(which) for key, store in model.stores.items() if key != RAW}
     queries = Samples(widened(model.vectors[which]), kept)
+    removed = None if kernel is None else kernel.removed
     near = neighbours_without(model, which, groups, queries, removed)
     space: Space = model.method.space
 
     def posed(open_: Array) -> tuple[Dictionary, Target]:
         rows = near.rows[open_]
         asked, form, known = queries.take(open_), space, model
-        if removed is not None:
-            kernel = corrected_kernel(model, removed.take(open_))
-            known = replace(model, method=replace(model.method, kernel=kernel))
+        if kernel is not None:
+            own = replace(kernel, removed=None if removed is None else removed.take(open_))
+            known = replace(model, method=replace(model.method, kernel=own))
             form = Rkhs(space.normalize) if isinstance(space, Raw) else space
         basis = form.basis(known, rows)
         far = near.distances[open_] if removed is None else None
@@ -93,7 +114,8 @@ def affordable_trials(model: FittedModel) -> int:
     """How many examples ``fit`` asks: so many that it costs seconds, and the same number on every machine."""
     k, n, d = float(_width(model)), len(model), model.vectors.shape[1]
     explicit = not isinstance(model.method.space, Rkhs)
-    work = (3 if explicit else 1) * k**3 + k * k * (d + 60) + 0.1 * n * d + 1e5
+    pair = 60 if _dot_kernel(model) is not None and _keeps_products(model) else d + 60
+    work = (3 if explicit else 1) * k**3 + k * k * pair + 0.1 * n * d + 1e5
     cost = model.method.distance.cost  # µs a pair
     if cost * n * n > 1e7:  # all pairs would take longer than seconds: count those that a trial needs
         work += MICROSECOND * cost * ((model.method.n_candidates or n) + k * k / 2)
@@ -139,12 +161,11 @@ class LeftOut:
         exclusion: Exclusion,
         *,
         at_most: int = TRIALS,
-        seconds: float = np.inf,
         without_classes: bool = False,
     ) -> LeftOut | None:
         """Of a stratified sample; None where nothing can be learned (too few examples) or it would cost too much.
 
-        Stops early after ``seconds``. ``without_classes``: each is asked without its whole class, as a stranger.
+        ``without_classes``: each is asked without its whole class, as a stranger.
         """
         if without_classes:
             exclusion = exclusion.with_groups(model, model.labels)
@@ -154,15 +175,7 @@ class LeftOut:
         order = order[: min(at_most, affordable_trials(model))]
         if len(order) < FEWEST:
             return None
-        begun = time.perf_counter()
-        step = 4 * _chunk(model, len(order)) * worker_count(model.method.n_jobs)
-        parts: list[tuple[Array, ...]] = []
-        done = 0
-        while done < len(order) and (done == 0 or time.perf_counter() - begun < seconds):
-            some = order[done : done + step]
-            parts += answers_without(model, exclusion, some, _summary)
-            done += len(some)
-        order = order[:done]
+        parts = answers_without(model, exclusion, order, _summary)
         return cls(model.ids[order], model.labels[order], *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from kcrc.distances.base import VECTORS, prepare_vectors
 from kcrc.distances.pixel import SquaredEuclidean
-from kcrc.kernels import RBF, Exponential, Kernel, Linear, VectorKernel
+from kcrc.kernels import RBF, Exponential, Kernel, VectorKernel
 from kcrc.metrics import Within
 from kcrc.model import FittedModel
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Array, Prepared, widened
 from kcrc.spaces import Raw
 from kcrc.tuning.groups import duplicate_groups
 from kcrc.tuning.leverage import removed_weights, strengths
@@ -133,11 +133,16 @@ class Removed:
 
 
 @dataclass(frozen=True, eq=False)
-class CorrectedKernel(Kernel):
-    """A kernel of dot products in the geometry each trial would have without its example: query i has its own."""
+class TrialKernel(Kernel):
+    """A kernel of dot products in the geometry each trial would have without its example: query i has its own.
+
+    removed: what the geometry loses, None where it loses nothing; products (n, n): the dot products of all examples,
+    where they are few enough to be kept and trials need not make them again.
+    """
 
     base: VectorKernel
-    removed: Removed
+    removed: Removed | None
+    products: Array | None
 
     @property
     def preparation(self) -> Hashable:
@@ -150,15 +155,20 @@ class CorrectedKernel(Kernel):
         raise NotImplementedError("Every trial has its own geometry: there is no kernel of all with all.")
 
     def _queries(self, queries: Prepared) -> tuple[Array, Array, Array]:
-        gains = self.removed.gains(queries["vectors"][:, None])
+        assert self.removed is not None
+        gains = self.removed.gains(widened(queries["vectors"])[:, None])
         return gains, *self.removed.lengths(queries["squares"][:, None], gains)
 
     def diagonal(self, a: Prepared) -> Array:
+        if self.removed is None:
+            return self.base.diagonal(a)
         squares = self._queries(a)[1][:, 0]
         return self.base.profile(squares.copy(), squares, squares)
 
     def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
-        vectors = atoms["vectors"][rows]
+        if self.removed is None:
+            return self.base.cross(queries, atoms, rows)
+        vectors = widened(atoms["vectors"][rows])
         gains = self.removed.gains(vectors)
         squares, lengths = self.removed.lengths(atoms["squares"][rows], gains)
         own_gain, own_square, own_length = self._queries(queries)
@@ -166,16 +176,15 @@ class CorrectedKernel(Kernel):
         return self.base.profile(dot / (own_length * lengths), own_square, squares)
 
     def local(self, atoms: Prepared, rows: Array) -> Array:
-        vectors = atoms["vectors"][rows]
-        gains = self.removed.gains(vectors)
-        squares, lengths = self.removed.lengths(atoms["squares"][rows], gains)
-        dot = vectors @ vectors.transpose(0, 2, 1) + gains[:, :, None] * gains[:, None, :]
-        dot /= lengths[:, :, None] * lengths[:, None, :]
+        squares = atoms["squares"][rows]
+        if self.products is not None:
+            dot = self.products[rows[:, :, None], rows[:, None, :]]
+        else:
+            vectors = widened(atoms["vectors"][rows])
+            dot = vectors @ vectors.transpose(0, 2, 1)
+        if self.removed is not None:
+            gains = self.removed.gains(widened(atoms["vectors"][rows]))
+            squares, lengths = self.removed.lengths(squares, gains)
+            dot += gains[:, :, None] * gains[:, None, :]
+            dot /= lengths[:, :, None] * lengths[:, None, :]
         return self.base.profile(dot, squares[:, :, None], squares[:, None, :])
-
-
-def corrected_kernel(model: FittedModel, removed: Removed) -> CorrectedKernel:
-    """The model's kernel without the examples' part; for the raw form the linear kernel, which is the same problem."""
-    base = Linear() if isinstance(model.method.space, Raw) else profile_of(model.method.kernel)
-    assert base is not None
-    return CorrectedKernel(base, removed)
