@@ -160,6 +160,17 @@ def test_too_little_to_try_falls_back_to_safe_values():
     assert KCRCClassifier().fit(X[:2], ["a", "b"]).tuning_ is None
 
 
+def test_with_one_example_a_class_directions_count_among_many_features_and_lengths_among_few():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 40)) * np.arange(1, 7)[:, None]  # the classes differ in direction; length means nothing
+    asked = np.repeat(X, 20, axis=0) * rng.uniform(0.2, 5.0, size=(120, 1)) + 0.5 * rng.normal(size=(120, 40))
+    few = KCRCClassifier().fit(X, range(6))
+    assert few.tuning_ is None
+    assert np.mean(few.predict(asked) == np.repeat(range(6), 20)) > 0.9
+    line = KCRCClassifier().fit([[1.0], [2.0], [4.0]], ["short", "middle", "long"])
+    assert line.predict([[1.1], [2.2], [3.9]]).tolist() == ["short", "middle", "long"]
+
+
 def test_bad_budget_is_named():
     X, y, _ = problem(2)
     with pytest.raises(ParameterError, match="tuning_seconds is a number above 0"):

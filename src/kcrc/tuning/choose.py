@@ -36,13 +36,13 @@ from kcrc.tuning.weights import WeightSearch
 
 AUTO = "auto"
 SEARCHED = ("n_neighbors", "kernel", "gamma", "mu", "form", "decision", "locality", "metric")
-SAFE: dict[str, Any] = {
+SAFE: dict[str, Any] = {  # where no class has a second example to ask
     "n_neighbors": 50,
     "kernel": "rbf",
     "gamma": "scale",
     "mu": 0.01,
     "form": "rkhs",
-    "decision": "residual",
+    "decision": "ratio",
     "locality": "atoms",
     "metric": "plain",
 }
@@ -83,7 +83,9 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
     X_used, labels_used, groups_used = X[rows], labels[rows], groups[rows]
     eligible = _answerable(labels_used, groups_used)
     if not eligible.any():
-        return {name: SAFE[name] if value == AUTO else value for name, value in params.items()}, None
+        # Among fewer examples than features, directions tell classes apart; in few dimensions lengths do too.
+        safe = {**SAFE, "metric": "unit"} if X.shape[1] > len(X) else SAFE
+        return {name: safe[name] if value == AUTO else value for name, value in params.items()}, None
     fixed = {name: value for name, value in params.items() if not _open(value) and name not in ("kernel", "metric")}
     if whole:
         fixed["n_neighbors"] = len(X_used) - 1
