@@ -115,7 +115,7 @@ def affordable_trials(model: FittedModel) -> int:
     k, n, d = float(_width(model)), len(model), model.vectors.shape[1]
     explicit = not isinstance(model.method.space, Rkhs)
     pair = 60 if _dot_kernel(model) is not None and _keeps_products(model) else d + 60
-    work = (3 if explicit else 1) * k**3 + k * k * pair + 0.1 * n * d + 1e5
+    work = ((3 if explicit else 1) + model.method.projection.cost) * k**3 + k * k * pair + 0.1 * n * d + 1e5
     cost = model.method.distance.cost  # µs a pair
     if cost * n * n > 1e7:  # all pairs would take longer than seconds: count those that a trial needs
         work += MICROSECOND * cost * ((model.method.n_candidates or n) + k * k / 2)
