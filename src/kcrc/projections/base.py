@@ -38,6 +38,8 @@ class Projection(ABC):
 class Identity(Projection):
     """Ψ = I: no reduction, the paper's choice in its experiments."""
 
+    cost: ClassVar[float] = 0.0
+
     def matrix(self, gram: Array, labels: Array, real: Array, rng: np.random.Generator) -> Array | None:
         return None
 
