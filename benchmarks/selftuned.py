@@ -1,10 +1,10 @@
 """KCRCClassifier() with no argument against its own best setting and against tuned baselines.
 
 `python benchmarks/selftuned.py [--sets digits,…] [--splits 5] [--grid N] [--queries N] [--rivals N]`: one table.
-No parameter of any method is chosen on test rows: ours by leave-one-out, the baselines by 5-fold cross-validation on
-the training rows (the slow rivals: 3-fold). ``--grid`` also measures the settings the search tried last (its finalists) on the test rows, to
-show how far the choice is from the best of them; nothing is chosen by it. kNN is tuned on every split, the slow rivals
-on the first ``--rivals`` of them.
+No parameter of any method is chosen on test rows: ours by leave-one-out, the baselines by cross-validation on the
+training rows (kNN 5-fold, the slow rivals 3-fold). ``--grid`` also measures the settings the search tried last (its
+finalists) on the test rows, to show how far the choice is from the best of them; nothing is chosen by it. kNN is tuned
+on every split, the slow rivals on the first ``--rivals`` of them. ``benchmarks/full_grid.py`` has a whole grid.
 """
 
 from __future__ import annotations
