@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from kcrc._fused.native import native
-from kcrc.prepared import Array
+from kcrc.prepared import Array, Prepared
 
 _HALVES_AT_ONCE = 8192
 _BLOCK_VALUES = 1 << 20  # differences the NumPy way holds at once
@@ -108,3 +109,18 @@ def within(measure: str, right: Array, rows: Array) -> Array:
     for i, wanted in enumerate(rows):
         out[i] = pairwise(measure, right[wanted], right[wanted])
     return out
+
+
+class Coordinatewise:
+    """The part of a distance that measures prepared ``vectors`` by one of MEASURES."""
+
+    measure: ClassVar[str]
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        return pairwise(self.measure, a["vectors"], b["vectors"])
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return selected(self.measure, a["vectors"], b["vectors"], rows)
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        return within(self.measure, b["vectors"], rows)

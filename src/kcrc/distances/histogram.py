@@ -10,6 +10,7 @@ import numpy as np
 
 from kcrc.distances import coordinatewise
 from kcrc.distances.base import Distance, register
+from kcrc.distances.coordinatewise import Coordinatewise
 from kcrc.errors import DataError
 from kcrc.prepared import Array, Prepared
 
@@ -38,7 +39,7 @@ class HistogramDistance(Distance):
 
 @register("chi2")
 @dataclass(frozen=True)
-class ChiSquare(HistogramDistance):
+class ChiSquare(Coordinatewise, HistogramDistance):
     """The symmetric χ² distance, without the factor ½ and with 0/0 = 0.
 
     Its square root is a metric, itself it is not. Its polarisation is the additive χ² kernel Σ 2aᵢbᵢ/(aᵢ+bᵢ).
@@ -47,15 +48,7 @@ class ChiSquare(HistogramDistance):
     formula: ClassVar[str] = "Σ (aᵢ − bᵢ)² / (aᵢ + bᵢ)"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
-
-    def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return coordinatewise.pairwise("chi2", a["vectors"], b["vectors"])
-
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return coordinatewise.selected("chi2", a["vectors"], b["vectors"], rows)
-
-    def within(self, b: Prepared, rows: Array) -> Array:
-        return coordinatewise.within("chi2", b["vectors"], rows)
+    measure: ClassVar[str] = "chi2"
 
     def to_origin(self, a: Prepared) -> Array:
         return a["mass"]

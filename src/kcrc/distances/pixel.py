@@ -8,29 +8,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcrc.distances import coordinatewise
 from kcrc.distances.base import Distance, VectorDistance, prepare_vectors, register
+from kcrc.distances.coordinatewise import Coordinatewise
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array, Prepared
 
 
 @register("sqeuclidean")
 @dataclass(frozen=True)
-class SquaredEuclidean(VectorDistance):
+class SquaredEuclidean(Coordinatewise, VectorDistance):
     """‖a − b‖². The distance whose polarisation is the linear kernel."""
 
     formula: ClassVar[str] = "Σ (aᵢ − bᵢ)²"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
-
-    def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return coordinatewise.pairwise("sqeuclidean", a["vectors"], b["vectors"])
-
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return coordinatewise.selected("sqeuclidean", a["vectors"], b["vectors"], rows)
-
-    def within(self, b: Prepared, rows: Array) -> Array:
-        return coordinatewise.within("sqeuclidean", b["vectors"], rows)
+    measure: ClassVar[str] = "sqeuclidean"
 
     def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array]:
         left, right = a["vectors"], b["vectors"]
@@ -63,42 +55,45 @@ class Euclidean(SquaredEuclidean):
         return np.sqrt(super().within(b, rows))
 
 
+class EuclideanAfter(Distance):
+    """A distance that is the Euclidean one between the vectors it prepares."""
+
+    def pairwise(self, a: Prepared, b: Prepared) -> Array:
+        return Euclidean().pairwise(a, b)
+
+    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return Euclidean().selected(a, b, rows)
+
+    def within(self, b: Prepared, rows: Array) -> Array:
+        return Euclidean().within(b, rows)
+
+    def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array]:
+        return Euclidean().screen(a, b)
+
+    def to_origin(self, a: Prepared) -> Array:
+        return np.sqrt(a["squares"])
+
+
 @register("manhattan")
 @dataclass(frozen=True)
-class Manhattan(VectorDistance):
+class Manhattan(Coordinatewise, VectorDistance):
     """‖a − b‖₁, the city block distance."""
 
     formula: ClassVar[str] = "Σ |aᵢ − bᵢ|"
     metric: ClassVar[bool] = True
     power: ClassVar[int] = 1
-
-    def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return coordinatewise.pairwise("manhattan", a["vectors"], b["vectors"])
-
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return coordinatewise.selected("manhattan", a["vectors"], b["vectors"], rows)
-
-    def within(self, b: Prepared, rows: Array) -> Array:
-        return coordinatewise.within("manhattan", b["vectors"], rows)
+    measure: ClassVar[str] = "manhattan"
 
 
 @register("chessboard")
 @dataclass(frozen=True)
-class Chessboard(VectorDistance):
+class Chessboard(Coordinatewise, VectorDistance):
     """‖a − b‖∞, the king's moves."""
 
     formula: ClassVar[str] = "maxᵢ |aᵢ − bᵢ|"
     metric: ClassVar[bool] = True
     power: ClassVar[int] = 1
-
-    def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return coordinatewise.pairwise("chessboard", a["vectors"], b["vectors"])
-
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return coordinatewise.selected("chessboard", a["vectors"], b["vectors"], rows)
-
-    def within(self, b: Prepared, rows: Array) -> Array:
-        return coordinatewise.within("chessboard", b["vectors"], rows)
+    measure: ClassVar[str] = "chessboard"
 
 
 def _unit_rows(X: Array) -> Array:
@@ -187,7 +182,7 @@ def _axes(covariance: Array) -> tuple[Array, Array]:
 
 @register("mahalanobis")
 @dataclass(frozen=True)
-class Mahalanobis(Distance):
+class Mahalanobis(EuclideanAfter):
     """√((a−b)ᵀ C⁻¹ (a−b)) with C the covariance of the examples, shrunk towards its mean variance.
 
     ``shrinkage`` in [0, 1] blends C with its mean variance times the identity; None takes the smallest of
@@ -235,18 +230,3 @@ class Mahalanobis(Distance):
         if self.whitening is None:
             raise ParameterError("The Mahalanobis distance needs fit(X, y) before it can prepare samples.")
         return prepare_vectors(X * self.whitening if self.whitening.ndim == 1 else X @ self.whitening)
-
-    def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return Euclidean().pairwise(a, b)
-
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return Euclidean().selected(a, b, rows)
-
-    def within(self, b: Prepared, rows: Array) -> Array:
-        return Euclidean().within(b, rows)
-
-    def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array]:
-        return Euclidean().screen(a, b)
-
-    def to_origin(self, a: Prepared) -> Array:
-        return np.sqrt(a["squares"])

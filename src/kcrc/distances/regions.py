@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcrc.distances import coordinatewise
 from kcrc.distances.base import prepare_vectors
+from kcrc.distances.coordinatewise import Coordinatewise
 from kcrc.distances.grey_images import GreyImageDistance
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array, Prepared
@@ -51,7 +51,7 @@ def checked_grid(grid: tuple[int, int], *, name: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HistogramImageDistance(GreyImageDistance):
+class HistogramImageDistance(Coordinatewise, GreyImageDistance):
     """χ² between histograms prepared as ``vectors``: Σ (a − b)² / (a + b), from 0 to twice the total weight.
 
     Its polarisation is the additive χ² kernel Σ 2ab/(a + b): the origin is the empty histogram, Σ a away.
@@ -59,21 +59,13 @@ class HistogramImageDistance(GreyImageDistance):
 
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
+    measure: ClassVar[str] = "chi2"
     rules: ClassVar[tuple[str, ...]] = ("exp", "polarisation")
 
     @staticmethod
     def prepared(histograms: Array) -> Prepared:
         """Histograms (n, …, bins) as rows."""
         return prepare_vectors(histograms.reshape(len(histograms), -1))
-
-    def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return coordinatewise.pairwise("chi2", a["vectors"], b["vectors"])
-
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return coordinatewise.selected("chi2", a["vectors"], b["vectors"], rows)
-
-    def within(self, b: Prepared, rows: Array) -> Array:
-        return coordinatewise.within("chi2", b["vectors"], rows)
 
     def to_origin(self, a: Prepared) -> Array:
         return np.asarray(a["vectors"].sum(axis=1))

@@ -17,7 +17,7 @@ from scipy.ndimage import correlate1d, gaussian_filter
 
 from kcrc.distances.base import prepare_vectors, register
 from kcrc.distances.grey_images import GreyImageDistance, unit_range
-from kcrc.distances.pixel import Euclidean
+from kcrc.distances.pixel import EuclideanAfter
 from kcrc.distances.regions import checked_grid
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array, Prepared
@@ -55,7 +55,7 @@ def _cell_weights(length: int, keypoints: int, cell: float, n_cells: int) -> Arr
 
 @register("sift")
 @dataclass(frozen=True, kw_only=True)
-class SIFT(GreyImageDistance):
+class SIFT(EuclideanAfter, GreyImageDistance):
     """√ of the mean, over the keypoints of a grid, of the squared distance between SIFT descriptors there.
 
     ``grid`` = (rows, columns) keypoints are spread evenly over the image: every 8 pixels, at most 8 a side, when None.
@@ -112,21 +112,6 @@ class SIFT(GreyImageDistance):
         rows = np.concatenate([self.descriptors(images) for _, images in self.chunks(X, maps=2 * self.n_angles)])
         scale = rows.dtype.type(1 / np.sqrt(rows.shape[1] * rows.shape[2]))
         return prepare_vectors(rows.reshape(len(rows), -1) * scale)
-
-    def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return Euclidean().pairwise(a, b)
-
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return Euclidean().selected(a, b, rows)
-
-    def within(self, b: Prepared, rows: Array) -> Array:
-        return Euclidean().within(b, rows)
-
-    def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array]:
-        return Euclidean().screen(a, b)
-
-    def to_origin(self, a: Prepared) -> Array:
-        return np.sqrt(a["squares"])
 
 
 def _unit(descriptors: Array) -> Array:
