@@ -39,7 +39,8 @@ def cells(protocol: Protocol) -> list[Cell]:
     return [
         {
             "experiment": "table1", "series": series, "method": method, "seed": seed, "queries": protocol["queries"],
-            "options": {"n_neighbors": None}, "tuning_seconds": protocol["tuning_seconds"], "evidence": "typical" if seed == 0 else False,
+            "options": {"n_neighbors": None}, "tuning_seconds": protocol["tuning_seconds"],
+            "evidence": "typical" if seed == 0 else False,
             **setting,
         }
         for setting in protocol["settings"]
@@ -104,8 +105,9 @@ def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
 
 
 _CAPTION = (
-    "Fig. 2. Coefficients (left, by stored example) and class residuals (right, the first class in colour) for the "
-    "query of the first class that is nearest to the mean of its examples. A class without a part in the code has no residual."
+    "Fig. 2. Coefficients (left, by stored example) and class residuals (right, the first class in colour) for "
+    "the query of the first class that is nearest to the mean of its examples. A class without a part in "
+    "the code has no residual."
 )
 
 
