@@ -36,7 +36,7 @@ TRIALS = 2000  # asked in fit at most; the error of a 95 % quantile is then half
 ITERATIVE_TRIALS = 300  # the same for coders that iterate
 GLOBAL_TRIALS = 100  # the same for a global dictionary, of which each trial factorises another
 FEWEST = 8  # below this nothing can be learned of confidence
-WORK = 1e11  # arithmetic spent on them in fit at most: a few seconds
+WORK = 5e10  # arithmetic spent on them in fit at most: a few seconds
 
 
 def answers_without(
