@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kcrc.distances.base import VECTORS, Distance, prepare_vectors
+from kcrc.distances.base import VECTORS, Distance, both_ways, prepare_vectors
 from kcrc.distances.precomputed import prepare_columns
 from kcrc.errors import DataError, ParameterError
 from kcrc.prepared import Array, Prepared, widened
@@ -176,7 +176,7 @@ class DistanceKernel(Kernel):
         return self.cross_of(self.distance.selected(queries, atoms, rows), queries, atoms, rows)
 
     def local(self, atoms: Prepared, rows: Array) -> Array:
-        return self.local_of(self.distance.within(atoms, rows), atoms, rows)
+        return self.local_of(both_ways(self.distance, self.distance.within(atoms, rows)), atoms, rows)
 
 
 @register("exp")

@@ -133,7 +133,9 @@ class KernelSpace(Space):
         kernel = model.method.kernel
         atoms = model.examples(kernel)
         if rows is None:
-            G = kernel.gram(atoms, atoms)[None]
+            one_way = isinstance(kernel, DistanceKernel) and not kernel.distance.symmetric
+            everyone = np.arange(len(model.labels))[None]
+            G = kernel.local(atoms, everyone) if one_way else kernel.gram(atoms, atoms)[None]
         elif model.pairs and isinstance(kernel, DistanceKernel):
             G = kernel.local_of(within(kernel.distance, atoms, rows, model.pairs), atoms, np.maximum(rows, 0))
         else:

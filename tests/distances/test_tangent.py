@@ -224,3 +224,29 @@ def test_is_a_distance_of_the_classifier(rng):
     y = np.arange(30) % 3
     model = KCRCClassifier(1, distance="tangent", kernel="exp", gamma=1.0, mu=0.01).fit(images, y)
     np.testing.assert_array_equal(model.predict(images), y)  # each is its own nearest
+
+
+def test_a_kernel_of_the_one_sided_distance_is_symmetric_and_the_same_local_looked_up_and_global():
+    images = pictures(np.random.default_rng(3), 24, 8, 8)
+    y = np.arange(24) % 3
+    one_sided = distances.make("tangent", two_sided=False, sigma=0.7)
+    given = {"kernel": "exp", "gamma": 0.5, "mu": 0.1, "form": "rkhs", "decision": "ratio", "metric": "plain"}
+    fits = {
+        name: KCRCClassifier(distance=one_sided, locality="atoms", **given, **options).fit(images, y)
+        for name, options in {
+            "looked up": {"n_neighbors": 24},
+            "global": {"n_neighbors": None},
+            "made anew": {"n_neighbors": 24, "memory_budget": "1MiB"},
+        }.items()
+    }
+    model = fits["global"].model_
+    G = model.method.space.gram(model, None, np.ones((1, 24), bool))[0]
+    distance = model.method.distance
+    kept = model.examples(distance)
+    both = distance.pairwise(kept, kept)
+    assert abs(both - both.T).max() > 1e-3
+    np.testing.assert_allclose(G, np.exp(-0.5 * ((both + both.T) / 2) ** 2), rtol=1e-6)
+    asked = pictures(np.random.default_rng(4), 10, 8, 8)
+    wanted = fits["global"].decision_function(asked)
+    for one in fits.values():
+        np.testing.assert_allclose(one.decision_function(asked), wanted, rtol=1e-5, atol=1e-8)

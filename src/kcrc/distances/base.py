@@ -126,6 +126,12 @@ class VectorDistance(Distance):
         return self.pairwise(a, zero)[:, 0]
 
 
+def both_ways(distance: Distance, among: Array) -> Array:
+    """Distances (…, K, K) among samples, the mean of both directions where they differ: a kernel matrix of them is
+    symmetric then, as coders need it."""
+    return among if distance.symmetric else np.asarray((among + among.swapaxes(-1, -2)) / 2)
+
+
 def resolve(spec: str | Distance | Callable[[Array, Array], float], **options: Any) -> Distance:
     """A name, a Distance, or a function of two vectors -> a Distance."""
     if isinstance(spec, Distance):

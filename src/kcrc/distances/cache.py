@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.distances.base import Distance
+from kcrc.distances.base import Distance, both_ways
 from kcrc.parallel import over_chunks
 from kcrc.prepared import Array, Prepared
 
@@ -293,10 +293,11 @@ def pair_caches(distance: Distance, n: int, *, dtype: Any, budget: int) -> dict[
 
 
 def within(distance: Distance, atoms: Prepared, rows: Array, caches: Mapping[str, PairCache]) -> Array:
-    """``distance.within`` (B, K, K) with the costly components looked up; 0 where a row is −1."""
+    """``distance.within`` (B, K, K), both ways, with the costly components looked up; 0 where a row is −1."""
     parts = []
     for name, part in distance.components.items():
         mine = distance.part(atoms, name)
         known = caches.get(name)
-        parts.append(part.within(mine, np.maximum(rows, 0)) if known is None else known.within(part, mine, rows))
+        among = part.within(mine, np.maximum(rows, 0)) if known is None else known.within(part, mine, rows)
+        parts.append(both_ways(part, among))
     return distance.combined(parts)
