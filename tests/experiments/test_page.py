@@ -84,7 +84,8 @@ def test_the_command_runs_an_experiment_and_writes_the_page(
     assert "Tables 3 and 4" in shown.out
     assert "stand in" in shown.out
     assert "CroppedYale" in shown.err
-    assert (tmp_path / "out" / "reproduction.md").is_file()
+    page = (tmp_path / "out" / "reproduction.md").read_text()
+    assert "Command: `kcrc reproduce tables34 --quick --queries 20`." in page
 
 
 def test_the_command_names_what_is_missing_and_what_is_unknown(

@@ -30,6 +30,7 @@ def write_report(folder: Path, experiment: Experiment, report: Report, runs: Seq
         "title": experiment.title,
         "source": experiment.source,
         "scale": plan.scale,
+        "command": _command(experiment.name, plan),
         "seeds": sorted({int(run.cell.get("seed", 0)) for run in runs}),
         "cells": len(runs),
         "queries": sorted({int(run.values["n_queries"]) for run in runs if "n_queries" in run.values}),
@@ -43,6 +44,12 @@ def write_report(folder: Path, experiment: Experiment, report: Report, runs: Seq
     }
     write_aside(folder / "report.json", (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
     write_aside(folder / "runs.csv", _runs_csv(runs).encode())
+
+
+def _command(name: str, plan: Plan) -> str:
+    asked = {"--quick": plan.quick or None, "--seeds": plan.seeds, "--queries": plan.queries}
+    options = [option if value is True else f"{option} {value}" for option, value in asked.items() if value is not None]
+    return " ".join(["kcrc reproduce", name, *options])
 
 
 def _distinct(runs: Sequence[Run], name: str) -> list[str]:
@@ -129,8 +136,7 @@ def _section(report: dict[str, Any], base: str) -> str:
     lines = [
         f"## {report['title']}",
         "",
-        f"Paper: {report['source']}. Command: `kcrc reproduce {report['name']}"
-        f"{' --quick' if report['scale'] == 'quick' else ''}`. {len(seeds)} "
+        f"Paper: {report['source']}. Command: `{report['command']}`. {len(seeds)} "
         f"{'repeat' if len(seeds) == 1 else 'repeats'} (seeds {_span(seeds)}), {_span(report['queries'])} queries "
         f"each; commit {', '.join(report['commits'])}; {'; '.join(report['machines'])}; {report['when'][0]}. "
         f"[All {report['cells']} measurements]({folder}/runs.csv).",
