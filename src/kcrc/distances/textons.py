@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from kcrc.distances.base import register
 from kcrc.distances.filter_bank import FilterBank
@@ -90,6 +89,8 @@ class TextonChi2(FilteredImageDistance):
         self._whole("n_textons", at_least=1)
 
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> Self:
+        from sklearn.cluster import KMeans  # only where textons are learned: it takes a while to load
+
         shaped = super().fit(X, y, sample_shape=sample_shape)
         points = shaped.sampled_responses(X)
         distinct = len(np.unique(np.round(points / _STEP), axis=0))
