@@ -168,7 +168,7 @@ def _chosen(clf: KCRCClassifier) -> dict[str, object]:
     """What tuning chose with all classes, as parameters: strangers take no part in it but through that choice."""
     best = clf.tuning_.best
     metric = type(clf.model_.method.metric)
-    options = {"shrinkage", "unit"} & set(getattr(metric, "__dataclass_fields__", {}))
+    options = {"shrinkage", "unit", "scaled"} & set(getattr(metric, "__dataclass_fields__", {}))
     return {
         "metric": metric(**{name: getattr(clf.model_.method.metric, name) for name in options}),
         "n_neighbors": best.n_neighbors,

@@ -23,6 +23,7 @@ from kcrc.tuning.setting import Setting
 METRICS = {
     **{name: metrics.make(name) for name in ("plain", "unit", "standard")},
     **{f"within {s:g}": metrics.Within(s) for s in (0.05, 0.2, 0.5)},
+    **{f"scaled, within {s:g}": metrics.Within(s, scaled=True) for s in (0.05, 0.5)},
 }
 SIZES, CLASS_COUNTS = (12, 50, 200), (4, 10)
 KERNELS = (("linear", None), ("rbf", 0.25), ("rbf", 1.0), ("rbf", 4.0))  # times 1 / the distance of neighbour 25

@@ -94,8 +94,11 @@ def finalists(clf, X, y, Xq, yq, count):
     from kcrc import metrics
 
     for row in leading:
-        kind, _, amount = row["geometry"].partition(" ")
-        metric = metrics.Within(float(amount.split(",")[0]), unit="any" not in amount) if kind == "within" else kind
+        kind, _, amount = row["geometry"].removeprefix("scaled, ").partition(" ")
+        metric = kind
+        if kind == "within":
+            shrinkage, scaled = float(amount.split(",")[0]), row["geometry"].startswith("scaled")
+            metric = metrics.Within(shrinkage, unit="any" not in amount, scaled=scaled)
         names = ("n_neighbors", "kernel", "mu", "form", "decision", "locality")
         other = KCRCClassifier(metric=metric, gamma=row["gamma"] or "scale", **{n: row[n] for n in names}).fit(X, y)
         best = max(best, float(np.mean(other.predict(Xq) == yq)))

@@ -87,10 +87,13 @@ class Within(Metric):
     S = (1 − s) C + s v I with C the pooled within-class covariance, v its mean variance and s the ``shrinkage``;
     z = L⁻¹(x − m) for S = L Lᵀ and the overall mean m, then (``unit``) scaled to length 1. Distances between z are
     Mahalanobis distances. Every class needs no more than one example; C comes from those with two or more.
+    With ``scaled`` all of that is done to x of length 1: light moves a face along its own direction, and a covariance
+    of such vectors is one of what is left.
     """
 
     shrinkage: float = 0.2
     unit: bool = True
+    scaled: bool = False
     mean: Array | None = None
     whitening: Array | None = None
 
@@ -99,24 +102,28 @@ class Within(Metric):
             raise ParameterError(f"shrinkage is above 0 and at most 1; got {self.shrinkage!r}.")
 
     def fit(self, X: Array, y: Array) -> Within:
-        return self.fit_covariance(X, within_covariance(X, y))
+        return self.fit_covariance(X, within_covariance(self.ready(X), y))
 
     @property
     def fitted(self) -> bool:
         return self.mean is not None
 
     def fit_covariance(self, X: Array, covariance: Array) -> Within:
-        """Like ``fit`` with C given, so that several shrinkages share one covariance."""
+        """Like ``fit`` with C of ``ready(X)`` given, so that several shrinkages share one covariance."""
         factor = shrunk_factor(covariance, self.shrinkage)
         whitening = solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
-        mean = X.mean(axis=0, dtype=np.float64)
+        mean = self.ready(X).mean(axis=0, dtype=np.float64)
         return replace(self, mean=mean.astype(X.dtype), whitening=whitening.T.astype(X.dtype))
+
+    def ready(self, X: Array) -> Array:
+        """x as it is whitened."""
+        return Unit().transform(X) if self.scaled else X
 
     def whitened(self, X: Array) -> Array:
         """z before it is scaled to unit length."""
         if self.mean is None or self.whitening is None:
             raise ParameterError("The within metric needs fit(X, y) before it can transform.")
-        return np.asarray((X - self.mean) @ self.whitening)
+        return np.asarray((self.ready(X) - self.mean) @ self.whitening)
 
     def transform(self, X: Array) -> Array:
         z = self.whitened(X)

@@ -50,12 +50,17 @@ def without(X, y, out, shrinkage):
     return solve_triangular(cholesky(S, lower=True), np.eye(len(full)), lower=True).T
 
 
+@pytest.mark.parametrize("scaled", [True, False])
 @pytest.mark.parametrize("unit", [True, False])
 @pytest.mark.parametrize("shrinkage", [0.05, 0.5])
-def test_an_example_leaves_the_covariance_too(unit, shrinkage):
+def test_an_example_leaves_the_covariance_too(unit, scaled, shrinkage):
     X, y, _ = problem(2, n=40, d=7)
-    metric = metrics.Within(shrinkage, unit=unit).fit(X, y)
+    metric = metrics.Within(shrinkage, unit=unit, scaled=scaled).fit(X, y)
     geometry = VectorGeometry(metric, X, y, alone(40))
+    if scaled:
+        X = X / np.linalg.norm(X, axis=1, keepdims=True)
+        alike = metrics.Within(shrinkage, unit=unit).fit(X, y)
+        np.testing.assert_allclose(metric.transform(3.0 * X), alike.transform(X), atol=1e-12)
     for i in (0, 13, 39):
         Z = (X - X.mean(axis=0)) @ without(X, y, [i], shrinkage)
         if unit:

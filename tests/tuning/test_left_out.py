@@ -66,6 +66,7 @@ def asked_without(model: FittedModel, method, i: int, gone: np.ndarray):
 
 def without_its_part(metric: Within, X, labels, i):
     """The within-class metric whose scatter lost example i; mean, mean variance and divisor stay as they are."""
+    X = metric.ready(X)
     deviations, _ = within_deviations(X, labels)
     freedom = len(X) - len(np.unique(labels))
     full = deviations.T @ deviations / freedom
@@ -99,11 +100,11 @@ def test_equals_storing_all_but_it(name):
         same(got, asked_without(model, model.method, i, np.array([i])))
 
 
-@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize(("unit", "scaled"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", WITHIN)
-def test_within_metric_forgets_it_too(name, unit):
+def test_within_metric_forgets_it_too(name, unit, scaled):
     X, y, _ = problem(4, n=44)
-    model = fitted({"metric": Within(0.3, unit=unit), "gamma": 0.05, **WITHIN[name]}, X, y).model_
+    model = fitted({"metric": Within(0.3, unit=unit, scaled=scaled), "gamma": 0.05, **WITHIN[name]}, X, y).model_
     which = np.arange(0, 44, 4)
     for i, got in zip(which, gathered(model, Exclusion.of(model), which), strict=True):
         metric = without_its_part(model.method.metric, X, model.labels, i)

@@ -47,6 +47,7 @@ SAFE: dict[str, Any] = {  # where no class has a second example to ask
     "metric": "plain",
 }
 SHRINKAGES = (0.05, 0.2, 0.5)
+SAME_LENGTH = 0.01  # spread of the vectors' lengths over their mean, below which scaling them first changes nothing
 WIDEST_WITHIN = 4096  # features; the within-class covariance is a matrix of that side
 ITERATING = 30.0  # how much dearer the stages with another coder are than the compiled ridge, about
 WHOLE = 1000  # examples a search for a global dictionary uses,
@@ -248,11 +249,23 @@ def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Me
     ]
     spare = len(X) - len(np.unique(labels))
     if X.shape[1] <= WIDEST_WITHIN and spare >= 2:
-        covariance = metrics.within_covariance(X, labels)
-        if np.trace(covariance) > 0:
-            found += [(f"within {s:g}", metrics.Within(s).fit_covariance(X, covariance)) for s in SHRINKAGES]
-            found.append(("within 0.2, any length", metrics.Within(0.2, unit=False).fit_covariance(X, covariance)))
+        found += _whitenings(X, labels, scaled=False)
+        lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+        if lengths.std() > SAME_LENGTH * lengths.mean():
+            found += _whitenings(X, labels, scaled=True)
     return found
+
+
+def _whitenings(X: Array, labels: Array, *, scaled: bool) -> list[tuple[str, metrics.Metric]]:
+    """The within-class metrics to try; none where nothing varies inside classes."""
+    covariance = metrics.within_covariance(metrics.Within(scaled=scaled).ready(X), labels)
+    if np.trace(covariance) <= 0:
+        return []
+    before = "scaled, within" if scaled else "within"
+    tried = {f"{before} {s:g}": metrics.Within(s, scaled=scaled) for s in SHRINKAGES}
+    if not scaled:
+        tried["within 0.2, any length"] = metrics.Within(0.2, unit=False)
+    return [(name, one.fit_covariance(X, covariance)) for name, one in tried.items()]
 
 
 def _judge(request: Request, projection: Projection, fixed: dict[str, Any]) -> Judge:

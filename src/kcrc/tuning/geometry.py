@@ -45,7 +45,7 @@ class VectorGeometry(Geometry):
         if isinstance(metric, Within):
             self.Z = metric.whitened(X)
             assert metric.whitening is not None
-            deviations, sizes = within_deviations(X, labels)
+            deviations, sizes = within_deviations(metric.ready(X), labels)
             self.directions = deviations @ metric.whitening
             self.strength = strengths(self.directions, removed_weights(sizes, labels, groups, metric.shrinkage)).astype(
                 self.Z.dtype

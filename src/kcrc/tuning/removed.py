@@ -46,6 +46,7 @@ class Exclusion:
         metric = model.method.metric
         if not isinstance(metric, Within):
             return cls(model.ids, together, labels, None, None)
+        raw = metric.ready(raw)
         sizes = np.bincount(labels, minlength=len(model.classes))
         means = np.zeros((len(model.classes), raw.shape[1]))
         for c in range(len(means)):
@@ -81,7 +82,7 @@ class Exclusion:
             return None
         assert metric.whitening is not None
         at, known = self._places(model.ids[which])
-        deviations = model.raw[which] - self.means[self.labels[at]]
+        deviations = metric.ready(model.raw[which]) - self.means[self.labels[at]]
         directions = deviations @ metric.whitening.astype(np.float64)
         weights = np.where(known, self.weights[at], 0.0)
         return Removed(directions, strengths(directions, weights), metric.unit)
