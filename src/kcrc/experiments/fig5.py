@@ -44,7 +44,7 @@ def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
     claims = [
         sizes.best_at(runs, "KCRC-LCD", smallest, f"KCRC-LCD is the best at the smallest dictionary, {smallest}."),
         sizes.no_lead_at(runs, "KCRC-LCD", largest, f"At {largest} KCRC-LCD no longer stands out."),
-        sizes.flat_in_k(runs, "A few hundred nearest examples do as well as all of them.", within=2.0),
+        sizes.flat_in_k(runs, "The ceiling is reached at K = 380.", within=1.0, from_k=380),
     ]
     found = sizes.report("fig5", TITLE, runs, protocol, folder, [] if protocol.get("stand_in") else claims)
     found.notes.append(

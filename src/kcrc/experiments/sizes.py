@@ -146,12 +146,16 @@ def no_lead_at(runs: Sequence[Run], name: str, x: int, text: str) -> Claim:
     return Claim(text, None if ahead is None else ahead < 1.0, claim.detail)
 
 
-def flat_in_k(runs: Sequence[Run], text: str, *, within: float) -> Claim:
-    """That K hardly matters for the largest gallery: the means differ by no more than ``within`` points."""
+def flat_in_k(runs: Sequence[Run], text: str, *, within: float, from_k: int = 0) -> Claim:
+    """That K, of ``from_k`` or more, hardly matters for the largest gallery: the means differ by no more than
+    ``within`` points."""
     second = accuracy.where(runs, panel="b")
     names = accuracy.in_order(second, "series")
     if not names:
         return Claim(text, None, "not measured")
     largest = max(names, key=lambda s: int(s.split()[-1]))
-    means = [float(np.mean(values)) for values in accuracy.lines(second)[largest][1]]
-    return Claim(text, max(means) - min(means) <= within, f"{min(means):.2f} to {max(means):.2f} for {largest}")
+    means = [float(np.mean(v)) for k, v in zip(*accuracy.lines(second)[largest], strict=True) if k >= from_k]
+    if len(means) < 2:
+        return Claim(text, None, "not measured")
+    since = f" from K = {from_k} on" if from_k else ""
+    return Claim(text, max(means) - min(means) <= within, f"{min(means):.2f} to {max(means):.2f} for {largest}{since}")
