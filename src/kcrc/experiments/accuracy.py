@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from kcrc import methods, projections
+from kcrc import distances, methods, projections
 from kcrc.classifier import KCRCClassifier
 from kcrc.experiments.base import Cell, Run
 from kcrc.experiments.store import Split, Store
@@ -48,8 +48,12 @@ def measured_model(cell: Cell, store: Store) -> tuple[dict[str, Any], Any, Split
 
 
 def estimator(cell: Cell) -> Any:
-    """The method with the cell's options; a KCRC classifier is told the seed and how long it may tune."""
-    model = methods.make(cell["method"], **cell.get("options", {}))
+    """The method with the cell's options (``members`` are the distances of a unified one); a KCRC classifier is told
+    the seed and how long it may tune."""
+    options = dict(cell.get("options", {}))
+    if "members" in cell:
+        options["distance"] = distances.Unified(tuple(cell["members"]))
+    model = methods.make(cell["method"], **options)
     if isinstance(model, KCRCClassifier):
         model.set_params(random_state=cell["seed"], verbose=False)
         if "tuning_seconds" in cell:
