@@ -10,6 +10,7 @@ import pytest
 
 from kcrc import experiments
 from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc.experiments import provenance
 from kcrc.experiments.base import Cell, Experiment, Plan, Protocol, Report, Run
 from kcrc.experiments.runner import arranged, kept, key_of, possible, reproduce
 from kcrc.experiments.store import Store
@@ -168,3 +169,14 @@ def test_protocols_are_plain_data() -> None:
             assert cells == dataclasses.replace(experiment).cells(protocol)
             keys = [key_of(cell) for cell in cells]
             assert len(set(keys)) == len(keys) > 0, f"{name} measures a cell twice"
+
+
+def test_a_machine_is_busy_by_what_others_do_not_by_the_measurement_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    # clock, seconds all cores worked, seconds of them for this process
+    said = iter([(0.0, 100.0, 7.0), (10.0, 119.0, 26.0), (20.0, 129.0, 30.0), None])
+    monkeypatch.setattr(provenance, "_busy_seconds", lambda: next(said))
+    monkeypatch.setattr(provenance, "cores", lambda: 2)
+    monkeypatch.setattr(provenance._Watch, "last", None)
+    assert provenance.others_at_work() == 0.0  # all 19 seconds were ours
+    assert provenance.others_at_work() == pytest.approx(0.3)  # 6 of 20 were not
+    assert provenance.others_at_work() is None

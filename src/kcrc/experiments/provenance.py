@@ -6,6 +6,7 @@ import functools
 import os
 import platform
 import subprocess
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,33 @@ def machine() -> str:
 
 
 def others_at_work() -> float | None:
-    """Runnable processes a core over the last minute (this one included), None where the system does not say."""
+    """Cores other processes kept busy since the last call, of all cores (the first call: over a tenth of a second);
+    None where the system does not say."""
+    if _Watch.last is None:
+        _Watch.last = _busy_seconds()
+        time.sleep(0.1)
+    before, now = _Watch.last, _busy_seconds()
+    _Watch.last = now
+    if before is None or now is None:
+        return None
+    wall, busy, own = (b - a for a, b in zip(before, now, strict=True))
+    return max(0.0, busy - own) / max(wall, 1e-3) / cores()
+
+
+class _Watch:
+    """What ``_busy_seconds`` said last."""
+
+    last: tuple[float, float, float] | None = None
+
+
+def _busy_seconds() -> tuple[float, float, float] | None:
+    """The clock, and the seconds all cores have worked for any process and for this one and its children."""
     try:
-        return os.getloadavg()[0] / cores()
-    except (AttributeError, OSError):
+        user, nice, system, _idle, _wait, *interrupts = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8]
+        ticks = sum(int(part) for part in (user, nice, system, *interrupts))
+        own = sum(os.times()[:4])
+        return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), own
+    except (OSError, ValueError, AttributeError):
         return None
 
 

@@ -19,7 +19,7 @@ from kcrc.cache import write_aside
 from kcrc.errors import KCRCError
 from kcrc.experiments import page
 from kcrc.experiments.base import Cell, Experiment, Plan, Protocol, Report, Run
-from kcrc.experiments.provenance import origin
+from kcrc.experiments.provenance import origin, others_at_work
 from kcrc.experiments.store import Store
 
 
@@ -116,14 +116,14 @@ def measured(experiment: Experiment, cells: Sequence[Cell], store: Store, plan: 
         for cell, run in zip(cells, found, strict=True):
             if run is None:
                 bar.set_postfix_str(_short(cell), refresh=True)
-                before = origin()  # the load before, not the one this measurement makes
+                others_at_work()  # counted from here on
                 try:
                     values = experiment.measure(cell, store)
                 except KCRCError as problem:
                     failed[f"{_short(cell, seed=False)} could not be measured: {problem}"] = None
                     bar.update()
                     continue
-                run = Run(cell, values, before, key_of(cell))
+                run = Run(cell, values, origin(), key_of(cell))
                 write_aside(folder / f"{run.key}.json", _json(run))
                 bar.update()
             runs.append(run)

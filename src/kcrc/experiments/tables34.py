@@ -20,7 +20,7 @@ from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
 from kcrc.experiments.store import Store
 from kcrc.experiments.tables import Table
 
-BUSY = 0.5  # runnable processes a core before a measurement, above which it counts as disturbed
+BUSY = 0.2  # share of the cores at work for others, above which a measurement counts as disturbed
 PAPER = {  # ms per query
     "MNIST": {"KCRC-LCD": 2.2618, "KCRC-GD": 3.4723, "CRC-GD": 2.5451, "SRC-GD": 338.69},
     "Extended Yale B": {"KCRC-LCD": 90.434, "KCRC-GD": 367.31, "CRC-GD": 200.48, "SRC-GD": 587.31},
@@ -122,7 +122,7 @@ def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
     loads = [run.origin["load"] for run in runs if run.origin.get("load") is not None]
     if loads and statistics.median(loads) > BUSY:
         found.notes.append(
-            f"Measured on a busy machine ({statistics.median(loads):.1f} other runnable processes a core): the "
+            f"Measured on a busy machine ({statistics.median(loads):.0%} of its cores at work for others): the "
             "milliseconds are disturbed. Run `kcrc reproduce tables34 --fresh` on a quiet one."
         )
     found.notes.append(
