@@ -72,6 +72,9 @@ def test_nothing_and_damaged_reports_are_told(tmp_path: Path) -> None:
     (tmp_path / "one" / "report.json").write_text("{")
     with pytest.raises(DataError, match="damaged"):
         compose(tmp_path, tmp_path / "page.md", ("one",))
+    (tmp_path / "one" / "report.json").write_text("{}")
+    with pytest.raises(DataError, match="another version"):
+        compose(tmp_path, tmp_path / "page.md", ("one",))
 
 
 def test_the_command_runs_an_experiment_and_writes_the_page(

@@ -83,9 +83,14 @@ def compose(out: Path, page: Path, order: Sequence[str]) -> Path:
 def _read(path: Path) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads(path.read_bytes())
-        return record
-    except ValueError as problem:
+        missing = {"name", "title", "command", "tables", "claims"} - set(record)
+    except (ValueError, TypeError) as problem:
         raise DataError(f"{path} is damaged: {problem}. Run the experiment again.") from problem
+    if missing:
+        raise DataError(
+            f"{path} was left by another version (no {', '.join(sorted(missing))}). Run the experiment again."
+        )
+    return record
 
 
 def _head(reports: Sequence[dict[str, Any]], missing: Sequence[str], base: str) -> str:
