@@ -203,7 +203,7 @@ def _draw(runs: Sequence[Run], settings: Sequence[str], folder: Path) -> str:
                         place + 0.2, paper[name], 0.38, color=figures.COLOURS[7], label="paper" if not place else None
                     )
             axis.set_yscale("log")
-            axis.set_xticks(range(len(names)), [n.replace(", ", ",\n") for n in names], rotation=60, ha="right")
+            axis.set_xticks(range(len(names)), [n.replace("KCRC-LCD, ", "") for n in names], rotation=60, ha="right")
             axis.set_title(x)
         axes[0, 0].set_ylabel("ms an answer")
         axes[0, 0].legend()
