@@ -8,6 +8,7 @@ import pytest
 from kcrc import KCRCClassifier, distances
 from kcrc.distances import Unified
 from kcrc.distances.custom import SlowDistanceWarning
+from kcrc.distances.unified import of_a_kind
 from kcrc.errors import DataError, ParameterError, UnknownName
 from problems import given, problem
 
@@ -16,14 +17,40 @@ def fitted(X, distance):
     return distance.fit(X, np.zeros(len(X), int), sample_shape=X.shape[1:])
 
 
+def scale(among, y):
+    """How far some examples are from the nearest of a few of their class, on average; ``among`` (n, n) distances."""
+    asked, mates = of_a_kind(y)
+    return np.mean([min(among[i, j] for j in few) for i, few in zip(asked, mates, strict=True)])
+
+
 def by_hand(Q, X, weights):
-    """Σ w Dist^power / mean over different examples, for Euclidean (squared) and Manhattan."""
+    """Σ w Dist^power / scale, for Euclidean (squared) and Manhattan; all examples are of one class."""
     total = 0.0
     for w, order, power in zip(weights, (2, 1), (2, 1), strict=True):
         far = np.array([[np.linalg.norm(a - b, order) ** power for b in X] for a in Q])
         among = np.array([[np.linalg.norm(a - b, order) ** power for b in X] for a in X])
-        total = total + w * far / (among.sum() / (len(X) * (len(X) - 1)))
+        total = total + w * far / scale(among, np.zeros(len(X)))
     return total
+
+
+def test_the_scale_asks_examples_about_others_of_their_class():
+    y = np.array([0, 1, 1, 2, 2, 2, 2, 2, 3])
+    asked, mates = of_a_kind(y)
+    assert sorted(asked) == [1, 2, 3, 4, 5, 6, 7]  # those of classes of one have nobody to ask
+    assert (y[mates] == y[asked][:, None]).all()
+    assert (mates != asked[:, None]).all()
+    alone, others = of_a_kind(np.arange(5))
+    assert sorted(alone) == [0, 1, 2, 3, 4]
+    assert (others != alone[:, None]).all()
+    assert len(of_a_kind(np.zeros(1))[0]) == 0
+
+
+def test_copies_and_single_examples_leave_a_scale():
+    two = np.array([[0.0, 0.0], [2.0, 2.0]])
+    assert fitted(two, Unified(["euclidean"])).scales == pytest.approx((8.0,))
+    assert 0 < fitted(np.repeat(two, 10, axis=0), Unified(["euclidean"])).scales[0] <= 8.0
+    assert fitted(np.ones((4, 2)), Unified(["euclidean"])).scales == (1.0,)
+    assert fitted(np.ones((1, 2)), Unified(["euclidean"])).scales == (1.0,)
 
 
 @pytest.mark.parametrize(
@@ -129,9 +156,7 @@ def test_each_member_looks_at_its_own_view():
         flat, asked = (Z[view].reshape(len(Z[view]), -1) for Z in (X, Q))
         one = distances.make(name).fit(flat, y, sample_shape=X[view].shape[1:])
         among = one.pairwise(one.prepare(flat), one.prepare(flat)) ** one.power
-        alone.append(
-            one.pairwise(one.prepare(asked), one.prepare(flat)) ** one.power / among[~np.eye(48, dtype=bool)].mean()
-        )
+        alone.append(one.pairwise(one.prepare(asked), one.prepare(flat)) ** one.power / scale(among, y))
     want = 0.5 * (alone[0] + alone[1])
     for i, rows in enumerate(evidence.rows):
         members = set(np.argsort(alone[0][i], kind="stable")[:7]) | set(np.argsort(alone[1][i], kind="stable")[:7])

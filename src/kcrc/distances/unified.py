@@ -1,8 +1,12 @@
 """The unified similarity measure (paper, "Unified Similarity Measure"): several distances used as one.
 
-Dist(a, b) = Σ wᵢ Distᵢ(a, b)^powerᵢ / scaleᵢ, where scaleᵢ is the mean of Distᵢ^powerᵢ between examples, so that no
-member counts for more because its numbers are larger. The local dictionary is the union of the K nearest examples
-of each member, and the kernel sees the sum.
+Dist(a, b) = Σ wᵢ Distᵢ(a, b)^powerᵢ / scaleᵢ. The local dictionary is the union of the K nearest examples of each
+member, and the kernel sees the sum.
+
+scaleᵢ is how far an example is from its like: the mean, over some examples, of Distᵢ^powerᵢ to the nearest of a few of
+its class. So no member counts for more because its numbers are larger, and none for less because it puts other classes
+far away: scaled by the mean of all distances, a member that tells classes apart would speak as loud as one that does
+not, where the answer is decided, among the nearest.
 """
 
 from __future__ import annotations
@@ -20,8 +24,7 @@ from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.prepared import Array, Prepared
 from kcrc.views import Layout
 
-_SAMPLE = 64  # examples whose mutual distances give the scale of a member
-_DEAR, _SMALL_SAMPLE = 100.0, 24  # of a member that costs more µs a pair than this, fewer
+_ASKED, _MATES = 128, 3  # examples asked for the scale of a member, and how many of its class each is compared with
 
 
 @register("unified")
@@ -131,15 +134,14 @@ class Unified(Distance):
     # The distance ---------------------------------------------------------------------------------------------------
 
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> Unified:
-        few = np.random.default_rng(0).permutation(len(X))
+        asked, mates = of_a_kind(np.asarray(y))
         members, scales = [], []
         for at, (name, member) in enumerate(self.members):
             seen = self._seen(X, at)
             shape = sample_shape if self.columns is None else tuple(self.columns[at][2])
             fitted = member.fit(seen, y, sample_shape=shape)
             members.append((name, fitted))
-            some = np.sort(few[: _SMALL_SAMPLE if member.cost > _DEAR else _SAMPLE])
-            scales.append(_scale(fitted, fitted.prepare(seen[some])))
+            scales.append(_scale(fitted, seen, asked, mates))
         return replace(self, members=tuple(members), scales=tuple(scales))
 
     @property
@@ -240,11 +242,30 @@ def _checked_weights(weights: Any, names: list[str]) -> Any:
     return values
 
 
-def _scale(distance: Distance, kept: Prepared) -> float:
-    """The mean of Dist^power between two different samples; 1 where there is none."""
-    n = len(kept)
-    if n < 2:
+def of_a_kind(y: Array) -> tuple[Array, Array]:
+    """Some examples (B,), and for each a few others of its class (B, M), repeated where there are fewer. Of all the
+    others where no class has two."""
+    rng = np.random.default_rng(0)
+    _, kind, sizes = np.unique(y, return_inverse=True, return_counts=True)
+    if sizes.max(initial=0) < 2:
+        kind, sizes = np.zeros(len(y), int), np.array([len(y)])
+    asked = rng.permutation(np.flatnonzero(sizes[kind] > 1))[:_ASKED]
+    mates = np.empty((len(asked), _MATES), int)
+    for at, i in enumerate(asked):
+        others = rng.permutation(np.setdiff1d(np.flatnonzero(kind == kind[i]), [i]))
+        mates[at] = np.resize(others, _MATES)
+    return asked, mates
+
+
+def _scale(distance: Distance, X: Array, asked: Array, mates: Array) -> float:
+    """The mean of Dist^power to the nearest mate; to any of them where nearest ones are copies; 1 where all are."""
+    if not len(asked):
         return 1.0
-    values = np.asarray(distance.pairwise(kept, kept), np.float64) ** distance.power
-    mean = float((values.sum() - np.trace(values)) / (n * (n - 1)))
-    return mean if isfinite(mean) and mean > 0 else 1.0
+    used = np.unique(np.concatenate([asked, mates.ravel()]))
+    kept = distance.prepare(X[used])
+    far = distance.selected(kept.take(np.searchsorted(used, asked)), kept, np.searchsorted(used, mates))
+    values = np.asarray(far, np.float64) ** distance.power
+    for mean in (float(values.min(axis=1).mean()), float(values.mean())):
+        if isfinite(mean) and mean > 0:
+            return mean
+    return 1.0

@@ -3,8 +3,8 @@
 A walk on a grid without edges. It starts with a few settings of every geometry; each step tries the neighbours of the
 settings that lead (twice and half the atoms, twice and half the kernel's width, ten times and a tenth of the penalty,
 the other form, twice and half the dimension after projection) until no leader has an untried neighbour; then the
-leaders are compared on more and more examples. All settings of a step are tried on the same examples. Ties (an
-example more or less) go to the cheaper setting.
+leaders are compared on more and more examples. All settings of a step are tried on the same examples. They are compared
+by their ``loss``, and of those that hardly differ the cheapest is taken.
 
 A local dictionary is another for every example left out anyway. A global one is not, and would have to be made anew
 for each; there an eighth of the examples is left out together, so that one dictionary serves them all.
@@ -25,6 +25,7 @@ from kcrc.parallel import over_chunks
 from kcrc.prepared import Array
 from kcrc.tuning.grid import Grid
 from kcrc.tuning.judging import DECISIONS
+from kcrc.tuning.loss import doubts
 from kcrc.tuning.setting import Score, Setting
 from kcrc.tuning.trials import Geometry, Trials
 
@@ -33,8 +34,7 @@ STEPS, LEADERS, FINALISTS = 6, 6, 32
 FEW = 200  # with fewer examples a fine grid would only fit their noise
 SPEED = 3e10  # arithmetic a second of two ordinary cores
 CLOSE = 2.5  # standard errors
-TIED = 1.01  # examples: a setting that is right about one more is no better, and not worth a higher price
-
+TIED = 0.02  # of the loss: a setting that is better by less is not worth a higher price
 FOLDS = 8  # of a global dictionary
 
 
@@ -91,6 +91,7 @@ class Search:
         self.budget, self.spent = SPEED * seconds, 0.0
         self.keep = keep  # geometries whose best setting stays to the end, so that the best is not below it
         self.scores: dict[Setting, Score] = {}
+        self.doubts: dict[Setting, Array] = {}  # at each temperature, summed over the trials
         self.order = stratified(labels, np.random.default_rng(seed), eligible)
         self.grid = Grid(
             geometries,
@@ -159,24 +160,27 @@ class Search:
                     break
                 batch = rows[at : at + taken]
                 self.spent += self._cost(name, locality, group, len(batch))
-                right = self._right(self.geometry(name), locality, group, batch, step)
-                for setting, count in zip(group, right, strict=True):
-                    self.scores[setting].right += int(count)
-                    self.scores[setting].trials += len(batch)
+                margins = self._left_out(self.geometry(name), locality, group, batch, step)
+                for setting, won, doubt in zip(group, margins > 0, doubts(margins).T, strict=True):
+                    score, self.doubts[setting] = self.scores[setting], self.doubts.get(setting, 0.0) + doubt
+                    score.right += int(won.sum())
+                    score.trials += len(batch)
+                    score.loss = float(self.doubts[setting].min()) / score.trials
                 self.progress(min(1.0, self.spent / self.budget))
 
-    def _right(self, geometry: Geometry, locality: str, group: list[Setting], rows: Array, step: int) -> Array:
+    def _left_out(self, geometry: Geometry, locality: str, group: list[Setting], rows: Array, step: int) -> Array:
+        """Margins (settings, B) of the examples ``rows``."""
         largest = max(s.n_neighbors for s in group)
         if self.whole and geometry.has_folds:
-            return np.asarray((self._margins(geometry.fold(rows), group) > 0).sum(axis=1))
+            return self._margins(geometry.fold(rows), group)
 
         def piece(part: slice) -> Array:
             which = rows[part]
             trials = geometry.trials(which, largest) if locality == "atoms" else geometry.class_trials(which, largest)
             assert trials is not None
-            return np.asarray((self._margins(trials, group) > 0).sum(axis=1))
+            return self._margins(trials, group)
 
-        return np.asarray(np.sum(over_chunks(piece, len(rows), step, self.n_jobs), axis=0))
+        return np.concatenate(over_chunks(piece, len(rows), step, self.n_jobs), axis=1)
 
     def _margins(self, trials: Trials, group: list[Setting]) -> Array:
         """(settings, B); settings that share a kernel, a form and the penalties share the work."""
@@ -203,7 +207,7 @@ class Search:
     # The steps ------------------------------------------------------------------------------------------------------
 
     def leading(self, settings: Iterable[Setting], count: int) -> list[Setting]:
-        return sorted(settings, key=lambda s: (-self.scores[s].accuracy, s.cost))[:count]
+        return sorted(settings, key=lambda s: (self.scores[s].loss, s.cost))[:count]
 
     def run(self) -> Setting:
         """The best setting."""
@@ -247,7 +251,8 @@ class Search:
         best = {name: max((self.scores[s] for s in group), key=lambda x: x.accuracy) for name, group in first.items()}
         top = max(best.values(), key=lambda score: score.accuracy)
         near = [name for name in best if best[name].accuracy >= top.accuracy - 2 * max(top.error, 0.004)]
-        near.sort(key=lambda name: -best[name].accuracy)
+        loss = {name: min(self.scores[s].loss for s in group) for name, group in first.items()}
+        near.sort(key=lambda name: loss[name])
         # One of each kind: the shrinkages of the within-class metric are near to each other by nature.
         kinds = [name.split()[0] for name in near]
         keep = [name for at, name in enumerate(near) if kinds[at] not in kinds[:at]][:3]
@@ -266,9 +271,11 @@ class Search:
         # Where the budget ended first, those found late have had fewer trials: half as many are enough to be compared.
         trials = max(self.scores[s].trials for s in finalists)
         compared = self.leading([s for s in finalists if 2 * self.scores[s].trials >= trials], len(finalists))
-        top = self.scores[compared[0]]
-        less = 0.0 if self.keep else max(TIED / top.trials, 0.1 * top.error)
-        return min((s for s in compared if self.scores[s].accuracy >= top.accuracy - less), key=lambda s: s.cost)
+        if self.keep:  # however clear its answers, the best is right no less often than the first of those that stay
+            least = max(self.scores[s].accuracy for s in compared if s.geometry == self.keep[0])
+            return next(s for s in compared if self.scores[s].accuracy >= least)
+        most_lost = (1.0 + TIED) * self.scores[compared[0]].loss
+        return min((s for s in compared if self.scores[s].loss <= most_lost), key=lambda s: s.cost)
 
 
 def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:

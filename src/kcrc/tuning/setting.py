@@ -36,10 +36,11 @@ class Setting:
 
 @dataclass
 class Score:
-    """Right answers among the trials a setting was tried on."""
+    """Right answers among the trials a setting was tried on, and their ``loss``, by which settings are compared."""
 
     right: int = 0
     trials: int = 0
+    loss: float = 1.0
 
     @property
     def accuracy(self) -> float:
@@ -93,11 +94,12 @@ class Tuning:
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """Every setting tried, best first: its parameters, accuracy, standard error and number of trials."""
-        order = sorted(self.scores, key=lambda s: (-self.scores[s].trials, -self.scores[s].accuracy, s.cost))
+        """Every setting tried, best first: its parameters, loss, accuracy, standard error and number of trials."""
+        order = sorted(self.scores, key=lambda s: (-self.scores[s].trials, self.scores[s].loss, s.cost))
         return [
             {
                 **vars(s),
+                "loss": self.scores[s].loss,
                 "accuracy": self.scores[s].accuracy,
                 "error": self.scores[s].error,
                 "trials": self.scores[s].trials,

@@ -1,9 +1,10 @@
 """Weights of a unified distance by leave-one-out: from the best single member on, steps that help.
 
 The search walks the simplex of weights. It starts at the member that is best alone and moves towards one member at a
-time by a half, a quarter, a tenth; a step is taken only when it makes more left-out examples right, or as many by
-clearer margins. The settings tried are few, as the weights are searched, not the classifier; the search over settings
-that follows compares the weights found with the best single member and with equal weights on the same examples.
+time by a half, a quarter, a tenth; a step is taken only when the loss of left-out examples becomes less, and never to
+fewer right answers than that member gives. The settings tried are few, as the weights are searched, not the classifier;
+the search over settings that follows compares the weights found with the best single member and with equal weights on
+the same examples.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kcrc.distances.unified import Unified
 from kcrc.neighbours.refine import union_ranks
 from kcrc.prepared import Array
 from kcrc.tuning.judging import DECISIONS
+from kcrc.tuning.loss import doubts
 from kcrc.tuning.search import Judge
 from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.trials import Trials
@@ -25,17 +27,18 @@ TRIALS = 256
 LARGEST = 48  # atoms of a dictionary tried, at about equal size for one member and for many
 STEPS = (0.5, 0.25, 0.1)
 LEAST = 0.02  # a weight below this is none
+GAIN = 0.01  # of the loss: what a step has to gain
 _BYTES = 200 << 20
 _WIDTHS, _PENALTIES = (0.5, 2.0), (1e-3, 1e-1)
 
 
 @dataclass(frozen=True)
 class Tried:
-    """One set of weights: right answers among the trials, and how clearly they were right (0 to 1)."""
+    """One set of weights: right answers among the trials, and their loss."""
 
     weights: dict[str, float]
     right: int
-    clearness: float
+    loss: float
     trials: int
 
 
@@ -100,24 +103,23 @@ class WeightSearch:
         )
         near = float(np.median(cross[labels >= 0])) if (labels >= 0).any() else 1.0
         trials = Trials(labels.astype(np.int32), self.truth, cross, among)
-        best = Tried(weights, -1, 0.0, len(order))
+        best = Tried(weights, 0, 1.0, len(order))
         for width in _WIDTHS:
             gamma = width / near if near > 0 else 1.0
             found = self.judge(trials, gamma, trials.labels, [order.shape[1]], self.mus, self.form)
             for margins in np.asarray(found).reshape(len(self.mus) * len(DECISIONS), -1):
-                clear = float(np.mean(1.0 / (1.0 + np.exp(-np.clip(margins / 0.1, -50, 50)))))
-                here = Tried(weights, int((margins > 0).sum()), clear, len(order))
-                if (here.right, here.clearness) > (best.right, best.clearness):
-                    best = here
+                loss = float(doubts(margins).min()) / len(order)
+                if loss < best.loss:
+                    best = Tried(weights, int((margins > 0).sum()), loss, len(order))
         return best
 
     def run(self) -> tuple[str, dict[str, float]]:
         """The best single member, and the best weights found."""
         singles = {name: self.score({n: float(n == name) for n in self.names}) for name in self.names}
-        single = max(singles, key=lambda name: (singles[name].right, singles[name].clearness))
-        best = singles[single]
+        single = max(singles, key=lambda name: (singles[name].right, -singles[name].loss))
+        best, least = singles[single], singles[single].right
         equal = self.score(dict.fromkeys(self.names, 1.0 / len(self.names)))
-        if _better(equal, best):
+        if _better(equal, best, least):
             best = equal
         for step in STEPS:
             moved = True
@@ -127,14 +129,15 @@ class WeightSearch:
                 ]
                 without = [{n: w * (n != name) for n, w in best.weights.items()} for name in self.names]
                 options = [self.score(w) for w in [*towards, *map(_normalised, without)] if w]
-                ahead = max(options, key=lambda one: (one.right, one.clearness))
-                moved = _better(ahead, best)
+                ahead = min(options, key=lambda one: (one.right < least, one.loss))
+                moved = _better(ahead, best, least)
                 best = ahead if moved else best
         return single, _normalised({n: w if w >= LEAST else 0.0 for n, w in best.weights.items()})
 
 
-def _better(one: Tried, other: Tried) -> bool:
-    return (one.right, one.clearness) > (other.right, other.clearness + 1e-3 * (one.right == other.right))
+def _better(one: Tried, other: Tried, least: int) -> bool:
+    """Whether a step to ``one`` is worth taking: right about ``least`` examples, and less wrong."""
+    return one.right >= least and one.loss < (1.0 - GAIN) * other.loss
 
 
 def _normalised(weights: dict[str, float]) -> dict[str, float]:
