@@ -39,7 +39,8 @@ class Parameters:
         self, X: Array, y: Array, groups: Any
     ) -> tuple[dict[str, Any], Tuning | None, dict[str, PairCache] | None]:
         """Values for the parameters that may be "auto", and the distances between examples measured on the way."""
-        from kcrc.tuning.choose import SEARCHED, Request, choose
+        from kcrc.tuning.choose import SEARCHED, choose
+        from kcrc.tuning.request import Request
 
         params = {name: getattr(self.given, name) for name in SEARCHED}
         self._check_names(params)
@@ -68,7 +69,7 @@ class Parameters:
         if not searched and params["metric"] == "auto":
             params["metric"] = "plain"
         given = None if searched else self._kernel(scaled, distance, {**params, "gamma": _or(params["gamma"], "scale")})
-        if not isinstance(distance, distances.pixel.SquaredEuclidean) and params["metric"] == "auto":
+        if not (distance.of_vectors and coarse.of_vectors) and params["metric"] == "auto":
             params["metric"] = "plain"
         with progress_bar("choosing parameters", self.given.verbose) as progress:
             request = Request(
@@ -87,7 +88,7 @@ class Parameters:
             )
             euclidean = isinstance(distance, distances.pixel.SquaredEuclidean)
             values, tuning = choose(request, X if searched and euclidean else scaled, y)
-            if not euclidean:  # no metric was searched: what was fitted stays fitted
+            if not euclidean:  # what was fitted, under the metric that was chosen, stays fitted
                 values["distances"] = (values.pop("distance", distance), coarse)
             return values, tuning, pairs
 

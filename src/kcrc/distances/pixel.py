@@ -23,6 +23,7 @@ class SquaredEuclidean(Coordinatewise, VectorDistance):
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
     measure: ClassVar[str] = "sqeuclidean"
+    of_vectors: ClassVar[bool] = True
 
     def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array]:
         left, right = a["vectors"], b["vectors"]
@@ -83,6 +84,7 @@ class Manhattan(Coordinatewise, VectorDistance):
     metric: ClassVar[bool] = True
     power: ClassVar[int] = 1
     measure: ClassVar[str] = "manhattan"
+    of_vectors: ClassVar[bool] = True
 
 
 @register("chessboard")
@@ -94,6 +96,7 @@ class Chessboard(Coordinatewise, VectorDistance):
     metric: ClassVar[bool] = True
     power: ClassVar[int] = 1
     measure: ClassVar[str] = "chessboard"
+    of_vectors: ClassVar[bool] = True
 
 
 def _unit_rows(X: Array) -> Array:
@@ -108,6 +111,7 @@ class _Angular(Distance):
 
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
+    of_vectors: ClassVar[bool] = True
 
     def _rows(self, X: Array) -> Array:
         raise NotImplementedError  # each subclass says which rows

@@ -65,6 +65,7 @@ class Unified(Distance):
         setattr_(self, "views", views)
         used = self.components.values()
         setattr_(self, "symmetric", all(one.symmetric for one in used))
+        setattr_(self, "of_vectors", self.columns is None and all(one.of_vectors for one in used))
         setattr_(self, "cost", float(sum(one.cost for one in used)))
         setattr_(self, "rules", tuple(r for r in Distance.rules if all(r in one.rules for one in used)))
 

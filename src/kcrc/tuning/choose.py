@@ -1,40 +1,37 @@
 """From parameters of which some are "auto" to a search over them, and its outcome.
 
 What can be searched depends on what the caller fixed. Euclidean distances under a metric are the common case: all
-metrics, both kernels, whole classes too. Another distance brings its own geometry and the exp kernel; a kernel that
-is given (an object, a function, a matrix) leaves size, penalty, form and decision to choose.
+metrics, both kernels, whole classes too. Another distance brings its own geometry and the exp kernel, under a metric
+that is not fitted with labels where it is one of vectors; a kernel that is given (an object, a function, a matrix)
+leaves size, penalty, form and decision to choose. Where the weights of a unified distance are to be learned and the
+Euclidean one is a member, that is tried alone with all it can do, so that learning weights does not end below it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from kcrc import coding, metrics, projections
 from kcrc.coding.ridge import Ridge
-from kcrc.distances.base import Distance
-from kcrc.distances.cache import PairCache
 from kcrc.distances.pixel import SquaredEuclidean
 from kcrc.distances.unified import Unified
-from kcrc.kernels import Kernel
 from kcrc.prepared import Array, Samples
 from kcrc.projections.base import Identity, Projection
-from kcrc.tuning.geometry import VectorGeometry
+from kcrc.tuning.geometries import LABEL_FREE, geometries_of, refitted
 from kcrc.tuning.groups import duplicate_groups
 from kcrc.tuning.judging import kernel_of, margins, staged_margins
-from kcrc.tuning.measured import DistanceGeometry, KernelGeometry
+from kcrc.tuning.request import AUTO, Request, is_open
 from kcrc.tuning.search import Judge, Search, stratified
 from kcrc.tuning.setting import Tuning
 from kcrc.tuning.surroundings import Surroundings
-from kcrc.tuning.trials import Geometry, Trials
+from kcrc.tuning.trials import Trials
 from kcrc.tuning.weights import WeightSearch
 
-AUTO = "auto"
 SEARCHED = ("n_neighbors", "kernel", "gamma", "mu", "form", "decision", "locality", "metric")
 SAFE: dict[str, Any] = {  # where no class has a second example to ask
     "n_neighbors": 50,
@@ -46,34 +43,55 @@ SAFE: dict[str, Any] = {  # where no class has a second example to ask
     "locality": "atoms",
     "metric": "plain",
 }
-SHRINKAGES = (0.05, 0.2, 0.5)
-SAME_LENGTH = 0.01  # spread of the vectors' lengths over their mean, below which scaling them first changes nothing
-WIDEST_WITHIN = 4096  # features; the within-class covariance is a matrix of that side
 ITERATING = 30.0  # how much dearer the stages with another coder are than the compiled ridge, about
+ALONE = 0.4  # of the time for the Euclidean member of a unified distance whose weights are learned
 WHOLE = 1000  # examples a search for a global dictionary uses,
 WHOLE_PROJECTED = 600  # and where eigenvectors are wanted of each
 
 
-@dataclass(frozen=True, eq=False)
-class Request:
-    """What the caller wants: ``params`` by name (AUTO where open), the distance, and a kernel that is not searched."""
-
-    params: Mapping[str, Any]
-    distance: Distance
-    given_kernel: Kernel | None
-    coder: str | coding.Coder
-    projection: str | Projection  # by name: its dimension is searched
-    groups: Array | None
-    seconds: float
-    n_jobs: int | None
-    seed: int
-    progress: Callable[[float], None]
-    coarse: tuple[Distance, int] | None = None
-    pairs: Mapping[str, PairCache] = field(default_factory=dict)
-
-
 def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], Tuning | None]:
     """Values for all of SEARCHED, and the tuning they come from (None where nothing could be tried)."""
+    distance = request.distance
+    if isinstance(distance, Unified) and distance.learns_weights and is_open(request.params["metric"]):
+        return _member_or_all(request, distance, X, labels)
+    return _chosen(request, X, labels)
+
+
+def _member_or_all(
+    request: Request, distance: Unified, X: Array, labels: Array
+) -> tuple[dict[str, Any], Tuning | None]:
+    """Learned weights under the metric that serves Euclidean distances best, or that member alone where it is better.
+
+    Only metrics that are not fitted with labels go with weights: to ask an example as if it were new, others would
+    have to be fitted without it, which is known for Euclidean distances alone.
+    """
+    alone = replace(
+        request,
+        distance=SquaredEuclidean(),
+        seconds=ALONE * request.seconds,
+        progress=lambda done: request.progress(ALONE * done),
+    )
+    values, tuning = _chosen(alone, X, labels)
+    if tuning is None:
+        return {**values, "distance": distance}, None
+    losses = [(score.loss, setting.geometry) for setting, score in tuning.scores.items()]
+    metric = metrics.make(min(pair for pair in losses if pair[1] in LABEL_FREE)[1]).fit(X, labels)
+    together = replace(
+        request,
+        params={**request.params, "metric": metric},
+        distance=refitted(distance, metric, X, labels),
+        seconds=(1.0 - ALONE) * request.seconds,
+        progress=lambda done: request.progress(ALONE + (1.0 - ALONE) * done),
+    )
+    found, unified = _chosen(together, metric.transform(X), labels)
+    euclidean = [name for name, member in distance.members if isinstance(member, SquaredEuclidean)]
+    if unified is None or not euclidean or tuning.accuracy < unified.accuracy:
+        return found, unified
+    weights = {name: float(name == euclidean[0]) for name in distance.weights_}
+    return {**values, "distance": SquaredEuclidean()}, replace(tuning, weights=weights)
+
+
+def _chosen(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], Tuning | None]:
     params = dict(request.params)
     begun = time.perf_counter()
     groups = duplicate_groups(X, request.groups)
@@ -87,7 +105,7 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
         # Among fewer examples than features, directions tell classes apart; in few dimensions lengths do too.
         safe = {**SAFE, "metric": "unit"} if X.shape[1] > len(X) else SAFE
         return {name: safe[name] if value == AUTO else value for name, value in params.items()}, None
-    fixed = {name: value for name, value in params.items() if not _open(value) and name not in ("kernel", "metric")}
+    fixed = {name: value for name, value in params.items() if not is_open(value) and name not in ("kernel", "metric")}
     if whole:
         fixed["n_neighbors"] = len(X_used) - 1
     if "n_neighbors" in fixed:
@@ -105,7 +123,7 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
     if isinstance(request.distance, Unified) and request.distance.learns_weights:
         order = stratified(labels_used, np.random.default_rng(request.seed), eligible)
         weightings = _weightings(request.distance, around, order, judge, fixed, 0.25 * request.seconds)
-    geometries, fitted, kernels = _geometries(request, X_used, around, weightings, fixed)
+    geometries, fitted, kernels = geometries_of(request, X_used, around, weightings, fixed)
     search = Search(
         geometries,
         labels_used,
@@ -143,6 +161,8 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
     if isinstance(request.distance, Unified):
         chosen = weightings.get(best.geometry, request.distance)
         values["distance"], weights = chosen, chosen.weights_
+        if metric is not None:
+            values["distance"] = refitted(chosen, metric, X, labels)
     return values, Tuning(best, search.scores, time.perf_counter() - begun, metric, weights=weights)
 
 
@@ -163,21 +183,9 @@ def _weightings(
     return {name: distance.weighted(weights) for name, weights in found.items()}
 
 
-def _narrowed(X: Array) -> Array:
-    """In float32, which is twice as fast, where that loses nothing that a choice of settings could see."""
-    if X.dtype != np.float64:
-        return X
-    spread = float(X.std(axis=0).max())
-    return X.astype(np.float32) if float(np.abs(X).max()) <= 1e3 * spread else X
-
-
 def _projected(projection: Projection, share: float | None) -> Projection:
     """With the share of the dimension that was chosen."""
     return projection if share is None else replace(projection, n_components=share)  # type: ignore[type-var]
-
-
-def _open(value: Any) -> bool:
-    return isinstance(value, str) and value == AUTO
 
 
 def _answerable(labels: Array, groups: Array) -> Array:
@@ -190,82 +198,6 @@ def _answerable(labels: Array, groups: Array) -> Array:
 
 def _subset(labels: Array, size: int, seed: int) -> Array:
     return np.sort(stratified(labels, np.random.default_rng(seed), np.ones(len(labels), bool))[:size])
-
-
-def _geometries(
-    request: Request, X: Array, around: Surroundings, weightings: Mapping[str, Unified], fixed: dict[str, Any]
-) -> tuple[dict[str, Callable[[], Geometry]], dict[str, metrics.Metric | None], tuple[str, ...]]:
-    """Geometries by name, the metric that belongs to each, and the kernels to try."""
-    metric, kernel = request.params["metric"], request.params["kernel"]
-    distance = request.distance
-    fitted: dict[str, metrics.Metric | None]
-    labels, groups = around.labels, around.groups
-    named: Mapping[str, Distance]
-    if request.given_kernel is not None:
-        given = request.given_kernel
-        fixed["locality"] = "atoms"
-        named = weightings or {"given": distance}
-        return (
-            {name: partial(KernelGeometry, one, given, around, labels, groups) for name, one in named.items()},
-            dict.fromkeys(named),
-            ("given",),
-        )
-    if not isinstance(distance, SquaredEuclidean):
-        fixed["locality"] = "atoms"
-        named = weightings or {type(distance).__name__.lower(): distance}
-        return (
-            {name: partial(DistanceGeometry, one, around, labels, groups) for name, one in named.items()},
-            dict.fromkeys(named),
-            ("exp",),
-        )
-    if kernel == "exp":
-        kernels: tuple[str, ...] = ("exp",)
-    elif _open(kernel):
-        kernels = ("linear",) if request.params["form"] == "raw" else ("linear", "rbf")
-    else:
-        kernels = (kernel,)
-    X = _narrowed(X)
-    fitted = dict(_metrics(metric, X, labels))
-    entries = request.coder != "ridge" and request.params["form"] == "raw"
-
-    def geometry(one: metrics.Metric) -> Geometry:
-        made = VectorGeometry(one, X, labels, groups)
-        made.keeps_vectors = entries
-        return made
-
-    geometries: dict[str, Callable[[], Geometry]] = {
-        name: partial(geometry, one) for name, one in fitted.items() if one
-    }
-    return geometries, fitted, kernels
-
-
-def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Metric]]:
-    """The fitted metrics to try, by the name the table shows."""
-    if not _open(metric):
-        chosen = metrics.resolve(metric).fit(X, labels)
-        return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), chosen)]
-    found: list[tuple[str, metrics.Metric]] = [
-        (name, metrics.make(name).fit(X, labels)) for name in ("plain", "unit", "standard")
-    ]
-    spare = len(X) - len(np.unique(labels))
-    if X.shape[1] <= WIDEST_WITHIN and spare >= 2:
-        found += _whitenings(X, labels, scaled=False)
-        lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
-        if lengths.std() > SAME_LENGTH * lengths.mean():
-            found += _whitenings(X, labels, scaled=True)
-    return found
-
-
-def _whitenings(X: Array, labels: Array, *, scaled: bool) -> list[tuple[str, metrics.Metric]]:
-    """The within-class metrics to try; none where nothing varies inside classes."""
-    covariance = metrics.within_covariance(metrics.Within(scaled=scaled).ready(X), labels)
-    if np.trace(covariance) <= 0:
-        return []
-    before = "scaled, within" if scaled else "within"
-    tried = {f"{before} {s:g}": metrics.Within(s, scaled=scaled) for s in SHRINKAGES}
-    if not scaled:
-        tried["within 0.2, any length"] = metrics.Within(0.2, unit=False)
-    return [(name, one.fit_covariance(X, covariance)) for name, one in tried.items()]
 
 
 def _judge(request: Request, projection: Projection, fixed: dict[str, Any]) -> Judge:

@@ -1,0 +1,117 @@
+"""The geometries a search tries: which metrics go with which distances, and which kernels with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kcrc import metrics
+from kcrc.distances.base import Distance
+from kcrc.distances.pixel import SquaredEuclidean
+from kcrc.distances.unified import Unified
+from kcrc.prepared import Array, Samples
+from kcrc.tuning.geometry import VectorGeometry
+from kcrc.tuning.measured import DistanceGeometry, KernelGeometry
+from kcrc.tuning.request import Request, is_open
+from kcrc.tuning.surroundings import Surroundings
+from kcrc.tuning.trials import Geometry
+
+LABEL_FREE = ("plain", "unit", "standard")
+SHRINKAGES = (0.05, 0.2, 0.5)
+SAME_LENGTH = 0.01  # spread of the vectors' lengths over their mean, below which scaling them first changes nothing
+WIDEST_WITHIN = 4096  # features; the within-class covariance is a matrix of that side
+
+
+Makers = dict[str, Callable[[], Geometry]]
+Fitted = dict[str, metrics.Metric | None]
+
+
+def geometries_of(
+    request: Request, X: Array, around: Surroundings, weightings: Mapping[str, Unified], fixed: dict[str, Any]
+) -> tuple[Makers, Fitted, tuple[str, ...]]:
+    """Geometries by name, the metric that belongs to each, and the kernels to try."""
+    distance, given = request.distance, request.given_kernel
+    if given is None and isinstance(distance, SquaredEuclidean):
+        return _euclidean(request, _narrowed(X), around)
+    fixed["locality"] = "atoms"
+    labels, groups = around.labels, around.groups
+    makers: Makers
+    if given is None and is_open(request.params["metric"]):
+        tried: Fitted = {name: metrics.make(name).fit(X, labels) for name in LABEL_FREE}
+        makers = {name: partial(_under, one, distance, X, around) for name, one in tried.items() if one}
+        return makers, tried, ("exp",)
+    alone = "given" if given is not None else type(distance).__name__.lower()
+    named: Mapping[str, Distance] = weightings or {alone: distance}
+    if given is None:
+        makers = {name: partial(DistanceGeometry, one, around, labels, groups) for name, one in named.items()}
+    else:
+        makers = {name: partial(KernelGeometry, one, given, around, labels, groups) for name, one in named.items()}
+    return makers, dict.fromkeys(named), ("exp" if given is None else "given",)
+
+
+def _euclidean(request: Request, X: Array, around: Surroundings) -> tuple[Makers, Fitted, tuple[str, ...]]:
+    """Of vectors under each metric, with the kernels of dot products."""
+    kernel, form = request.params["kernel"], request.params["form"]
+    if not is_open(kernel):
+        kernels: tuple[str, ...] = (kernel,)
+    else:
+        kernels = ("linear",) if form == "raw" else ("linear", "rbf")
+    entries = request.coder != "ridge" and form == "raw"
+
+    def geometry(one: metrics.Metric) -> Geometry:
+        made = VectorGeometry(one, X, around.labels, around.groups)
+        made.keeps_vectors = entries
+        return made
+
+    found = dict(_metrics(request.params["metric"], X, around.labels))
+    return {name: partial(geometry, one) for name, one in found.items()}, {**found}, kernels
+
+
+def _under(metric: metrics.Metric, distance: Distance, X: Array, around: Surroundings) -> Geometry:
+    """The geometry of a distance of vectors under a metric."""
+    moved = replace(around, samples=Samples(metric.transform(X)), pairs={})
+    return DistanceGeometry(refitted(distance, metric, X, around.labels), moved, around.labels, around.groups)
+
+
+def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Metric]]:
+    """The fitted metrics to try, by the name the table shows."""
+    if not is_open(metric):
+        chosen = metrics.resolve(metric).fit(X, labels)
+        return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), chosen)]
+    found: list[tuple[str, metrics.Metric]] = [(name, metrics.make(name).fit(X, labels)) for name in LABEL_FREE]
+    spare = len(X) - len(np.unique(labels))
+    if X.shape[1] <= WIDEST_WITHIN and spare >= 2:
+        found += _whitenings(X, labels, scaled=False)
+        lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+        if lengths.std() > SAME_LENGTH * lengths.mean():
+            found += _whitenings(X, labels, scaled=True)
+    return found
+
+
+def _whitenings(X: Array, labels: Array, *, scaled: bool) -> list[tuple[str, metrics.Metric]]:
+    """The within-class metrics to try; none where nothing varies inside classes."""
+    covariance = metrics.within_covariance(metrics.Within(scaled=scaled).ready(X), labels)
+    if np.trace(covariance) <= 0:
+        return []
+    before = "scaled, within" if scaled else "within"
+    tried = {f"{before} {s:g}": metrics.Within(s, scaled=scaled) for s in SHRINKAGES}
+    if not scaled:
+        tried["within 0.2, any length"] = metrics.Within(0.2, unit=False)
+    return [(name, one.fit_covariance(X, covariance)) for name, one in tried.items()]
+
+
+def _narrowed(X: Array) -> Array:
+    """In float32, which is twice as fast, where that loses nothing that a choice of settings could see."""
+    if X.dtype != np.float64:
+        return X
+    spread = float(X.std(axis=0).max())
+    return X.astype(np.float32) if float(np.abs(X).max()) <= 1e3 * spread else X
+
+
+def refitted(distance: Distance, metric: metrics.Metric, X: Array, labels: Array) -> Distance:
+    """A distance of vectors for examples under a metric."""
+    return distance.fit(metric.transform(X), labels, sample_shape=X.shape[1:])

@@ -1,0 +1,39 @@
+"""What a caller leaves to be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcrc import coding
+from kcrc.distances.base import Distance
+from kcrc.distances.cache import PairCache
+from kcrc.kernels import Kernel
+from kcrc.prepared import Array
+from kcrc.projections.base import Projection
+
+AUTO = "auto"
+
+
+def is_open(value: Any) -> bool:
+    """Whether a parameter is left to be chosen."""
+    return isinstance(value, str) and value == AUTO
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What the caller wants: ``params`` by name (AUTO where open), the distance, and a kernel that is not searched."""
+
+    params: Mapping[str, Any]
+    distance: Distance
+    given_kernel: Kernel | None
+    coder: str | coding.Coder
+    projection: str | Projection  # by name: its dimension is searched
+    groups: Array | None
+    seconds: float
+    n_jobs: int | None
+    seed: int
+    progress: Callable[[float], None]
+    coarse: tuple[Distance, int] | None = None
+    pairs: Mapping[str, PairCache] = field(default_factory=dict)
