@@ -2,10 +2,10 @@
 
 Parts: usps, yaleb, mnist200, caltech101 (the table), mnist500 and digits (the tangent distance alone). Nothing is
 chosen on the queries: every "auto" parameter, the weights of the unified measure and the smoothing of LBP come from
-leave-one-out on the stored examples. K is the paper's where the paper fixes it. Vectors alone (mnist200, caltech101) are
-measured twice: as they are, of unit length as in the paper, and under a metric, of which the Euclidean distance has more
-to choose from than the others, the within-class ones. ``--queries`` takes fewer queries (the
-first of a fixed shuffle) and says so. Data are read from $KCRC_DATA or ../shared/data.
+leave-one-out on the stored examples. K is the paper's where the paper fixes it. Vectors alone (mnist200, caltech101)
+are measured twice: of unit length as in the paper, and under a metric, of which the Euclidean distance has more to
+choose from than the others, the within-class ones. ``--queries`` takes fewer queries (the first of a fixed shuffle) and
+says so. Data are read from $KCRC_DATA or ../shared/data.
 """
 
 from __future__ import annotations
