@@ -44,7 +44,8 @@ SAFE: dict[str, Any] = {  # where no class has a second example to ask
     "metric": "plain",
 }
 ITERATING = 30.0  # how much dearer the stages with another coder are than the compiled ridge, about
-ALONE = 0.4  # of the time for the Euclidean member of a unified distance whose weights are learned
+FOR_ONE = 0.4  # of the time is for the Euclidean member of a unified distance whose weights are learned
+ALONE = " alone"  # how the names of single members end in the table
 WHOLE = 1000  # examples a search for a global dictionary uses,
 WHOLE_PROJECTED = 600  # and where eigenvectors are wanted of each
 
@@ -68,8 +69,8 @@ def _member_or_all(
     alone = replace(
         request,
         distance=SquaredEuclidean(),
-        seconds=ALONE * request.seconds,
-        progress=lambda done: request.progress(ALONE * done),
+        seconds=FOR_ONE * request.seconds,
+        progress=lambda done: request.progress(FOR_ONE * done),
     )
     values, tuning = _chosen(alone, X, labels)
     if tuning is None:
@@ -80,8 +81,8 @@ def _member_or_all(
         request,
         params={**request.params, "metric": metric},
         distance=refitted(distance, metric, X, labels),
-        seconds=(1.0 - ALONE) * request.seconds,
-        progress=lambda done: request.progress(ALONE + (1.0 - ALONE) * done),
+        seconds=(1.0 - FOR_ONE) * request.seconds,
+        progress=lambda done: request.progress(FOR_ONE + (1.0 - FOR_ONE) * done),
     )
     found, unified = _chosen(together, metric.transform(X), labels)
     euclidean = [name for name, member in distance.members if isinstance(member, SquaredEuclidean)]
@@ -138,6 +139,7 @@ def _chosen(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], 
         eligible=eligible,
         most=None if request.coarse is None else request.coarse[1],
         keep=tuple(weightings),
+        alone=tuple(name for name in weightings if name.endswith(ALONE)),
         whole=whole,
         iterates=iterates,
         projecting=projection.cost,
@@ -169,13 +171,13 @@ def _chosen(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], 
 def _weightings(
     distance: Unified, around: Surroundings, order: Array, judge: Judge, fixed: Mapping[str, Any], seconds: float
 ) -> dict[str, Unified]:
-    """The best single member, equal weights and learned weights, by the name the table shows."""
+    """Every member alone, equal weights and learned weights, by the name the table shows."""
     form = str(fixed.get("form", "rkhs")).replace("raw", "rkhs")
     mus = (float(fixed["mu"]),) if "mu" in fixed else (1e-3, 1e-1)
     search = WeightSearch(distance, around, order, judge, form=form, mus=mus, seconds=seconds)
-    single, learned = search.run()
+    learned = search.run()
     equal = dict.fromkeys(search.names, 1.0 / len(search.names))
-    found = {f"{single} alone": {name: float(name == single) for name in search.names}}
+    found = {f"{single}{ALONE}": {name: float(name == single) for name in search.names} for single in search.names}
     if len(equal) > 1:
         found["equal weights"] = equal
     if learned not in found.values():

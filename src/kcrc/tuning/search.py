@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -77,6 +78,7 @@ class Search:
         eligible: Array,
         most: int | None = None,
         keep: tuple[str, ...] = (),
+        alone: tuple[str, ...] = (),
         whole: bool = False,
         iterates: bool = False,
         projecting: float = 0.0,
@@ -89,7 +91,8 @@ class Search:
         self.progress = progress
         self.until = time.perf_counter() + 3.0 * seconds
         self.budget, self.spent = SPEED * seconds, 0.0
-        self.keep = keep  # geometries whose best setting stays to the end, so that the best is not below it
+        self.keep = keep  # geometries whose best setting stays to the end,
+        self.alone = alone  # and those of them that the best is not below
         self.scores: dict[Setting, Score] = {}
         self.doubts: dict[Setting, Array] = {}  # at each temperature, summed over the trials
         self.order = stratified(labels, np.random.default_rng(seed), eligible)
@@ -207,7 +210,7 @@ class Search:
     # The steps ------------------------------------------------------------------------------------------------------
 
     def leading(self, settings: Iterable[Setting], count: int) -> list[Setting]:
-        return sorted(settings, key=lambda s: (self.scores[s].loss, s.cost))[:count]
+        return sorted(settings, key=lambda s: (self.scores[s].loss, self._price(s)))[:count]
 
     def run(self) -> Setting:
         """The best setting."""
@@ -271,11 +274,19 @@ class Search:
         # Where the budget ended first, those found late have had fewer trials: half as many are enough to be compared.
         trials = max(self.scores[s].trials for s in finalists)
         compared = self.leading([s for s in finalists if 2 * self.scores[s].trials >= trials], len(finalists))
-        if self.keep:  # however clear its answers, the best is right no less often than the first of those that stay
-            least = max(self.scores[s].accuracy for s in compared if s.geometry == self.keep[0])
-            return next(s for s in compared if self.scores[s].accuracy >= least)
-        most_lost = (1.0 + TIED) * self.scores[compared[0]].loss
-        return min((s for s in compared if self.scores[s].loss <= most_lost), key=lambda s: s.cost)
+        if self.alone:  # however clear its answers, the best is right no less often than the best of these
+            least = self.scores[self._cheapest([s for s in compared if s.geometry in self.alone])].accuracy
+            compared = [s for s in compared if self.scores[s].accuracy >= least]
+        return self._cheapest(compared)
+
+    def _cheapest(self, settings: list[Setting]) -> Setting:
+        """Of those that are as good as the best."""
+        most = (1.0 + TIED) * min(self.scores[s].loss for s in settings)
+        return min((s for s in settings if self.scores[s].loss <= most), key=self._price)
+
+    def _price(self, setting: Setting) -> float:
+        members = self.geometry(setting.geometry).members
+        return replace(setting, n_neighbors=setting.n_neighbors * members).cost
 
 
 def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:

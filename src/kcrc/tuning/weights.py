@@ -3,8 +3,8 @@
 The search walks the simplex of weights. It starts at the member that is best alone and moves towards one member at a
 time by a half, a quarter, a tenth; a step is taken only when the loss of left-out examples becomes less, and never to
 fewer right answers than that member gives. The settings tried are few, as the weights are searched, not the classifier;
-the search over settings that follows compares the weights found with the best single member and with equal weights on
-the same examples.
+the search over settings that follows compares the weights found with every single member and with equal weights on the
+same examples.
 """
 
 from __future__ import annotations
@@ -113,11 +113,11 @@ class WeightSearch:
                     best = Tried(weights, int((margins > 0).sum()), loss, len(order))
         return best
 
-    def run(self) -> tuple[str, dict[str, float]]:
-        """The best single member, and the best weights found."""
-        singles = {name: self.score({n: float(n == name) for n in self.names}) for name in self.names}
-        single = max(singles, key=lambda name: (singles[name].right, -singles[name].loss))
-        best, least = singles[single], singles[single].right
+    def run(self) -> dict[str, float]:
+        """The best weights found."""
+        singles = [self.score({n: float(n == name) for n in self.names}) for name in self.names]
+        best = min(singles, key=lambda one: one.loss)
+        least = best.right
         equal = self.score(dict.fromkeys(self.names, 1.0 / len(self.names)))
         if _better(equal, best, least):
             best = equal
@@ -132,7 +132,7 @@ class WeightSearch:
                 ahead = min(options, key=lambda one: (one.right < least, one.loss))
                 moved = _better(ahead, best, least)
                 best = ahead if moved else best
-        return single, _normalised({n: w if w >= LEAST else 0.0 for n, w in best.weights.items()})
+        return _normalised({n: w if w >= LEAST else 0.0 for n, w in best.weights.items()})
 
 
 def _better(one: Tried, other: Tried, least: int) -> bool:
