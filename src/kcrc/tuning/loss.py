@@ -1,9 +1,10 @@
-"""How wrong a setting's answers were: the squared doubt about the true class, not only how many missed it.
+"""How much a setting's answers doubted the true class: what tells settings apart that are right equally often.
 
-Where most answers are right, settings differ by a few borderline examples, and counting them would leave the choice to
-luck. A margin m becomes the probability p = 1 / (1 + exp(−m / t)) of the true class against the best other, and the
-loss is the mean of (1 − p)² (Brier). Margins of different settings are not on one scale, so each has the temperature t
-that serves it best.
+Where most answers are right, settings differ by a few borderline examples, and counting them leaves the choice to luck.
+A margin m becomes the probability p = 1 / (1 + exp(−m / t)) of the true class against the best other, and the loss is
+the mean of (1 − p)² (Brier). Margins of different settings are not on one scale, so each has the temperature t that
+serves it best. Where the true class is not in the dictionary there is no margin: the answer is as wrong as the others
+that were, or whole classes, which leave the true one out more often, would seem worse than they are.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from kcrc.prepared import Array
 TEMPERATURES = 2.0 ** np.arange(-12, 4)
 
 
-def doubts(margins: Array) -> Array:
-    """Sums (temperatures, …) over the last axis of (1 − p)² of ``margins`` (…, B)."""
-    scaled = np.asarray(margins, np.float32)
-    return np.stack([(expit(scaled / np.float32(-t)) ** 2).sum(axis=-1, dtype=np.float64) for t in TEMPERATURES])
+def loss(margins: Array) -> float:
+    """Of the answers with ``margins`` (B,), 0 to 1."""
+    margins = np.asarray(margins, np.float32)
+    right, told = margins > 0, np.isneginf(margins) == 0
+    wrong = told & ~right
+    least = 1.0
+    for t in TEMPERATURES:
+        doubt = expit(margins / np.float32(-t)) ** 2
+        of_wrong = float(doubt[wrong].mean()) if wrong.any() else 1.0
+        least = min(least, float(doubt[right].sum()) / len(margins) + of_wrong * float(np.mean(~right)))
+    return least

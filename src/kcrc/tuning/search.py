@@ -3,8 +3,8 @@
 A walk on a grid without edges. It starts with a few settings of every geometry; each step tries the neighbours of the
 settings that lead (twice and half the atoms, twice and half the kernel's width, ten times and a tenth of the penalty,
 the other form, twice and half the dimension after projection) until no leader has an untried neighbour; then the
-leaders are compared on more and more examples. All settings of a step are tried on the same examples. They are compared
-by their ``loss``, and of those that hardly differ the cheapest is taken.
+leaders are compared on more and more examples. All settings of a step are tried on the same examples. Among those that
+are right as often as the best, or nearly, the ``loss`` decides, and where that hardly differs the price.
 
 A local dictionary is another for every example left out anyway. A global one is not, and would have to be made anew
 for each; there an eighth of the examples is left out together, so that one dictionary serves them all.
@@ -26,7 +26,7 @@ from kcrc.parallel import over_chunks
 from kcrc.prepared import Array
 from kcrc.tuning.grid import Grid
 from kcrc.tuning.judging import DECISIONS
-from kcrc.tuning.loss import doubts
+from kcrc.tuning.loss import loss
 from kcrc.tuning.setting import Score, Setting
 from kcrc.tuning.trials import Geometry, Trials
 
@@ -35,7 +35,8 @@ STEPS, LEADERS, FINALISTS = 6, 6, 32
 FEW = 200  # with fewer examples a fine grid would only fit their noise
 SPEED = 3e10  # arithmetic a second of two ordinary cores
 CLOSE = 2.5  # standard errors
-TIED = 0.02  # of the loss: a setting that is better by less is not worth a higher price
+NEAR, NEAR_EXAMPLES = 0.25, 1.01  # standard errors, or examples: right as often as the best, or nearly
+TIED, TIED_EXAMPLES = 0.02, 0.75  # of the loss, or a loss of so many examples: less is not worth a higher price
 FOLDS = 8  # of a global dictionary
 
 
@@ -94,7 +95,7 @@ class Search:
         self.keep = keep  # geometries whose best setting stays to the end,
         self.alone = alone  # and those of them that the best is not below
         self.scores: dict[Setting, Score] = {}
-        self.doubts: dict[Setting, Array] = {}  # at each temperature, summed over the trials
+        self.margins: dict[Setting, list[Array]] = {}
         self.order = stratified(labels, np.random.default_rng(seed), eligible)
         self.grid = Grid(
             geometries,
@@ -164,11 +165,10 @@ class Search:
                 batch = rows[at : at + taken]
                 self.spent += self._cost(name, locality, group, len(batch))
                 margins = self._left_out(self.geometry(name), locality, group, batch, step)
-                for setting, won, doubt in zip(group, margins > 0, doubts(margins).T, strict=True):
-                    score, self.doubts[setting] = self.scores[setting], self.doubts.get(setting, 0.0) + doubt
-                    score.right += int(won.sum())
-                    score.trials += len(batch)
-                    score.loss = float(self.doubts[setting].min()) / score.trials
+                for setting, own in zip(group, margins, strict=True):
+                    self.margins.setdefault(setting, []).append(own)
+                    self.scores[setting].right += int((own > 0).sum())
+                    self.scores[setting].trials += len(batch)
                 self.progress(min(1.0, self.spent / self.budget))
 
     def _left_out(self, geometry: Geometry, locality: str, group: list[Setting], rows: Array, step: int) -> Array:
@@ -210,7 +210,7 @@ class Search:
     # The steps ------------------------------------------------------------------------------------------------------
 
     def leading(self, settings: Iterable[Setting], count: int) -> list[Setting]:
-        return sorted(settings, key=lambda s: (self.scores[s].loss, self._price(s)))[:count]
+        return sorted(settings, key=lambda s: (-self.scores[s].accuracy, self._price(s)))[:count]
 
     def run(self) -> Setting:
         """The best setting."""
@@ -254,8 +254,7 @@ class Search:
         best = {name: max((self.scores[s] for s in group), key=lambda x: x.accuracy) for name, group in first.items()}
         top = max(best.values(), key=lambda score: score.accuracy)
         near = [name for name in best if best[name].accuracy >= top.accuracy - 2 * max(top.error, 0.004)]
-        loss = {name: min(self.scores[s].loss for s in group) for name, group in first.items()}
-        near.sort(key=lambda name: loss[name])
+        near.sort(key=lambda name: -best[name].accuracy)
         # One of each kind: the shrinkages of the within-class metric are near to each other by nature.
         kinds = [name.split()[0] for name in near]
         keep = [name for at, name in enumerate(near) if kinds[at] not in kinds[:at]][:3]
@@ -274,15 +273,21 @@ class Search:
         # Where the budget ended first, those found late have had fewer trials: half as many are enough to be compared.
         trials = max(self.scores[s].trials for s in finalists)
         compared = self.leading([s for s in finalists if 2 * self.scores[s].trials >= trials], len(finalists))
+        for setting, margins in self.margins.items():
+            self.scores[setting].loss = loss(np.concatenate(margins))
         if self.alone:  # however clear its answers, the best is right no less often than the best of these
-            least = self.scores[self._cheapest([s for s in compared if s.geometry in self.alone])].accuracy
+            least = self.scores[self._best([s for s in compared if s.geometry in self.alone])].accuracy
             compared = [s for s in compared if self.scores[s].accuracy >= least]
-        return self._cheapest(compared)
+        return self._best(compared)
 
-    def _cheapest(self, settings: list[Setting]) -> Setting:
-        """Of those that are as good as the best."""
-        most = (1.0 + TIED) * min(self.scores[s].loss for s in settings)
-        return min((s for s in settings if self.scores[s].loss <= most), key=self._price)
+    def _best(self, settings: list[Setting]) -> Setting:
+        """Of those that are nearly as often right as any, the least doubting; of those, the cheapest."""
+        top = max((self.scores[s] for s in settings), key=lambda score: score.accuracy)
+        least = top.accuracy - max(NEAR * top.error, NEAR_EXAMPLES / top.trials)
+        near = [s for s in settings if self.scores[s].accuracy >= least]
+        clearest = min(self.scores[s].loss for s in near)
+        most = clearest + max(TIED * clearest, TIED_EXAMPLES / top.trials)
+        return min((s for s in near if self.scores[s].loss <= most), key=self._price)
 
     def _price(self, setting: Setting) -> float:
         members = self.geometry(setting.geometry).members

@@ -36,7 +36,7 @@ class Setting:
 
 @dataclass
 class Score:
-    """Right answers among the trials a setting was tried on, and their ``loss``, by which settings are compared."""
+    """Right answers among the trials a setting was tried on, and their ``loss``: see ``kcrc.tuning.loss``."""
 
     right: int = 0
     trials: int = 0
@@ -94,15 +94,16 @@ class Tuning:
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """Every setting tried, best first: its parameters, loss, accuracy, standard error and number of trials."""
-        order = sorted(self.scores, key=lambda s: (-self.scores[s].trials, self.scores[s].loss, s.cost))
+        """Every setting tried, best first: its parameters, accuracy, standard error, loss and number of trials."""
+        score = self.scores
+        order = sorted(score, key=lambda s: (-score[s].trials, -score[s].accuracy, score[s].loss))
         return [
             {
                 **vars(s),
-                "loss": self.scores[s].loss,
-                "accuracy": self.scores[s].accuracy,
-                "error": self.scores[s].error,
-                "trials": self.scores[s].trials,
+                "accuracy": score[s].accuracy,
+                "error": score[s].error,
+                "loss": score[s].loss,
+                "trials": score[s].trials,
             }
             for s in order
         ]

@@ -1,10 +1,9 @@
 """Weights of a unified distance by leave-one-out: from the best single member on, steps that help.
 
 The search walks the simplex of weights. It starts at the member that is best alone and moves towards one member at a
-time by a half, a quarter, a tenth; a step is taken only when the loss of left-out examples becomes less, and never to
-fewer right answers than that member gives. The settings tried are few, as the weights are searched, not the classifier;
-the search over settings that follows compares the weights found with every single member and with equal weights on the
-same examples.
+time by a half, a quarter, a tenth; a step is taken only when it makes more left-out examples right, or as many with
+less loss. The settings tried are few, as the weights are searched, not the classifier; the search over settings that
+follows compares the weights found with every single member and with equal weights on the same examples.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from kcrc.distances.unified import Unified
 from kcrc.neighbours.refine import union_ranks
 from kcrc.prepared import Array
 from kcrc.tuning.judging import DECISIONS
-from kcrc.tuning.loss import doubts
+from kcrc.tuning.loss import loss
 from kcrc.tuning.search import Judge
 from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.trials import Trials
@@ -103,23 +102,22 @@ class WeightSearch:
         )
         near = float(np.median(cross[labels >= 0])) if (labels >= 0).any() else 1.0
         trials = Trials(labels.astype(np.int32), self.truth, cross, among)
-        best = Tried(weights, 0, 1.0, len(order))
+        best = Tried(weights, -1, 1.0, len(order))
         for width in _WIDTHS:
             gamma = width / near if near > 0 else 1.0
             found = self.judge(trials, gamma, trials.labels, [order.shape[1]], self.mus, self.form)
             for margins in np.asarray(found).reshape(len(self.mus) * len(DECISIONS), -1):
-                loss = float(doubts(margins).min()) / len(order)
-                if loss < best.loss:
-                    best = Tried(weights, int((margins > 0).sum()), loss, len(order))
+                here = Tried(weights, int((margins > 0).sum()), loss(margins), len(order))
+                if (here.right, -here.loss) > (best.right, -best.loss):
+                    best = here
         return best
 
     def run(self) -> dict[str, float]:
         """The best weights found."""
         singles = [self.score({n: float(n == name) for n in self.names}) for name in self.names]
-        best = min(singles, key=lambda one: one.loss)
-        least = best.right
         equal = self.score(dict.fromkeys(self.names, 1.0 / len(self.names)))
-        if _better(equal, best, least):
+        best = max(singles, key=lambda one: (one.right, -one.loss))
+        if _better(equal, best):
             best = equal
         for step in STEPS:
             moved = True
@@ -129,15 +127,15 @@ class WeightSearch:
                 ]
                 without = [{n: w * (n != name) for n, w in best.weights.items()} for name in self.names]
                 options = [self.score(w) for w in [*towards, *map(_normalised, without)] if w]
-                ahead = min(options, key=lambda one: (one.right < least, one.loss))
-                moved = _better(ahead, best, least)
+                ahead = max(options, key=lambda one: (one.right, -one.loss))
+                moved = _better(ahead, best)
                 best = ahead if moved else best
         return _normalised({n: w if w >= LEAST else 0.0 for n, w in best.weights.items()})
 
 
-def _better(one: Tried, other: Tried, least: int) -> bool:
-    """Whether a step to ``one`` is worth taking: right about ``least`` examples, and less wrong."""
-    return one.right >= least and one.loss < (1.0 - GAIN) * other.loss
+def _better(one: Tried, other: Tried) -> bool:
+    """Whether a step to ``one`` is worth taking."""
+    return (one.right, -one.loss) > (other.right, -(1.0 - GAIN * (one.right == other.right)) * other.loss)
 
 
 def _normalised(weights: dict[str, float]) -> dict[str, float]:
