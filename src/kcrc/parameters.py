@@ -69,7 +69,7 @@ class Parameters:
         if not searched and params["metric"] == "auto":
             params["metric"] = "plain"
         given = None if searched else self._kernel(scaled, distance, {**params, "gamma": _or(params["gamma"], "scale")})
-        if not (distance.of_vectors and coarse.of_vectors) and params["metric"] == "auto":
+        if params["metric"] == "auto" and (pairs or not (distance.of_vectors and coarse.of_vectors)):
             params["metric"] = "plain"
         with progress_bar("choosing parameters", self.given.verbose) as progress:
             request = Request(

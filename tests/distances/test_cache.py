@@ -13,7 +13,8 @@ import pytest
 
 from kcrc.distances import cache
 from kcrc.distances.cache import PairCache
-from kcrc.distances.pixel import Manhattan
+from kcrc.distances.pixel import Euclidean, Manhattan
+from kcrc.distances.table import PairTable
 from problems import Costly, Counting, given, problem
 
 
@@ -211,3 +212,16 @@ def test_tuning_hands_on_what_it_measured(monkeypatch):
     classifier.predict(Q)
     repeated = {frozenset(pair) for pair in Counting.seen if pair[0] < 1.0} & once
     assert not repeated
+
+
+def test_a_table_is_read_like_a_cache():
+    X, _, _ = problem(3, n=150)
+    for distance in (Manhattan(), Euclidean()):
+        atoms = distance.prepare(X)
+        table = PairTable.of(distance, atoms, n_jobs=2)
+        rows = np.random.default_rng(0).integers(150, size=(4, 9))
+        which = np.array([3, 149, 0, 77])
+        np.testing.assert_allclose(table.within(distance, atoms, rows), distance.within(atoms, rows), rtol=1e-6)
+        want = distance.selected(atoms.take(which), atoms, rows)
+        np.testing.assert_allclose(table.selected(distance, atoms, which, rows), want, rtol=1e-6)
+        assert table.missing == 0

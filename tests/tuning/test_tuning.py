@@ -38,7 +38,7 @@ def test_the_table_holds_all_that_was_tried(tuned):
     assert tuning.best in tuning.scores
     compared = {s: t for s, t in tuning.scores.items() if t.trials == tuning.scores[tuning.best].trials}
     top = max(compared.values(), key=lambda t: t.accuracy)
-    least = top.accuracy - max(1.01 / top.trials, 0.25 * top.error)
+    least = top.accuracy - max(1.01 / top.trials, 0.5 * top.error)
     near = {s: t.loss for s, t in compared.items() if t.accuracy >= least}
     clearest = min(near.values())
     tied = [s for s, loss in near.items() if loss <= clearest + max(0.02 * clearest, 0.75 / top.trials)]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from kcrc.distances.base import Distance, both_ways
+from kcrc.distances.table import PairTable
 from kcrc.parallel import over_chunks
 from kcrc.prepared import Array, Prepared
 
@@ -92,6 +93,11 @@ class PairCache:
     @property
     def counts(self) -> PairCounts:
         return self._table.counts
+
+    @property
+    def missing(self) -> int:
+        """How many pairs are still to be measured."""
+        return max(0, pair_count(self.n, symmetric=self.symmetric) - self.counts.evaluated)
 
     @property
     def nbytes(self) -> int:
@@ -292,8 +298,8 @@ def pair_caches(distance: Distance, n: int, *, dtype: Any, budget: int) -> dict[
     }
 
 
-def within(distance: Distance, atoms: Prepared, rows: Array, caches: Mapping[str, PairCache]) -> Array:
-    """``distance.within`` (B, K, K), both ways, with the costly components looked up; 0 where a row is −1."""
+def within(distance: Distance, atoms: Prepared, rows: Array, caches: Mapping[str, PairCache | PairTable]) -> Array:
+    """``distance.within`` (B, K, K), both ways, with the components that have a cache looked up."""
     parts = []
     for name, part in distance.components.items():
         mine = distance.part(atoms, name)

@@ -121,6 +121,8 @@ def _chosen(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], 
     around = Surroundings(
         Samples(X_used), labels_used, groups_used, request.coarse, request.pairs if len(rows) == len(X) else {}
     )
+    if not isinstance(request.distance, SquaredEuclidean) and not is_open(params["metric"]):
+        around = around.tabled(request.distance, request.n_jobs)
     if isinstance(request.distance, Unified) and request.distance.learns_weights:
         order = stratified(labels_used, np.random.default_rng(request.seed), eligible)
         weightings = _weightings(request.distance, around, order, judge, fixed, 0.25 * request.seconds)

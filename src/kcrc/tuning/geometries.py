@@ -42,7 +42,7 @@ def geometries_of(
     makers: Makers
     if given is None and is_open(request.params["metric"]):
         tried: Fitted = {name: metrics.make(name).fit(X, labels) for name in LABEL_FREE}
-        makers = {name: partial(_under, one, distance, X, around) for name, one in tried.items() if one}
+        makers = {name: partial(_under, one, distance, X, around, request.n_jobs) for name, one in tried.items() if one}
         return makers, tried, ("exp",)
     alone = "given" if given is not None else type(distance).__name__.lower()
     named: Mapping[str, Distance] = weightings or {alone: distance}
@@ -71,10 +71,11 @@ def _euclidean(request: Request, X: Array, around: Surroundings) -> tuple[Makers
     return {name: partial(geometry, one) for name, one in found.items()}, {**found}, kernels
 
 
-def _under(metric: metrics.Metric, distance: Distance, X: Array, around: Surroundings) -> Geometry:
+def _under(metric: metrics.Metric, distance: Distance, X: Array, around: Surroundings, n_jobs: int | None) -> Geometry:
     """The geometry of a distance of vectors under a metric."""
-    moved = replace(around, samples=Samples(metric.transform(X)), pairs={})
-    return DistanceGeometry(refitted(distance, metric, X, around.labels), moved, around.labels, around.groups)
+    fitted = refitted(distance, metric, X, around.labels)
+    moved = replace(around, samples=Samples(metric.transform(X)), pairs={}).tabled(fitted, n_jobs)
+    return DistanceGeometry(fitted, moved, around.labels, around.groups)
 
 
 def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Metric]]:

@@ -12,9 +12,8 @@ from kcrc._fused.native import native
 from kcrc.metrics import Metric, Within, within_deviations
 from kcrc.prepared import Array
 from kcrc.tuning.leverage import removed_weights, strengths
+from kcrc.tuning.surroundings import STORED
 from kcrc.tuning.trials import Geometry, Trials
-
-STORED = 4000  # examples whose dot products are all kept: 64 MB in float32
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ STEPS, LEADERS, FINALISTS = 6, 6, 32
 FEW = 200  # with fewer examples a fine grid would only fit their noise
 SPEED = 3e10  # arithmetic a second of two ordinary cores
 CLOSE = 2.5  # standard errors
-NEAR, NEAR_EXAMPLES = 0.25, 1.01  # standard errors, or examples: right as often as the best, or nearly
+NEAR, NEAR_EXAMPLES = 0.5, 1.01  # standard errors, or examples: right as often as the best, or nearly
 TIED, TIED_EXAMPLES = 0.02, 0.75  # of the loss, or a loss of so many examples: less is not worth a higher price
 FOLDS = 8  # of a global dictionary
 

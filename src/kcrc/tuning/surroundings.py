@@ -1,21 +1,25 @@
 """What lies around a left-out example by any distance: single or unified, over all examples or coarse candidates.
 
-Distances between examples by a costly distance come from the cache of pairs, which the fitted model takes over.
+Distances between examples by a costly distance come from the cache of pairs, which the fitted model takes over. Those
+by a cheap one come from a table where examples are few enough: every trial would measure thousands of them again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kcrc.distances.base import Distance
 from kcrc.distances.cache import PairCache, within
+from kcrc.distances.table import PairTable
 from kcrc.neighbours.exact import ExactIndex
 from kcrc.neighbours.refine import union_ranks
 from kcrc.neighbours.union import UnionIndex
 from kcrc.prepared import Array, Samples
+
+STORED = 4000  # examples of which all pairs are kept: 64 MB for each distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +30,19 @@ class Surroundings:
     labels: Array
     groups: Array
     coarse: tuple[Distance, int] | None = None
-    pairs: Mapping[str, PairCache] = field(default_factory=dict)
+    pairs: Mapping[str, PairCache | PairTable] = field(default_factory=dict)
+
+    def tabled(self, distance: Distance, n_jobs: int | None) -> Surroundings:
+        """With a table for each component of ``distance`` that has no cache."""
+        if len(self.labels) > STORED:
+            return self
+        kept = self.samples.of(distance)
+        tables = {
+            name: PairTable.of(part, distance.part(kept, name), n_jobs)
+            for name, part in distance.components.items()
+            if name not in self.pairs
+        }
+        return replace(self, pairs={**self.pairs, **tables})
 
     def candidates(self, which: Array) -> Array:
         """Rows (B, C) that may enter the dictionary of each left-out example, −1 for those that may not: its group,
