@@ -75,3 +75,14 @@ def test_learned_weights_come_with_a_metric():
     assert isinstance(learned.model_.method.distance, Unified)
     assert learned.tuning_.weights == learned.model_.method.distance.weights_
     assert learned.score(*loud(1)) > 0.9
+
+
+@pytest.mark.parametrize("weights", [None, "auto"])
+def test_with_nothing_to_ask_samples_stay_as_they_are(weights):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5, 12))
+    one = KCRCClassifier(distance=Unified(["manhattan", "euclidean"], weights=weights)).fit(X, np.arange(5))
+    assert one.tuning_ is None
+    assert isinstance(one.model_.method.metric, metrics.Plain)
+    assert one.model_.method.distance.weights_ == {"manhattan": 0.5, "euclidean": 0.5}
+    np.testing.assert_array_equal(one.predict(X + 0.01 * rng.normal(size=X.shape)), np.arange(5))

@@ -74,7 +74,7 @@ def _member_or_all(
     )
     values, tuning = _chosen(alone, X, labels)
     if tuning is None:
-        return {**values, "distance": distance}, None
+        return _chosen(replace(request, params={**request.params, "metric": "plain"}), X, labels)
     free = {setting: score.accuracy for setting, score in tuning.scores.items() if setting.geometry in LABEL_FREE}
     metric = metrics.make(max(free, key=lambda setting: free[setting]).geometry).fit(X, labels)
     together = replace(
@@ -104,7 +104,8 @@ def _chosen(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], 
     eligible = _answerable(labels_used, groups_used)
     if not eligible.any():
         # Among fewer examples than features, directions tell classes apart; in few dimensions lengths do too.
-        safe = {**SAFE, "metric": "unit"} if X.shape[1] > len(X) else SAFE
+        wide = X.shape[1] > len(X) and isinstance(request.distance, SquaredEuclidean)
+        safe = {**SAFE, "metric": "unit"} if wide else SAFE
         return {name: safe[name] if value == AUTO else value for name, value in params.items()}, None
     fixed = {name: value for name, value in params.items() if not is_open(value) and name not in ("kernel", "metric")}
     if whole:

@@ -275,8 +275,9 @@ class Search:
         compared = self.leading([s for s in finalists if 2 * self.scores[s].trials >= trials], len(finalists))
         for setting, margins in self.margins.items():
             self.scores[setting].loss = loss(np.concatenate(margins))
-        if self.alone:  # however clear its answers, the best is right no less often than the best of these
-            least = self.scores[self._best([s for s in compared if s.geometry in self.alone])].accuracy
+        alone = [s for s in compared if s.geometry in self.alone]
+        if alone:  # however clear its answers, the best is right no less often than the best of these
+            least = self.scores[self._best(alone)].accuracy
             compared = [s for s in compared if self.scores[s].accuracy >= least]
         return self._best(compared)
 
