@@ -216,10 +216,11 @@ class Search:
         """The best setting."""
         first = {name: self.grid.first(name) for name in self.grid.makers}
         self.tried([s for group in first.values() for s in group], TRIALS_FIRST, 0.25)
-        names = list(first) if self.keep else self._best_geometries(first)
-        settings = [s for name in names for s in first[name]]
+        kept = self._kept([s for group in first.values() for s in group])
+        names = self._best_geometries(first)
+        settings = list(dict.fromkeys([*(s for name in names for s in first[name]), *kept]))
         n_trials = min(TRIALS_WALK, len(self.order))
-        self.tried(self._close(settings), n_trials, 0.35)
+        self.tried(list(dict.fromkeys([*self._close(settings), *kept])), n_trials, 0.35)
         steps = STEPS if len(self.order) >= FEW else 2
         for step in range(steps):
             leaders = self._leaders(settings)
@@ -236,14 +237,16 @@ class Search:
         kinds: dict[tuple[str, str, str], list[Setting]] = {}
         for s in close:
             kinds.setdefault((s.geometry, s.locality, s.kernel), []).append(s)
-        chosen = self.leading(close, LEADERS) + [s for kind in kinds.values() for s in self.leading(kind, 2)]
-        return list(dict.fromkeys([*chosen, *self._kept(settings)]))
+        return list(
+            dict.fromkeys(
+                [*self.leading(close, LEADERS), *(s for kind in kinds.values() for s in self.leading(kind, 2))]
+            )
+        )
 
     def _close(self, settings: list[Setting]) -> list[Setting]:
         """Without those that are clearly behind the best: more trials would not change that."""
         best = max((self.scores[s] for s in settings), key=lambda score: score.accuracy)
-        kept = self._kept(settings)
-        return [s for s in settings if s in kept or self.scores[s].accuracy >= best.accuracy - CLOSE * best.error]
+        return [s for s in settings if self.scores[s].accuracy >= best.accuracy - CLOSE * best.error]
 
     def _kept(self, settings: Iterable[Setting]) -> list[Setting]:
         """The best setting of each geometry that stays to the end."""
