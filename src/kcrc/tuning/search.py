@@ -237,11 +237,8 @@ class Search:
         kinds: dict[tuple[str, str, str], list[Setting]] = {}
         for s in close:
             kinds.setdefault((s.geometry, s.locality, s.kernel), []).append(s)
-        return list(
-            dict.fromkeys(
-                [*self.leading(close, LEADERS), *(s for kind in kinds.values() for s in self.leading(kind, 2))]
-            )
-        )
+        best_of_kinds = [s for kind in kinds.values() for s in self.leading(kind, 2)]
+        return list(dict.fromkeys([*self.leading(close, LEADERS), *best_of_kinds]))
 
     def _close(self, settings: list[Setting]) -> list[Setting]:
         """Without those that are clearly behind the best: more trials would not change that."""
