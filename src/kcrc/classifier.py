@@ -43,9 +43,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     ----------
     n_neighbors, metric, kernel, gamma, mu, form, decision, locality : default="auto"
         Those left "auto" are chosen together by leave-one-out over the stored examples, with no training: each of a
-        sample of them is classified from the others, and the setting that is right most often is taken
-        (``tuning_`` holds the whole table). Those given are kept. For a global dictionary, an eighth of the examples
-        is left out at a time.
+        sample of them is classified from the others, and of the settings that are right most often the one that
+        doubts least is taken (``tuning_`` holds the whole table). Those given are kept. For a global dictionary, an
+        eighth of the examples is left out at a time.
     n_neighbors : int, None or "auto"
         K, the size of the local dictionary; None uses all examples (the global dictionary). More than there are
         means all of them. With ``locality="classes"`` it counts classes.

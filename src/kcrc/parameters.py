@@ -69,7 +69,8 @@ class Parameters:
         if not searched and params["metric"] == "auto":
             params["metric"] = "plain"
         given = None if searched else self._kernel(scaled, distance, {**params, "gamma": _or(params["gamma"], "scale")})
-        if params["metric"] == "auto" and (pairs or not (distance.of_vectors and coarse.of_vectors)):
+        learns = isinstance(coarse, distances.Unified) and coarse is not distance  # it would have to learn anew
+        if params["metric"] == "auto" and (pairs or learns or not (distance.of_vectors and coarse.of_vectors)):
             params["metric"] = "plain"
         with progress_bar("choosing parameters", self.given.verbose) as progress:
             request = Request(
@@ -89,7 +90,8 @@ class Parameters:
             euclidean = isinstance(distance, distances.pixel.SquaredEuclidean)
             values, tuning = choose(request, X if searched and euclidean else scaled, y)
             if not euclidean:  # what was fitted, under the metric that was chosen, stays fitted
-                values["distances"] = (values.pop("distance", distance), coarse)
+                chosen = values.pop("distance", distance)
+                values["distances"] = (chosen, chosen if coarse is distance else coarse)
             return values, tuning, pairs
 
     def keeps_halves(self, chosen: dict[str, Any]) -> bool:

@@ -48,7 +48,10 @@ def test_the_scale_asks_examples_about_others_of_their_class():
 def test_copies_and_single_examples_leave_a_scale():
     two = np.array([[0.0, 0.0], [2.0, 2.0]])
     assert fitted(two, Unified(["euclidean"])).scales == pytest.approx((8.0,))
-    assert 0 < fitted(np.repeat(two, 10, axis=0), Unified(["euclidean"])).scales[0] <= 8.0
+    assert fitted(np.repeat(two, 10, axis=0), Unified(["euclidean"])).scales == pytest.approx((8.0,))
+    copies = np.repeat(np.random.default_rng(0).normal(size=(10, 5)), 4, axis=0)
+    copies[3] += 1e-4  # a single one that is no copy must not set the scale of all
+    assert Unified(["euclidean"]).fit(copies, np.repeat(np.arange(10), 4), sample_shape=(5,)).scales[0] > 1.0
     assert fitted(np.ones((4, 2)), Unified(["euclidean"])).scales == (1.0,)
     assert fitted(np.ones((1, 2)), Unified(["euclidean"])).scales == (1.0,)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,38 @@ def test_with_nothing_to_ask_samples_stay_as_they_are(weights):
     assert isinstance(one.model_.method.metric, metrics.Plain)
     assert one.model_.method.distance.weights_ == {"manhattan": 0.5, "euclidean": 0.5}
     np.testing.assert_array_equal(one.predict(X + 0.01 * rng.normal(size=X.shape)), np.arange(5))
+
+
+def test_examples_that_differ_in_length_alone_are_still_asked():
+    """Under unit length they are copies of each other; who is a duplicate was decided before."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(16, 5)), 4, axis=0) * 2.0 ** np.tile([0, 3, 6, 9], 16)[:, None]
+    y = np.repeat(np.arange(16), 4)
+    found = KCRCClassifier(distance=Unified(["manhattan", "chessboard"], weights="auto"), tuning_seconds=2).fit(X, y)
+    assert found.tuning_.accuracy > 0.9
+    assert {"unit", "learned weights"} & {s.geometry for s in found.tuning_.scores}
+    assert found.score(3.0 * X, y) > 0.9
+
+
+@dataclass(frozen=True)
+class Learning(distances.pixel.Manhattan):
+    """Manhattan over the largest coordinate it has seen."""
+
+    largest: float = 1.0
+
+    def fit(self, X, y, *, sample_shape):
+        return replace(self, largest=float(np.abs(X).max()))
+
+
+def test_a_distance_learns_under_the_metric_that_was_chosen():
+    X, y = loud()
+    method = KCRCClassifier(distance=Learning(), tuning_seconds=2).fit(X, y).model_.method
+    assert isinstance(method.metric, metrics.Standard)
+    assert method.distance.largest == pytest.approx(np.abs(method.metric.transform(X)).max(), rel=1e-5)
+
+
+def test_the_table_of_learned_weights_holds_both_searches():
+    X, y = stretched(2, n=80)
+    tuning = KCRCClassifier(distance=Unified(["manhattan", "euclidean"], weights="auto"), tuning_seconds=2).fit(X, y)
+    names = {s.geometry for s in tuning.tuning_.scores}
+    assert {"plain", "within 0.2", "equal weights", "manhattan alone"} <= names

@@ -8,11 +8,11 @@ from kcrc.tuning.loss import TEMPERATURES, loss
 
 
 def by_hand(margins, t):
-    """At one temperature; answers without a margin are as wrong as the others that were wrong."""
+    """At one temperature; wrong answers count as their mean and one that is certain, with a margin or without."""
     doubts = [(1.0 - 1.0 / (1.0 + np.exp(min(-m / t, 500.0)))) ** 2 for m in margins]
     wrong = [d for d, m in zip(doubts, margins, strict=True) if -np.inf < m <= 0]
-    usual = np.mean(wrong) if wrong else 1.0
-    return np.mean([usual if m == -np.inf else d for d, m in zip(doubts, margins, strict=True)])
+    usual = np.mean([*wrong, 1.0])
+    return np.mean([d if m > 0 else usual for d, m in zip(doubts, margins, strict=True)])
 
 
 def test_against_the_formula():

@@ -224,3 +224,13 @@ def test_what_cannot_work_together_is_said_before_any_search(monkeypatch):
         KCRCClassifier(form="rkhs", projection="kpca").fit(X, y)
     with pytest.raises(ParameterError, match="judges the entries"):
         KCRCClassifier(form="rkhs", coder="robust").fit(X, y)
+
+
+def test_a_matrix_of_distances_stays_square_where_only_some_examples_are_tried(monkeypatch):
+    monkeypatch.setattr("kcrc.tuning.choose.WHOLE", 30)
+    rng = np.random.default_rng(0)
+    y = np.arange(48) % 3
+    X = 3.0 * np.eye(3)[y] + rng.normal(size=(48, 3))
+    far = np.linalg.norm(X[:, None] - X[None], axis=2)
+    found = KCRCClassifier(n_neighbors=None, metric="precomputed", tuning_seconds=1).fit(far, y)
+    assert found.tuning_.accuracy > 0.7

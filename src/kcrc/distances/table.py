@@ -1,4 +1,4 @@
-"""All distances between examples by a cheap distance, measured at once: for who asks for the same ones again and again.
+"""All distances between examples, measured at once: for who asks for the same ones again and again.
 
 It is read like the cache of a costly distance (``kcrc.distances.cache.PairCache``).
 """

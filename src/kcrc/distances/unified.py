@@ -5,8 +5,7 @@ member, and the kernel sees the sum.
 
 scaleᵢ is how far an example is from its like: the mean, over some examples, of Distᵢ^powerᵢ to the nearest of a few of
 its class. So no member counts for more because its numbers are larger, and none for less because it puts other classes
-far away: scaled by the mean of all distances, a member that tells classes apart would speak as loud as one that does
-not, where the answer is decided, among the nearest.
+far away, as it would where all distances count for the scale.
 """
 
 from __future__ import annotations
@@ -259,14 +258,17 @@ def of_a_kind(y: Array) -> tuple[Array, Array]:
 
 
 def _scale(distance: Distance, X: Array, asked: Array, mates: Array) -> float:
-    """The mean of Dist^power to the nearest mate; to any of them where nearest ones are copies; 1 where all are."""
+    """The mean of Dist^power to the nearest mate that is no copy; where most have copies only, to the others asked; 1
+    where all are copies."""
     if not len(asked):
         return 1.0
     used = np.unique(np.concatenate([asked, mates.ravel()]))
     kept = distance.prepare(X[used])
-    far = distance.selected(kept.take(np.searchsorted(used, asked)), kept, np.searchsorted(used, mates))
-    values = np.asarray(far, np.float64) ** distance.power
-    for mean in (float(values.min(axis=1).mean()), float(values.mean())):
-        if isfinite(mean) and mean > 0:
-            return mean
-    return 1.0
+    some = kept.take(np.searchsorted(used, asked))
+    far = np.asarray(distance.selected(some, kept, np.searchsorted(used, mates)), np.float64) ** distance.power
+    nearest = np.where(far > 0, far, np.inf).min(axis=1)
+    known = nearest[np.isfinite(nearest)]
+    if 2 * len(known) < len(asked):
+        among = np.asarray(distance.pairwise(some, some), np.float64) ** distance.power
+        known = among[np.isfinite(among) & (among > 0)]
+    return float(known.mean()) if len(known) else 1.0

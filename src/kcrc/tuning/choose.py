@@ -12,21 +12,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kcrc import coding, metrics, projections
 from kcrc.coding.ridge import Ridge
 from kcrc.distances.pixel import SquaredEuclidean
+from kcrc.distances.precomputed import PrecomputedDistance
 from kcrc.distances.unified import Unified
+from kcrc.kernels import KernelDistance
 from kcrc.prepared import Array, Samples
 from kcrc.projections.base import Identity, Projection
-from kcrc.tuning.geometries import LABEL_FREE, geometries_of, refitted
+from kcrc.tuning.geometries import LABEL_FREE, TABLES, geometries_of, learned_anew
 from kcrc.tuning.groups import duplicate_groups
 from kcrc.tuning.judging import kernel_of, margins, staged_margins
-from kcrc.tuning.request import AUTO, Request, is_open
-from kcrc.tuning.search import Judge, Search, stratified
+from kcrc.tuning.loss import loss
+from kcrc.tuning.request import Request, is_open
+from kcrc.tuning.search import SPEED, Judge, Search, stratified
 from kcrc.tuning.setting import Tuning
 from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.trials import Trials
@@ -44,61 +47,79 @@ SAFE: dict[str, Any] = {  # where no class has a second example to ask
     "metric": "plain",
 }
 ITERATING = 30.0  # how much dearer the stages with another coder are than the compiled ridge, about
-FOR_ONE = 0.4  # of the time is for the Euclidean member of a unified distance whose weights are learned
+FOR_METRIC = 0.4  # of the time is for the metric, and the Euclidean member under it, where weights are learned
 ALONE = " alone"  # how the names of single members end in the table
 WHOLE = 1000  # examples a search for a global dictionary uses,
 WHOLE_PROJECTED = 600  # and where eigenvectors are wanted of each
 
 
+class Found(NamedTuple):
+    """Values for all of SEARCHED, the tuning they come from and the margins of its best setting, which are None where
+    nothing could be tried."""
+
+    values: dict[str, Any]
+    tuning: Tuning | None = None
+    margins: Array | None = None
+
+
 def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], Tuning | None]:
     """Values for all of SEARCHED, and the tuning they come from (None where nothing could be tried)."""
-    distance = request.distance
+    distance, groups = request.distance, duplicate_groups(X, request.groups)
     if isinstance(distance, Unified) and distance.learns_weights and is_open(request.params["metric"]):
-        return _member_or_all(request, distance, X, labels)
-    return _chosen(request, X, labels)
+        found = _weighted(request, distance, X, labels, groups)
+    else:
+        found = _chosen(request, X, labels, groups)
+    return found.values, found.tuning
 
 
-def _member_or_all(
-    request: Request, distance: Unified, X: Array, labels: Array
-) -> tuple[dict[str, Any], Tuning | None]:
-    """Learned weights under the metric that serves Euclidean distances best, or that member alone where it is better.
+def _weighted(request: Request, distance: Unified, X: Array, labels: Array, groups: Array) -> Found:
+    """Learned weights under a metric; or the Euclidean member alone, where there is one and it is better.
 
     Only metrics that are not fitted with labels go with weights: to ask an example as if it were new, others would
     have to be fitted without it, which is known for Euclidean distances alone.
     """
-    alone = replace(
+    euclidean = next((name for name, member in distance.members if isinstance(member, SquaredEuclidean)), None)
+    first = replace(
         request,
-        distance=SquaredEuclidean(),
-        seconds=FOR_ONE * request.seconds,
-        progress=lambda done: request.progress(FOR_ONE * done),
+        distance=SquaredEuclidean() if euclidean else distance.weighted(dict.fromkeys(distance.weights_, 1.0)),
+        seconds=FOR_METRIC * request.seconds,
+        progress=lambda done: request.progress(FOR_METRIC * done),
     )
-    values, tuning = _chosen(alone, X, labels)
-    if tuning is None:
-        return _chosen(replace(request, params={**request.params, "metric": "plain"}), X, labels)
-    free = {setting: score.accuracy for setting, score in tuning.scores.items() if setting.geometry in LABEL_FREE}
-    metric = metrics.make(max(free, key=lambda setting: free[setting]).geometry).fit(X, labels)
+    before = _chosen(first, X, labels, groups)
+    if before.tuning is None or before.margins is None:
+        return _chosen(replace(request, params={**request.params, "metric": "plain"}), X, labels, groups)
+    free = {s: score for s, score in before.tuning.scores.items() if s.geometry in LABEL_FREE}
+    leader = max(free, key=lambda s: (free[s].accuracy, -free[s].loss))
+    metric = metrics.make(leader.geometry).fit(X, labels)
+    moved = metric.transform(X)
     together = replace(
         request,
         params={**request.params, "metric": metric},
-        distance=refitted(distance, metric, X, labels),
-        seconds=(1.0 - FOR_ONE) * request.seconds,
-        progress=lambda done: request.progress(FOR_ONE + (1.0 - FOR_ONE) * done),
+        distance=learned_anew(distance, moved, labels),
+        seconds=(1.0 - FOR_METRIC) * request.seconds,
+        progress=lambda done: request.progress(FOR_METRIC + (1.0 - FOR_METRIC) * done),
     )
-    found, unified = _chosen(together, metric.transform(X), labels)
-    euclidean = [name for name, member in distance.members if isinstance(member, SquaredEuclidean)]
-    if unified is None or not euclidean or tuning.accuracy < unified.accuracy:
-        return found, unified
-    weights = {name: float(name == euclidean[0]) for name in distance.weights_}
-    return {**values, "distance": SquaredEuclidean()}, replace(tuning, weights=weights)
+    found = _chosen(together, moved, labels, groups)
+    assert found.tuning is not None and found.margins is not None  # the same examples can be asked as before
+    scores = {**before.tuning.scores, **found.tuning.scores}
+    seconds = before.tuning.seconds + found.tuning.seconds
+    asked = min(len(before.margins), len(found.margins))  # both asked the same examples in the same order
+    alone, weighted = before.margins[:asked], found.margins[:asked]
+    if euclidean and ((alone > 0).sum(), -loss(alone)) >= ((weighted > 0).sum(), -loss(weighted)):
+        weights = {name: float(name == euclidean) for name in distance.weights_}
+        tuning = replace(before.tuning, weights=weights, scores=scores, seconds=seconds)
+        return Found({**before.values, "distance": SquaredEuclidean()}, tuning)
+    return found._replace(tuning=replace(found.tuning, metric=metric, scores=scores, seconds=seconds))
 
 
-def _chosen(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], Tuning | None]:
+def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     params = dict(request.params)
     begun = time.perf_counter()
-    groups = duplicate_groups(X, request.groups)
     whole = params["n_neighbors"] is None
     projection = projections.resolve(request.projection)
-    most = len(X) if not whole else WHOLE if isinstance(projection, Identity) else WHOLE_PROJECTED
+    most = WHOLE if isinstance(projection, Identity) else WHOLE_PROJECTED
+    if not whole or isinstance(request.distance, PrecomputedDistance | KernelDistance):  # a matrix stays square
+        most = len(X)
     rows = _subset(labels, most, request.seed) if len(X) > most else np.arange(len(X))
     X_used, labels_used, groups_used = X[rows], labels[rows], groups[rows]
     eligible = _answerable(labels_used, groups_used)
@@ -106,7 +127,7 @@ def _chosen(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], 
         # Among fewer examples than features, directions tell classes apart; in few dimensions lengths do too.
         wide = X.shape[1] > len(X) and isinstance(request.distance, SquaredEuclidean)
         safe = {**SAFE, "metric": "unit"} if wide else SAFE
-        return {name: safe[name] if value == AUTO else value for name, value in params.items()}, None
+        return Found({name: safe[name] if is_open(value) else value for name, value in params.items()})
     fixed = {name: value for name, value in params.items() if not is_open(value) and name not in ("kernel", "metric")}
     if whole:
         fixed["n_neighbors"] = len(X_used) - 1
@@ -123,7 +144,7 @@ def _chosen(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], 
         Samples(X_used), labels_used, groups_used, request.coarse, request.pairs if len(rows) == len(X) else {}
     )
     if not isinstance(request.distance, SquaredEuclidean) and not is_open(params["metric"]):
-        around = around.tabled(request.distance, request.n_jobs)
+        around = around.tabled(request.distance, TABLES * SPEED * request.seconds, request.n_jobs)
     if isinstance(request.distance, Unified) and request.distance.learns_weights:
         order = stratified(labels_used, np.random.default_rng(request.seed), eligible)
         weightings = _weightings(request.distance, around, order, judge, fixed, 0.25 * request.seconds)
@@ -162,13 +183,12 @@ def _chosen(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], 
         "metric": params["metric"] if metric is None else metric,
         "projection": _projected(projection, best.share),
     }
-    weights = None
-    if isinstance(request.distance, Unified):
-        chosen = weightings.get(best.geometry, request.distance)
-        values["distance"], weights = chosen, chosen.weights_
-        if metric is not None:
-            values["distance"] = refitted(chosen, metric, X, labels)
-    return values, Tuning(best, search.scores, time.perf_counter() - begun, metric, weights=weights)
+    distance = weightings.get(best.geometry, request.distance)
+    weights = distance.weights_ if isinstance(distance, Unified) else None
+    if not isinstance(distance, SquaredEuclidean):
+        values["distance"] = distance if metric is None else learned_anew(distance, metric.transform(X), labels)
+    tuning = Tuning(best, search.scores, time.perf_counter() - begun, metric, weights=weights)
+    return Found(values, tuning, np.concatenate(search.margins[best]))
 
 
 def _weightings(

@@ -17,12 +17,14 @@ from kcrc.prepared import Array, Samples
 from kcrc.tuning.geometry import VectorGeometry
 from kcrc.tuning.measured import DistanceGeometry, KernelGeometry
 from kcrc.tuning.request import Request, is_open
+from kcrc.tuning.search import SPEED
 from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.trials import Geometry
 
 LABEL_FREE = ("plain", "unit", "standard")
 SHRINKAGES = (0.05, 0.2, 0.5)
 SAME_LENGTH = 0.01  # spread of the vectors' lengths over their mean, below which scaling them first changes nothing
+TABLES = 0.15  # of the arithmetic a search may spend, for measuring all pairs of examples
 WIDEST_WITHIN = 4096  # features; the within-class covariance is a matrix of that side
 
 
@@ -41,9 +43,8 @@ def geometries_of(
     labels, groups = around.labels, around.groups
     makers: Makers
     if given is None and is_open(request.params["metric"]):
-        tried: Fitted = {name: metrics.make(name).fit(X, labels) for name in LABEL_FREE}
-        makers = {name: partial(_under, one, distance, X, around, request.n_jobs) for name, one in tried.items() if one}
-        return makers, tried, ("exp",)
+        tried = {name: metrics.make(name).fit(X, labels) for name in LABEL_FREE if name != "unit" or _differ(X)}
+        return {name: partial(_under, one, request, X, around) for name, one in tried.items()}, {**tried}, ("exp",)
     alone = "given" if given is not None else type(distance).__name__.lower()
     named: Mapping[str, Distance] = weightings or {alone: distance}
     if given is None:
@@ -71,11 +72,19 @@ def _euclidean(request: Request, X: Array, around: Surroundings) -> tuple[Makers
     return {name: partial(geometry, one) for name, one in found.items()}, {**found}, kernels
 
 
-def _under(metric: metrics.Metric, distance: Distance, X: Array, around: Surroundings, n_jobs: int | None) -> Geometry:
+def _under(metric: metrics.Metric, request: Request, X: Array, around: Surroundings) -> Geometry:
     """The geometry of a distance of vectors under a metric."""
-    fitted = refitted(distance, metric, X, around.labels)
-    moved = replace(around, samples=Samples(metric.transform(X)), pairs={}).tabled(fitted, n_jobs)
-    return DistanceGeometry(fitted, moved, around.labels, around.groups)
+    moved = metric.transform(X)
+    distance = learned_anew(request.distance, moved, around.labels)
+    around = replace(around, samples=Samples(moved), pairs={})
+    around = around.tabled(distance, TABLES * SPEED * request.seconds, request.n_jobs)
+    return DistanceGeometry(distance, around, around.labels, around.groups)
+
+
+def _differ(X: Array) -> bool:
+    """Whether vectors differ in length, so that scaling them to length 1 changes something."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+    return bool(lengths.std() > SAME_LENGTH * lengths.mean())
 
 
 def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Metric]]:
@@ -87,8 +96,7 @@ def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Me
     spare = len(X) - len(np.unique(labels))
     if X.shape[1] <= WIDEST_WITHIN and spare >= 2:
         found += _whitenings(X, labels, scaled=False)
-        lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
-        if lengths.std() > SAME_LENGTH * lengths.mean():
+        if _differ(X):
             found += _whitenings(X, labels, scaled=True)
     return found
 
@@ -113,6 +121,6 @@ def _narrowed(X: Array) -> Array:
     return X.astype(np.float32) if float(np.abs(X).max()) <= 1e3 * spread else X
 
 
-def refitted(distance: Distance, metric: metrics.Metric, X: Array, labels: Array) -> Distance:
-    """A distance of vectors for examples under a metric."""
-    return distance.fit(metric.transform(X), labels, sample_shape=X.shape[1:])
+def learned_anew(distance: Distance, moved: Array, labels: Array) -> Distance:
+    """A distance of vectors for examples that were ``moved`` by a metric."""
+    return distance.fit(moved, labels, sample_shape=moved.shape[1:])

@@ -25,10 +25,9 @@ from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Array, Samples, widened
 from kcrc.spaces import Raw, Rkhs, Space
 from kcrc.tuning.excluded import neighbours_without
-from kcrc.tuning.measured import MICROSECOND
 from kcrc.tuning.removed import Exclusion, TrialKernel, profile_of
 from kcrc.tuning.search import stratified
-from kcrc.tuning.surroundings import STORED
+from kcrc.tuning.surroundings import MICROSECOND, STORED
 
 T = TypeVar("T")
 

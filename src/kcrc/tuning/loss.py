@@ -4,7 +4,8 @@ Where most answers are right, settings differ by a few borderline examples, and 
 A margin m becomes the probability p = 1 / (1 + exp(−m / t)) of the true class against the best other, and the loss is
 the mean of (1 − p)² (Brier). Margins of different settings are not on one scale, so each has the temperature t that
 serves it best. Where the true class is not in the dictionary there is no margin: the answer is as wrong as the others
-that were, or whole classes, which leave the true one out more often, would seem worse than they are.
+that were (and one more that is certain), or whole classes, which leave the true one out more often, would seem worse
+than they are.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ TEMPERATURES = 2.0 ** np.arange(-12, 4)
 def loss(margins: Array) -> float:
     """Of the answers with ``margins`` (B,), 0 to 1."""
     margins = np.asarray(margins, np.float32)
-    right, told = margins > 0, np.isneginf(margins) == 0
-    wrong = told & ~right
+    right = margins > 0
+    wrong = np.isfinite(margins) & ~right
     least = 1.0
     for t in TEMPERATURES:
         doubt = expit(margins / np.float32(-t)) ** 2
-        of_wrong = float(doubt[wrong].mean()) if wrong.any() else 1.0
+        of_wrong = (float(doubt[wrong].sum()) + 1.0) / (int(wrong.sum()) + 1)
         least = min(least, float(doubt[right].sum()) / len(margins) + of_wrong * float(np.mean(~right)))
     return least

@@ -7,11 +7,10 @@ import numpy as np
 from kcrc.distances.base import Distance
 from kcrc.kernels import Kernel
 from kcrc.prepared import Array, Samples
-from kcrc.tuning.surroundings import Surroundings
+from kcrc.tuning.surroundings import A_COORDINATE, MICROSECOND, Surroundings
 from kcrc.tuning.trials import Geometry, Trials
 
-MICROSECOND = 1e4  # the arithmetic of one
-LOOKED_UP, A_COORDINATE = 0.05, 3e-4  # µs a pair takes that is known, and a coordinate of one that is measured
+LOOKED_UP = 0.05  # µs a pair takes that is known
 
 
 class MeasuredGeometry(Geometry):

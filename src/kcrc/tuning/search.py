@@ -256,13 +256,15 @@ class Search:
         near = [name for name in best if best[name].accuracy >= top.accuracy - 2 * max(top.error, 0.004)]
         near.sort(key=lambda name: -best[name].accuracy)
         # One of each kind: the shrinkages of the within-class metric are near to each other by nature.
-        kinds = [name.split()[0] for name in near]
+        kinds = [name if name in self.keep else name.split()[0] for name in near]
         keep = [name for at, name in enumerate(near) if kinds[at] not in kinds[:at]][:3]
         self.grid.forget(keep)
         return keep
 
     def _final(self, settings: list[Setting]) -> Setting:
-        finalists = list(dict.fromkeys([*self.leading(settings, FINALISTS), *self._kept(settings)]))
+        trials = max(self.scores[s].trials for s in settings)
+        known = self.leading([s for s in settings if 2 * self.scores[s].trials >= trials], FINALISTS // 4)
+        finalists = list(dict.fromkeys([*self.leading(settings, FINALISTS), *known, *self._kept(settings)]))
         n_trials, most = TRIALS_WALK, min(TRIALS_FINAL, len(self.order))
         self.tried(finalists, n_trials, 0.7)  # those of the start may have had fewer trials
         while n_trials < most and self.spent < 0.95 * self.budget:
@@ -288,11 +290,13 @@ class Search:
         near = [s for s in settings if self.scores[s].accuracy >= least]
         clearest = min(self.scores[s].loss for s in near)
         most = clearest + max(TIED * clearest, TIED_EXAMPLES / top.trials)
-        return min((s for s in near if self.scores[s].loss <= most), key=self._price)
+        tied = [s for s in near if self.scores[s].loss <= most]
+        return min(tied, key=lambda s: (self._price(s), self.scores[s].loss))
 
     def _price(self, setting: Setting) -> float:
-        members = self.geometry(setting.geometry).members
-        return replace(setting, n_neighbors=setting.n_neighbors * members).cost
+        """Of an answer: the union of several members' nearest examples is as large as all of them together."""
+        atoms = setting.n_neighbors * self.geometry(setting.geometry).members
+        return replace(setting, n_neighbors=min(atoms, len(self.labels))).cost
 
 
 def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:

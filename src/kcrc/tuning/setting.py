@@ -13,8 +13,9 @@ from kcrc.prepared import Array
 
 @dataclass(frozen=True)
 class Setting:
-    """What the search chooses. ``geometry`` names the metric; kernel "given" is one the caller fixed; ``share`` is the
-    dimension after projection over the most there can be (atoms; KFDA: classes − 1), None where it is not searched."""
+    """What the search chooses. ``geometry`` names the metric, or the weights of a unified distance; kernel "given" is
+    one the caller fixed; ``share`` is the dimension after projection over the most there can be (atoms; KFDA:
+    classes − 1), None where it is not searched."""
 
     geometry: str
     locality: str

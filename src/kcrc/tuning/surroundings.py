@@ -1,7 +1,7 @@
 """What lies around a left-out example by any distance: single or unified, over all examples or coarse candidates.
 
 Distances between examples by a costly distance come from the cache of pairs, which the fitted model takes over. Those
-by a cheap one come from a table where examples are few enough: every trial would measure thousands of them again.
+that have none come from a table where examples are few enough: every trial would measure thousands of them again.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from kcrc.neighbours.union import UnionIndex
 from kcrc.prepared import Array, Samples
 
 STORED = 4000  # examples of which all pairs are kept: 64 MB for each distance
+MICROSECOND = 1e4  # the arithmetic of one
+A_COORDINATE = 3e-4  # µs a coordinate of a pair takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,16 +34,15 @@ class Surroundings:
     coarse: tuple[Distance, int] | None = None
     pairs: Mapping[str, PairCache | PairTable] = field(default_factory=dict)
 
-    def tabled(self, distance: Distance, n_jobs: int | None) -> Surroundings:
-        """With a table for each component of ``distance`` that has no cache."""
-        if len(self.labels) > STORED:
+    def tabled(self, distance: Distance, work: float, n_jobs: int | None) -> Surroundings:
+        """With a table for each component of ``distance`` that has no cache, where ``work`` is enough for all."""
+        n, d = self.samples.X.shape
+        open_ = {name: part for name, part in distance.components.items() if name not in self.pairs}
+        each = MICROSECOND * max(A_COORDINATE * d, *(part.cost for part in distance.components.values()))
+        if n > STORED or n * n * each * len(open_) > work:
             return self
         kept = self.samples.of(distance)
-        tables = {
-            name: PairTable.of(part, distance.part(kept, name), n_jobs)
-            for name, part in distance.components.items()
-            if name not in self.pairs
-        }
+        tables = {name: PairTable.of(part, distance.part(kept, name), n_jobs) for name, part in open_.items()}
         return replace(self, pairs={**self.pairs, **tables})
 
     def candidates(self, which: Array) -> Array:
