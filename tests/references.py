@@ -13,6 +13,8 @@ from scipy import linalg, optimize
 from scipy.spatial import distance as scipy_distance
 from sklearn import linear_model
 
+from kcrc.distances.unified import of_a_kind
+
 
 def _mahalanobis(a, b, X):
     covariance = np.cov(X, rowvar=False, ddof=1)
@@ -20,23 +22,25 @@ def _mahalanobis(a, b, X):
 
 
 @lru_cache(maxsize=8)
-def _means(blob, shape):
+def _scales(blob, shape):
+    """How far the examples that are asked are from the nearest of those they are compared with, on average."""
     X = np.frombuffer(blob).reshape(shape)
-    different = [(i, j) for i in range(len(X)) for j in range(len(X)) if i != j]
+    asked, mates = of_a_kind(np.zeros(len(X)))
     return {
-        name: np.mean([DISTANCES[name](X[i], X[j], X) ** power for i, j in different])
-        for name, power in (("euclidean", 2), ("manhattan", 1), ("correlation", 1))
+        name: np.mean(
+            [min(DISTANCES[name](X[i], X[j], X) ** power for j in few) for i, few in zip(asked, mates, strict=True)]
+        )
+        for name, power in POWERS.items()
     }
 
 
 def _unified(a, b, X):
-    """Equal weights of the three pixel measures, each over its mean between two different examples (at most 64)."""
-    few = np.sort(np.random.default_rng(0).permutation(len(X))[:64])
-    means = _means(np.ascontiguousarray(X[few], np.float64).tobytes(), X[few].shape)
-    powers = {"euclidean": 2, "manhattan": 1, "correlation": 1}
-    return math.fsum(DISTANCES[name](a, b, X) ** power / means[name] / 3.0 for name, power in powers.items())
+    """Equal weights of the three pixel measures, each over its scale; the examples are all of one class."""
+    scales = _scales(np.ascontiguousarray(X, np.float64).tobytes(), X.shape)
+    return math.fsum(DISTANCES[name](a, b, X) ** power / scales[name] / 3.0 for name, power in POWERS.items())
 
 
+POWERS = {"euclidean": 2, "manhattan": 1, "correlation": 1}
 DISTANCES = {
     "euclidean": lambda a, b, X: math.sqrt(math.fsum((float(p) - float(q)) ** 2 for p, q in zip(a, b, strict=True))),
     "sqeuclidean": lambda a, b, X: math.fsum((float(p) - float(q)) ** 2 for p, q in zip(a, b, strict=True)),
