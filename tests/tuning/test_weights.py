@@ -114,3 +114,15 @@ def test_every_distance_can_be_tuned_with(distance):
     assert classifier.tuning_ is not None
     assert classifier.tuning_.accuracy > 0.3
     assert set(classifier.predict(Q.reshape(-1, 6, 6))) <= {0, 1, 2}
+
+
+def test_each_member_is_charged_for_what_it_looks_at():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 4004))
+    distance = Unified({"a": "manhattan", "b": "manhattan"}).bound({"a": (0, 4, (4,)), "b": (4, 4004, (4000,))})
+    distance = distance.fit(X, np.arange(20) % 2, sample_shape=(4004,))
+    around = Surroundings(Samples(X), np.arange(20) % 2, np.arange(20))
+    small, large = (around.arithmetic(distance, name) for name in ("a", "b"))
+    assert 500 < large / small < 1000  # a vector is kept with its squared length
+    assert not around.tabled(distance, 400 * large, 1).pairs
+    assert set(around.tabled(distance, 401 * large, 1).pairs) == {"a", "b"}

@@ -7,7 +7,7 @@ import numpy as np
 from kcrc.distances.base import Distance
 from kcrc.kernels import Kernel
 from kcrc.prepared import Array, Samples
-from kcrc.tuning.surroundings import A_COORDINATE, MICROSECOND, Surroundings
+from kcrc.tuning.surroundings import MICROSECOND, Surroundings
 from kcrc.tuning.trials import Geometry, Trials
 
 LOOKED_UP = 0.05  # µs a pair takes that is known
@@ -29,13 +29,12 @@ class MeasuredGeometry(Geometry):
         self.members = len(distance.components)
 
     def cost(self, trials: int, width: float) -> float:
-        n, d = self.around.samples.X.shape
-        candidates = n if self.around.coarse is None else self.around.coarse[1]
+        candidates = len(self.labels) if self.around.coarse is None else self.around.coarse[1]
         pairs, total = trials * (candidates + width**2 / 2), 0.0
-        for name, part in self.distance.components.items():
+        for name in self.distance.components:
             known = self.around.pairs.get(name)  # there each pair is measured once
             new = pairs if known is None else min(pairs, known.missing)
-            total += MICROSECOND * (LOOKED_UP * pairs + max(part.cost, A_COORDINATE * d) * new)
+            total += MICROSECOND * LOOKED_UP * pairs + self.around.arithmetic(self.distance, name) * new
         return total
 
     def _classes(self, rows: Array) -> Array:

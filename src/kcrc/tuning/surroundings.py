@@ -13,6 +13,7 @@ import numpy as np
 
 from kcrc.distances.base import Distance
 from kcrc.distances.cache import PairCache, within
+from kcrc.distances.precomputed import PrecomputedDistance
 from kcrc.distances.table import PairTable
 from kcrc.neighbours.exact import ExactIndex
 from kcrc.neighbours.refine import union_ranks
@@ -34,12 +35,19 @@ class Surroundings:
     coarse: tuple[Distance, int] | None = None
     pairs: Mapping[str, PairCache | PairTable] = field(default_factory=dict)
 
+    def arithmetic(self, distance: Distance, name: str) -> float:
+        """What a pair takes by the component ``name``, roughly."""
+        part, kept = distance.components[name], distance.part(self.samples.of(distance), name)
+        if isinstance(part, PrecomputedDistance):
+            return 0.0
+        coordinates = sum(values[:1].size for values in kept.parts.values())
+        return MICROSECOND * max(part.cost, A_COORDINATE * coordinates)
+
     def tabled(self, distance: Distance, work: float, n_jobs: int | None) -> Surroundings:
         """With a table for each component of ``distance`` that has no cache, where ``work`` is enough for all."""
-        n, d = self.samples.X.shape
+        n = len(self.labels)
         open_ = {name: part for name, part in distance.components.items() if name not in self.pairs}
-        each = MICROSECOND * max(A_COORDINATE * d, *(part.cost for part in distance.components.values()))
-        if n > STORED or n * n * each * len(open_) > work:
+        if n > STORED or n * n * sum(self.arithmetic(distance, name) for name in open_) > work:
             return self
         kept = self.samples.of(distance)
         tables = {name: PairTable.of(part, distance.part(kept, name), n_jobs) for name, part in open_.items()}
