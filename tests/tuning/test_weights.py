@@ -41,8 +41,7 @@ def test_noise_gets_little_weight_and_the_best_member_is_never_beaten_by_itself_
     chosen = classifier.tuning_.scores[classifier.tuning_.best]
     alone = [row for row in table if row["geometry"].endswith("alone") and row["trials"] == chosen.trials]
     assert {row["geometry"] for row in alone} == {f"{name} alone" for name in THREE}
-    most = max(row["accuracy"] for row in alone)  # of those nearly as often right as this, one is taken for the best
-    assert chosen.accuracy >= most - max(1.01 / chosen.trials, 0.5 * chosen.error)
+    assert all(row["accuracy"] <= chosen.accuracy for row in alone)
 
 
 def test_the_weight_search_ends_no_lower_than_any_single_member():

@@ -278,8 +278,8 @@ class Search:
         for setting, margins in self.margins.items():
             self.scores[setting].loss = loss(np.concatenate(margins))
         alone = [s for s in compared if s.geometry in self.alone]
-        if alone:  # however clear its answers, the best is right no less often than the best of these
-            least = self.scores[self._best(alone)].accuracy
+        if alone:  # however clear its answers, the best is right no less often than any of these
+            least = max(self.scores[s].accuracy for s in alone)
             compared = [s for s in compared if self.scores[s].accuracy >= least]
         return self._best(compared)
 
