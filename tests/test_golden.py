@@ -1,0 +1,84 @@
+"""Files written by earlier versions open, with the answers they gave then: see ``golden/write.py``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kcrc import Gallery, KCRCClassifier
+from photos import folder
+
+GOLDEN = Path(__file__).parent / "golden"
+sys.path.insert(0, str(GOLDEN))
+
+from write import CLASSIFIERS, IMAGES, problem, said  # noqa: E402 (beside the files it wrote)
+
+VERSIONS = sorted(path.name for path in GOLDEN.iterdir() if (path / "answers.json").exists())
+
+
+@cache
+def answers(version: str) -> dict:
+    return json.loads((GOLDEN / version / "answers.json").read_text("utf-8"))
+
+
+def same(now: dict, then: dict) -> None:
+    assert now["labels"] == then["labels"]
+    assert now["rows"] == then["rows"]
+    np.testing.assert_allclose(now["residuals"], then["residuals"], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(now["contributions"], then["contributions"], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(now["probabilities"], then["probabilities"], atol=1e-6)
+
+
+def test_there_are_golden_files() -> None:
+    assert "gallery3-classifier1" in VERSIONS
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_classifier_saved_before_opens_with_the_same_answers(version: str, name: str) -> None:
+    _, _, queries = problem(d=144 if name in IMAGES else 5)
+    loaded = KCRCClassifier.load(GOLDEN / version / f"{name}.kcrcmodel")
+    same(said(loaded, queries), answers(version)["classifiers"][name])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_gallery_of_vectors_made_before_opens_with_the_same_answers(version: str, tmp_path: Path) -> None:
+    there = Path(shutil.copy(GOLDEN / version / "vectors.kcrc", tmp_path))
+    then = answers(version)["galleries"]["vectors"]
+    with Gallery.open(there) as gallery:
+        assert gallery.verify().problems == ()
+        assert gallery.counts == then["counts"]
+        assert len(gallery.history()) == then["history"]
+        same(said(gallery.classifier(), problem(seed=8)[2]), then)
+        gallery.undo()  # of the tuning
+        gallery.undo()  # of the renaming
+        assert "owl" in gallery.counts
+        assert gallery.verify().problems == ()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_gallery_of_photographs_made_before_opens_with_the_same_answers(version: str, tmp_path: Path) -> None:
+    there = Path(shutil.copy(GOLDEN / version / "photographs.kcrc", tmp_path))
+    then = answers(version)["galleries"]["photographs"]
+    asked = sorted(folder(tmp_path / "asked", 2, first=20).rglob("*.jpg"))
+    with Gallery.open(there) as gallery:
+        assert gallery.verify().problems == ()
+        assert gallery.counts == then["counts"]
+        assert gallery.thumbnail(1) is not None
+        same(said(gallery.classifier(), gallery.answering.feature().transform([str(p) for p in asked])), then)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_export_made_before_is_taken_in(version: str, tmp_path: Path) -> None:
+    then = answers(version)["galleries"]["photographs"]
+    there = Path(shutil.copy(GOLDEN / version / "photographs.kcrc", tmp_path))
+    with Gallery.open(there) as gallery:
+        gallery.remove(gallery.find(label="wren"))
+        gallery.import_(GOLDEN / version / "photographs.export")
+        assert gallery.counts == then["counts"]
