@@ -154,11 +154,13 @@ class Gallery(Store):
 
     # Out, in, and whether it is whole
 
-    def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all examples, vectors and settings to one plain file of arrays; how many examples."""
+    def export(self, path: str | os.PathLike[str], *, file_names: bool = False) -> int:
+        """Write all examples, vectors and settings to one plain file of arrays; how many examples.
+
+        With ``file_names``, where each example came from is told without its folders."""
         from kcrc.gallery.transfer import export
 
-        return export(self, path)
+        return export(self, path, file_names=file_names)
 
     def import_(self, path: str | os.PathLike[str], *, duplicates: Duplicates = "skip") -> Added:
         """Add the examples of an export, or of another gallery, of the same fingerprint."""
