@@ -111,7 +111,8 @@ def _take_out(db: sqlite3.Connection, ids: list[int]) -> tuple[tuple[int, ...], 
     for table in ("vectors", "thumbnails"):
         db.executemany(f"DELETE FROM {table} WHERE id = ?", [(example,) for example in gone])
     stale = _learned_with(db, min(gone, default=had.next_id))
-    sealed.delete(db, "tuned", [row for row in sealed.select(db, "tuned") if row[0] in stale])
+    for act in stale:
+        sealed.delete(db, "tuned", list(sealed.select(db, "tuned", "WHERE act = ?", (act,))))
     telling.forget(db, touched, stale)
     noun = "example" if len(rows) == 1 else "examples"
     after = {"tuned": 0} if had.tuned in stale else {}

@@ -10,7 +10,6 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
 from kcrc.gallery import sealed, settings
 
@@ -35,7 +34,7 @@ def touched(db: sqlite3.Connection, rows: Sequence[sealed.Row], changes: Sequenc
         forgotten = action in ("relabel", "rename") and act < compacted
         if act > first and (undone or forgotten):
             found.add(act)
-        if action == "undo" and _detail(detail).get("of") in found:
+        if action == "undo" and _number(detail, "of") in found:
             found.add(act)
     return found
 
@@ -50,8 +49,8 @@ def forget(db: sqlite3.Connection, touched: set[int], stale: set[int]) -> None:
         act, at, action, summary, detail, undone_by = row
         if action in (*_EXAMPLES, "undo"):
             summary = _shortened(summary, action, named=known, always=act in touched)
-        elif action in ("tune", "first tune") and (said := _detail(detail)).get("tuned") in stale:
-            detail = settings.to_json({**said, "tuned": 0})
+        elif action in ("tune", "first tune") and _number(detail, "tuned") in stale:
+            detail = settings.to_json({**json.loads(detail), "tuned": 0})
         if (summary, detail) != (row[3], row[4]):
             old.append(row)
             new.append((act, at, action, summary, detail, undone_by))
@@ -76,9 +75,11 @@ def _names(text: str) -> set[str]:
     return {*parts, after} if before else set(parts)
 
 
-def _detail(text: str) -> dict[str, Any]:
+def _number(detail: str, name: str) -> int | None:
+    """The number of that name in the details of an act; None where there is none."""
     try:
-        found = json.loads(text)
+        found = json.loads(detail)
     except (ValueError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {}
+        return None
+    value = found.get(name) if isinstance(found, dict) else None
+    return value if isinstance(value, int) else None

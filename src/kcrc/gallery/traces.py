@@ -53,7 +53,11 @@ def _is_cache(path: Path) -> bool:
 def beside(gallery: Path) -> tuple[Path, ...]:
     """Files in the gallery's folder whose names say that they come of it: copies, exports, a build that was killed."""
     stem, found = gallery.name.removesuffix(gallery.suffix), []
-    for path in gallery.absolute().parent.iterdir():
+    try:
+        there = list(gallery.absolute().parent.iterdir())
+    except OSError:  # a folder that may not be listed
+        return ()
+    for path in there:
         name = path.name.lstrip(".")
         related = name.startswith(f"{stem}.") or (name.startswith(stem) and ".kcrc" in name)
         if related and path.name not in (gallery.name, f"{gallery.name}-journal") and path.is_file():
