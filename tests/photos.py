@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,14 @@ def photo(path: Path, label: str, seed: int) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(pixels.astype(np.uint8)).save(path, quality=90)
     return path
+
+
+def small_picture(seed: int = 0, side: int = 24) -> bytes:
+    """A JPEG of noise in memory; the same seed and side give the same bytes."""
+    out = io.BytesIO()
+    pixels = np.random.default_rng(seed).integers(0, 256, (side, side, 3), np.uint8)
+    Image.fromarray(pixels).save(out, "JPEG", quality=80)
+    return out.getvalue()
 
 
 def folder(where: Path, each: int, first: int = 0) -> Path:

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from kcrc.gallery import Gallery
-
-PICTURE = b"\xff\xd8\xff" + bytes(range(256)) * 8
+from photos import small_picture
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +28,6 @@ def gallery(path: Path) -> Iterator[Gallery]:
             ["wren", "wren", "robin", "robin", "heron", "heron"],
             np.arange(24, dtype=np.float32).reshape(6, 4),
             sources=[f"birds/{i}.jpg" for i in range(6)],
-            thumbnails=[PICTURE + bytes([i]) for i in range(4)] + [None, None],
+            thumbnails=[small_picture(i) for i in range(4)] + [None, None],
         )
         yield made

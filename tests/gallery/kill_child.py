@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.features.bare import as_jpeg
 from kcrc.gallery import Gallery, building
 
-PICTURE = b"\xff\xd8\xff" + bytes(range(256)) * 12
+PIXELS = np.random.default_rng(0).integers(0, 256, (48, 48, 3), np.uint8)
+PICTURE = as_jpeg(PIXELS)  # about 3 kB
 
 
 def vector(tag: int) -> np.ndarray:

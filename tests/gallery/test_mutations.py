@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from kcrc.gallery import Gallery
+from photos import small_picture
 
 pytest.importorskip("resource", reason="memory limits are set the POSIX way")
 CHILD = Path(__file__).with_name("mutation_child.py")
@@ -31,7 +32,7 @@ def damage(folder: Path, first: int, last: int) -> tuple[int, int]:
     path = folder / "whole.kcrc"
     with Gallery.create(path, feature=Feature()) as gallery:
         for label in ("wren", "robin", "owl"):
-            pictures = [b"\xff\xd8\xff" + rng.bytes(3000) for _ in range(12)]
+            pictures = [small_picture(i, 48) for i in range(12)]
             sources = [f"{label}/{i}.jpg" for i in range(12)]
             gallery.add(label, rng.standard_normal((12, 64)), sources=sources, thumbnails=pictures)
         gallery.remove([3, 30])

@@ -11,8 +11,7 @@ import pytest
 
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError
 from kcrc.gallery import Gallery
-
-PICTURE = b"\xff\xd8\xff" + bytes(range(256)) * 8  # as in conftest.py
+from photos import small_picture
 
 
 def test_what_went_in_comes_out(gallery: Gallery) -> None:
@@ -26,7 +25,7 @@ def test_what_went_in_comes_out(gallery: Gallery) -> None:
     assert (example.label, example.source) == ("robin", "birds/2.jpg")
     assert example.content == hashlib.sha256(np.arange(8, 12, dtype="<f4").tobytes()).digest()
     assert abs((example.added_at - datetime.datetime.now(datetime.UTC)).total_seconds()) < 600
-    assert gallery.thumbnail(3) == PICTURE + bytes([2])
+    assert gallery.thumbnail(3) == small_picture(2)
     assert gallery.thumbnail(6) is None
     assert gallery.classes == ("heron", "robin", "wren")
     assert len(gallery) == 6
@@ -103,7 +102,7 @@ def test_adding_only_duplicates_is_no_act(gallery: Gallery) -> None:
         ("a", np.zeros((1, 4)), {"fingerprint": "other"}, "vectors of 'vectors-4'; these are of 'other'"),
         ("a", np.zeros((1, 4)), {"contents": [b"short"]}, "SHA-256 has 32"),
         ("a", np.zeros((1, 4)), {"thumbnails": [b"GIF89a"]}, "JPEG, PNG or WebP"),
-        ("a", np.zeros((1, 4)), {"thumbnails": [PICTURE * 200]}, "JPEG, PNG or WebP"),
+        ("a", np.zeros((1, 4)), {"thumbnails": [small_picture(0) * 300]}, "JPEG, PNG or WebP"),
     ],
 )
 def test_what_does_not_fit_is_refused_whole(

@@ -17,8 +17,9 @@ from kcrc.report.evaluation_page import confusion_svg, draw_confusion, evaluatio
 from kcrc.report.evidence_page import evidence_page
 from kcrc.report.html import STYLE, element, escape, page, picture, write_page
 from kcrc.report.words import file_name, percent
+from photos import small_picture
 
-PICTURE = b"\xff\xd8\xff" + b"x" * 50
+PICTURE = small_picture()
 EVIL = [
     '<script>alert("1")</script>',
     '"><img src=x onerror=alert(1)>',

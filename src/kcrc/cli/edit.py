@@ -24,7 +24,7 @@ from kcrc.cli.arguments import (
 from kcrc.errors import DataError
 
 if TYPE_CHECKING:
-    from kcrc.gallery import Gallery
+    from kcrc.gallery import Erased, Gallery
 
 
 @click.command(short_help="Add images of a class.")
@@ -62,12 +62,40 @@ def add(gallery: Path, images: tuple[str, ...], label: str, duplicates: Any) -> 
 @gallery_argument
 @click.argument("examples", nargs=-1)
 @click.option("-l", "--label", help="All examples of this class.")
-def remove(gallery: Path, examples: tuple[str, ...], label: str | None) -> int:
-    """Take EXAMPLES out of GALLERY: their ids, or images that are in it."""
+@click.option("--erase", is_flag=True, help="For good: out of the file, its history and caches. No undo.")
+def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: bool) -> int:
+    """Take EXAMPLES out of GALLERY: their ids, or images that are in it.
+
+    They stay in the file, out of use, for kcrc undo. With --erase they do not, and examples that were removed
+    before can be named too.
+    """
     with open_gallery(gallery, write=True) as opened:
-        ids = _chosen(opened, examples, label)
+        ids = _chosen(opened, examples, label, removed=erase)
+        if erase:
+            return _told_of(opened.erase(ids))
         gone = opened.remove(ids)
     click.echo(f"removed {len(gone)}" + _with_ids(gone))
+    if gone:
+        some = " ".join(map(str, gone[:8])) + (" …" if len(gone) > 8 else "")
+        note(f"Still in the file, for kcrc undo; 'kcrc remove --erase {shown(gallery)} {some}' takes it out for good.")
+    return 0
+
+
+def _told_of(erased: Erased) -> int:
+    """What was erased, and what this cannot reach."""
+    click.echo(f"erased {len(erased.ids)}" + _with_ids(erased.ids))
+    if not erased.ids:
+        note("Nothing was left of those examples in the file.")
+    if erased.retune:
+        note("The parameters had been chosen with it; they are chosen anew at the next question.")
+    if erased.feature is not None:
+        note(
+            f"The feature '{shown(erased.feature)}' may have learned from it when the gallery was built, and stays as "
+            "it is. Where that must go too, build the gallery again."
+        )
+    for path in erased.beside:
+        note(f"{shown(path)} may hold it still: it is not changed.")
+    note("Photographs, exports, pages and copies of the gallery made before are not changed.")
     return 0
 
 
@@ -97,10 +125,11 @@ def rename(gallery: Path, old: str, new: str) -> int:
 
 @click.command(short_help="Take back the latest change.")
 @gallery_argument
-def undo(gallery: Path) -> int:
-    """Take back the latest change that stands; again, to go further back."""
+@click.option("--past-erase", is_flag=True, help="Where the latest change erased examples, take back the one before.")
+def undo(gallery: Path, past_erase: bool) -> int:
+    """Take back the latest change that stands; again, to go further back. What was erased cannot be brought back."""
     with open_gallery(gallery, write=True) as opened:
-        entry = opened.undo()
+        entry = opened.undo(past_erase=past_erase)
     click.echo(f"undid: {shown(entry.summary)}")
     return 0
 
@@ -117,10 +146,12 @@ def history(gallery: Path, number: int) -> int:
     return 0
 
 
-def _chosen(gallery: Gallery, examples: Sequence[str], label: str | None) -> list[int]:
-    """The ids that arguments stand for: an id, the file of an image that is in, or the name it came under."""
+def _chosen(gallery: Gallery, examples: Sequence[str], label: str | None, *, removed: bool = False) -> list[int]:
+    """The ids that arguments stand for: an id, the file of an image that is in, or the name it came under.
+
+    ``removed`` looks also among those taken out before."""
     if label is not None:
-        found = gallery.find(label=label)
+        found = gallery.find(label=label, removed=removed)
         if not found or examples:
             raise DataError(
                 "Give examples or a class, not both."
@@ -135,8 +166,8 @@ def _chosen(gallery: Gallery, examples: Sequence[str], label: str | None) -> lis
         if given.isascii() and given.lstrip("#").isdigit():
             ids.append(int(given.lstrip("#")))
             continue
-        found = gallery.find(content=_content(given)) if os.path.isfile(given) else ()
-        found = found or gallery.find(source=given)
+        found = gallery.find(content=_content(given), removed=removed) if os.path.isfile(given) else ()
+        found = found or gallery.find(source=given, removed=removed)
         if not found:
             raise DataError(f"'{shown(given)}' is not in the gallery, neither its content nor its name.")
         ids += found

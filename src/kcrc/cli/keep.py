@@ -81,12 +81,13 @@ def compact(gallery: Path) -> int:
 @gallery_argument
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-def export(gallery: Path, output: Path, force: bool) -> int:
+@click.option("--file-names", is_flag=True, help="Leave out the folders that the images lay in.")
+def export(gallery: Path, output: Path, force: bool, file_names: bool) -> int:
     """Write GALLERY to OUTPUT (.npz): vectors, labels, sources, thumbnails. numpy.load reads it."""
     if output.exists() and not force:
         raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
     with open_gallery(gallery) as opened:
-        count = opened.export(output)
+        count = opened.export(output, file_names=file_names)
     click.echo(f"{shown(output)}: {count} examples")
     return 0
 

@@ -229,9 +229,9 @@ def _upright(image: Image, view: View) -> tuple[Image, tuple[int, int]]:
 
 
 def _thumbnail(image: Image, side: int) -> bytes:
-    out = io.BytesIO()
-    fit_image(image.convert("RGB"), View((side, side), fit="inside")).save(out, "JPEG", quality=80)
-    return out.getvalue()
+    from kcrc.features.bare import as_jpeg
+
+    return as_jpeg(np.asarray(fit_image(image.convert("RGB"), View((side, side), fit="inside"))))
 
 
 def _in_eight_bits(image: Image) -> Image:

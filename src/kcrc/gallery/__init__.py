@@ -1,11 +1,24 @@
-"""Labelled images and vectors on disk: add, remove, relabel, undo, verify."""
+"""Labelled images and vectors on disk: add, remove, relabel, erase, undo, verify."""
 
 from kcrc.gallery.acts import Added, Duplicate
 from kcrc.gallery.building import building
 from kcrc.gallery.check import Verdict, verify
+from kcrc.gallery.erasing import Erased
 from kcrc.gallery.examples import Contents, Example
 from kcrc.gallery.gallery import Gallery
 from kcrc.gallery.history import Entry
 from kcrc.gallery.transfer import restore
 
-__all__ = ["Added", "Contents", "Duplicate", "Entry", "Example", "Gallery", "Verdict", "building", "restore", "verify"]
+__all__ = [
+    "Added",
+    "Contents",
+    "Duplicate",
+    "Entry",
+    "Erased",
+    "Example",
+    "Gallery",
+    "Verdict",
+    "building",
+    "restore",
+    "verify",
+]

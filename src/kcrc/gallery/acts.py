@@ -94,7 +94,7 @@ def _sift(db: sqlite3.Connection, batch: Batch, duplicates: Duplicates) -> tuple
     if duplicates == "keep":
         return list(range(len(batch.labels))), []
     seen: dict[bytes, tuple[int, str]] = {}
-    for row in _by_key(db, "content", set(batch.contents)):
+    for row in by_key(db, "content", set(batch.contents)):
         if row[6] is None:
             seen.setdefault(row[3], (row[0], row[1]))
     fresh: list[int] = []
@@ -178,7 +178,7 @@ def live(db: sqlite3.Connection, ids: Iterable[int]) -> list[sealed.Row]:
         wanted = sorted({int(example) for example in ids})
     except (TypeError, ValueError):
         raise DataError("Examples are named by their ids, whole numbers.") from None
-    found = sealed.keyed(row for row in _by_key(db, "id", wanted) if row[6] is None)
+    found = sealed.keyed(row for row in by_key(db, "id", wanted) if row[6] is None)
     missing = [example for example in wanted if example not in found]
     if missing:
         more = f" (nor {len(missing) - 1} others)" if len(missing) > 1 else ""
@@ -186,7 +186,8 @@ def live(db: sqlite3.Connection, ids: Iterable[int]) -> list[sealed.Row]:
     return [found[example] for example in wanted]
 
 
-def _by_key(db: sqlite3.Connection, column: str, keys: Iterable[Any]) -> Iterable[sealed.Row]:
+def by_key(db: sqlite3.Connection, column: str, keys: Iterable[Any]) -> Iterable[sealed.Row]:
+    """The rows, in or removed, that have one of these values in a column."""
     keys = list(keys)
     for start in range(0, len(keys), _AT_ONCE):
         some = keys[start : start + _AT_ONCE]

@@ -55,6 +55,10 @@ class Answering:
         self._ready: _Ready | None = None
         self._feature: Feature | None = None
 
+    def let_go(self) -> None:
+        """Forget the classifier that was made: it holds the examples of its moment."""
+        self._ready = None
+
     def classifier(self, **parameters: Any) -> KCRCClassifier:
         """A classifier with the gallery's examples; evidence names examples by their ids.
 
@@ -92,7 +96,13 @@ class Answering:
         made, contents = self._fitted(this_time, parameters)
         self._ready = _Ready(contents, 0, made)
         with contextlib.nullcontext() if asked else contextlib.suppress(KCRCError):
-            act = gallery.keep_tuned(made, next_id=int(contents.ids[-1]) + 1, asked=asked, parameters=parameters)
+            act = gallery.keep_tuned(
+                made,
+                next_id=int(contents.ids[-1]) + 1,
+                asked=asked,
+                parameters=parameters,
+                since=contents.revision,
+            )
             if act == contents.revision + 1:  # nothing else happened meanwhile
                 self._ready = _Ready(Contents(act, contents.rows), act, made)
         return made

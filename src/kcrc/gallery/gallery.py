@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kcrc.gallery.acts import Added, Duplicates
 from kcrc.gallery.answering import Answering
+from kcrc.gallery.erasing import Erased
 from kcrc.gallery.store import Store
 from kcrc.prepared import Array
 
@@ -152,13 +153,24 @@ class Gallery(Store):
         feature = self.answering.feature()
         return add_images(self, feature, images, names, on_error=on_error, duplicates=duplicates)
 
+    def erase(self, ids: Iterable[int]) -> Erased:
+        """Take examples, in or removed, out of the file for good: vectors, pictures, names, caches, history.
+
+        ``undo`` cannot bring them back. A class of which nothing is left goes with them. Where parameters were chosen
+        with them, they are chosen anew at the next question."""
+        erased = super().erase(ids)
+        self.answering.let_go()
+        return erased
+
     # Out, in, and whether it is whole
 
-    def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all examples, vectors and settings to one plain file of arrays; how many examples."""
+    def export(self, path: str | os.PathLike[str], *, file_names: bool = False) -> int:
+        """Write all examples, vectors and settings to one plain file of arrays; how many examples.
+
+        With ``file_names``, where each example came from is told without its folders."""
         from kcrc.gallery.transfer import export
 
-        return export(self, path)
+        return export(self, path, file_names=file_names)
 
     def import_(self, path: str | os.PathLike[str], *, duplicates: Duplicates = "skip") -> Added:
         """Add the examples of an export, or of another gallery, of the same fingerprint."""

@@ -3,6 +3,7 @@
 Acts form a stack, so the gallery an act is undone in is the one it left behind: undoing ``add`` takes out the
 examples it brought, ``remove`` puts back those it took, ``relabel`` and ``rename`` restore the labels they
 overwrote, ``tune`` the parameters and the choice. An ``undo`` is entered in the history and is not itself undone.
+What was erased is gone: ``undo`` stops there and says so, and goes past it, to what else can be undone, when told.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ def entries(db: sqlite3.Connection, *, limit: int | None = None) -> list[Entry]:
     return [_entry(row) for row in rows]
 
 
-def undo(db: sqlite3.Connection, had: Settings) -> Entry:
+def undo(db: sqlite3.Connection, had: Settings, *, past_erase: bool = False) -> Entry:
     """Revert the latest act that stands; the act that was undone."""
     marks = ", ".join("?" * len(UNDOABLE))
     floor = _floor(db)
+    if not past_erase:
+        _stop_at_erased(db, floor)
     where = f"WHERE undone_by IS NULL AND id > ? AND action IN ({marks}) ORDER BY id DESC LIMIT 1"
     found = list(sealed.select(db, "history", where, (floor, *UNDOABLE)))
     if not found:
@@ -74,6 +77,18 @@ def forget_removed(db: sqlite3.Connection, had: Settings) -> int:
     db.executemany("DELETE FROM thumbnails WHERE id = ?", gone)
     acts.record(db, had, "compact", f"compacted: dropped {len(rows)} removed examples for good")
     return len(rows)
+
+
+def _stop_at_erased(db: sqlite3.Connection, floor: int) -> None:
+    """An error where the latest act that stands is an ``erase``: who undoes it must not lose something else instead."""
+    marks = ", ".join("?" * (len(UNDOABLE) + 1))
+    where = f"WHERE undone_by IS NULL AND id > ? AND action IN ({marks}) ORDER BY id DESC LIMIT 1"
+    for row in sealed.select(db, "history", where, (floor, *UNDOABLE, "erase")):
+        if row[2] == "erase":
+            raise StateError(
+                f"The latest change {row[3]}, and what was erased cannot be brought back. Nothing was changed; "
+                "'kcrc undo --past-erase' (undo(past_erase=True)) undoes the change before it."
+            )
 
 
 def _floor(db: sqlite3.Connection) -> int:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from kcrc.errors import DataError, FileError, StateError
-from kcrc.gallery import acts, cache, examples, file, history, payloads, settings, tuned
+from kcrc.gallery import acts, cache, erasing, examples, file, history, payloads, sealed, settings, tuned
 from kcrc.gallery.acts import Added, Duplicates
+from kcrc.gallery.erasing import Erased
 from kcrc.gallery.examples import Contents, Example
 from kcrc.gallery.settings import Settings
 from kcrc.prepared import Array
@@ -111,12 +112,24 @@ class Store:
         return self.read(lambda db: payloads.read_thumbnail(db, *acts.live(db, [example])))
 
     def find(
-        self, *, label: str | None = None, source: str | None = None, content: bytes | None = None
+        self,
+        *,
+        label: str | None = None,
+        source: str | None = None,
+        content: bytes | None = None,
+        removed: bool = False,
     ) -> tuple[int, ...]:
-        """The ids of the examples with this label, this source and this content (SHA-256), as far as given."""
+        """The ids of the examples with this label, this source and this content (SHA-256), as far as given.
+
+        ``removed`` looks also among those that were taken out and are still in the file."""
         name = None if label is None else examples.checked_label(label)
         where = None if source is None else examples.checked_source(source)
-        rows = (row for row in self.contents.rows if name is None or row[1] == name)
+        everything = (
+            self.contents.rows
+            if not removed
+            else self.read(lambda db: sealed.select_all(db, "examples", file_bytes=self._file_bytes()))
+        )
+        rows = (row for row in everything if name is None or row[1] == name)
         rows = (row for row in rows if where is None or row[2] == where)
         return tuple(row[0] for row in rows if content is None or row[3] == content)
 
@@ -186,9 +199,23 @@ class Store:
         )
         return self._act(lambda db, had: acts.add(db, had, batch, duplicates=duplicates))
 
-    def remove(self, ids: Iterable[int]) -> tuple[int, ...]:
-        """Take examples out; all of them, or none where one of the ids is unknown."""
+    def remove(self, ids: Iterable[int], *, erase: bool = False) -> tuple[int, ...]:
+        """Take examples out; all of them, or none where one of the ids is unknown.
+
+        They stay in the file, out of use, so that ``undo`` can bring them back; with ``erase`` they do not.
+        """
+        if erase:
+            return self.erase(ids).ids
         return self._act(lambda db, had: acts.remove(db, had, ids))
+
+    def erase(self, ids: Iterable[int]) -> Erased:
+        """Take examples, in or removed, out of the file for good: vectors, pictures, names, caches, history.
+
+        ``undo`` cannot bring them back. A class of which nothing is left goes with them."""
+        with self._lock:
+            erased = erasing.erase(self, ids)
+            self._contents = self._vectors = None
+        return erased
 
     def relabel(self, ids: Iterable[int], label: str) -> tuple[int, ...]:
         """Give examples another class; the ids of those that had a different one."""
@@ -218,21 +245,32 @@ class Store:
         next_id: int,
         asked: bool = True,
         parameters: Mapping[str, Any] | None = None,
+        since: int | None = None,
     ) -> int:
         """Store a classifier fitted on the examples with ids below ``next_id``, and the ``parameters`` that were fixed
-        for it (None: those that were before); the number of the act."""
+        for it (None: those that were before); the number of the act.
+
+        ``since`` is the revision it was fitted on: where examples were erased after it, it is refused."""
         state = tuned.state_of(classifier, next_id)
         chosen = "nothing to choose" if classifier.tuning_ is None else repr(classifier.tuning_)
         told = f"tuned: {chosen.removeprefix('Tuning: ')}"
-        return self._act(lambda db, had: acts.tune(db, had, told, state, parameters=parameters, asked=asked))
+
+        def keep(db: sqlite3.Connection, had: Settings) -> int:
+            if since is not None:
+                erasing.check_none_since(db, since)
+            return acts.tune(db, had, told, state, parameters=parameters, asked=asked)
+
+        return self._act(keep)
 
     def tuned_state(self, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
         """What ``keep_tuned`` stored in the act: what ``kcrc.saving.rebuild`` takes."""
         return self.read(lambda db: tuned.read_state(db, act, file_bytes=self._file_bytes()))
 
-    def undo(self) -> history.Entry:
-        """Revert the latest act that stands; call again to go further back."""
-        return self._act(history.undo)
+    def undo(self, *, past_erase: bool = False) -> history.Entry:
+        """Revert the latest act that stands; call again to go further back.
+
+        Where that act erased examples it is an error; ``past_erase`` then reverts the one before it."""
+        return self._act(lambda db, had: history.undo(db, had, past_erase=past_erase))
 
     def history(self, limit: int | None = None) -> list[history.Entry]:
         """The latest acts, newest first."""

@@ -12,21 +12,23 @@ import numpy as np
 
 from kcrc.archive import read_archive, write_archive
 from kcrc.errors import FileError
+from kcrc.features.bare import bare
 from kcrc.gallery import payloads
 from kcrc.gallery.acts import Added, Duplicates
 from kcrc.gallery.building import building
 from kcrc.gallery.gallery import Gallery
 from kcrc.prepared import Array
+from kcrc.report.words import file_name
 
 KIND = "kcrc-export"
 _PREFIX = "feature-"  # before the names of the fitted feature's arrays
 
 
-def export(gallery: Gallery, path: str | os.PathLike[str]) -> int:
+def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool = False) -> int:
     """Write all examples with their vectors, thumbnails and settings to a file ``numpy.load`` can read; how many.
 
     Arrays: ids, labels, vectors, sources, contents (n, 32), added_at (µs), thumbnails (all bytes in a row)
-    and thumbnail_ends, where each ends.
+    and thumbnail_ends, where each ends. ``file_names`` leaves the folders out of the sources.
     """
 
     def look(db: sqlite3.Connection) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -41,6 +43,8 @@ def export(gallery: Gallery, path: str | os.PathLike[str]) -> int:
             "parameters": dict(settings.parameters),
         }
         arrays = _arrays(gallery, db)
+        if file_names and len(arrays["sources"]):
+            arrays["sources"] = np.array([file_name(source) for source in arrays["sources"].tolist()], dtype=str)
         state = {name: value for name, value in gallery.feature_state().items() if isinstance(value, np.ndarray)}
         return header, arrays | {_PREFIX + name: value for name, value in state.items()}
 
@@ -83,7 +87,7 @@ def _examples_of(path: str | os.PathLike[str]) -> tuple[str, dict[str, Array]]:
 def _arrays(gallery: Gallery, db: sqlite3.Connection) -> dict[str, Array]:
     ids, vectors, labels = gallery.vectors()
     rows = gallery.contents.rows
-    pictures = [payloads.read_thumbnail(db, row) or b"" for row in rows]
+    pictures = [bare(payloads.read_thumbnail(db, row) or b"") or b"" for row in rows]  # old files hold comments
     return {
         "ids": ids,
         "labels": labels,
@@ -100,7 +104,8 @@ def _add(gallery: Gallery, fingerprint: str, arrays: dict[str, Array], duplicate
     if len(arrays["labels"]) == 0:
         return Added(())
     data, ends = arrays["thumbnails"].tobytes(), arrays["thumbnail_ends"].tolist()
-    pictures: Sequence[bytes] = [data[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    parts = [data[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    pictures: Sequence[bytes | None] = [bare(part) for part in parts]
     return gallery.add(
         arrays["labels"],
         arrays["vectors"],

@@ -12,7 +12,7 @@ from kcrc.report.case import Case
 from kcrc.report.evaluation import Evaluation
 from kcrc.report.evidence_page import case_article, reading_help
 from kcrc.report.html import Element, element, page
-from kcrc.report.words import for_plot
+from kcrc.report.words import file_name, for_plot
 
 _LONGEST = 24  # characters of a name beside the matrix
 _LABELLED = 60  # a matrix with more classes than this has no room for names
@@ -25,7 +25,11 @@ def evaluation_page(found: Evaluation, mistakes: Sequence[Case], *, gallery: str
     skipped = element("p", f"{unread} files could not be read and do not count.") if unread else None
     body = [
         element("h1", title),
-        element("p", f"The gallery {gallery} on the images in {folder}, {stamp}, by kcrc.", class_="quiet"),
+        element(
+            "p",
+            f"The gallery {file_name(gallery)} on the images in {file_name(folder)}, {stamp}, by kcrc.",
+            class_="quiet",
+        ),
         skipped,
         element("h2", "Who is taken for whom"),
         element("div", confusion_svg(found), class_="matrix"),

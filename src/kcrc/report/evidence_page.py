@@ -11,13 +11,13 @@ from kcrc.report.words import file_name
 
 
 def evidence_page(cases: Sequence[Case], *, gallery: str, top: int = 12) -> str:
-    """The page about one or several answered images."""
+    """The page about one or several answered images. Pages are sent on, so they name files, not where those lie."""
     title = f"Why “{cases[0].label}”?" if len(cases) == 1 else f"{len(cases)} answers and their evidence"
     stamp = f"{datetime.datetime.now():%Y-%m-%d %H:%M}"
     return page(
         title,
         element("h1", title),
-        element("p", f"Answered from the gallery {gallery} on {stamp} by kcrc.", class_="quiet"),
+        element("p", f"Answered from the gallery {file_name(gallery)} on {stamp} by kcrc.", class_="quiet"),
         *(case_article(case, top=top) for case in cases),
         reading_help(),
     )
@@ -30,13 +30,13 @@ def case_article(case: Case, *, top: int = 12, heading: str = "h2") -> Element:
         "article",
         element(
             "div",
-            picture(case.picture, f"The image in question, {case.name}"),
+            picture(case.picture, f"The image in question, {file_name(case.name)}"),
             element(
                 "div",
                 element("p", case.label, class_="answer"),
                 truth,
                 element("p", verdict_sentence(case)),
-                element("p", case.name, class_="quiet"),
+                element("p", file_name(case.name), class_="quiet"),
             ),
             class_="verdict",
         ),
@@ -73,8 +73,8 @@ def _card(case: Case, part: Part) -> Element:
 
 
 def example_name(example: int, source: str) -> Element:
-    """An example by its number and file, in a small line; the whole path is in its title."""
-    return element("small", f"no. {example}, {file_name(source)}" if source else f"no. {example}", title=source or None)
+    """An example by its number and the name of its file, in a small line; not the path, a page may be sent on."""
+    return element("small", f"no. {example}, {file_name(source)}" if source else f"no. {example}")
 
 
 def _classes(case: Case, most: int = 10) -> Element:

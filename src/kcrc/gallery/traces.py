@@ -1,0 +1,65 @@
+"""Where examples of a gallery leave copies outside its file: the cache of vectors, and files that people make."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from pathlib import Path
+
+from kcrc.errors import FileError
+from kcrc.gallery import cache
+
+_OURS = b"KCRCVEC"  # how a cache begins
+
+
+def drop_caches(gallery: Path) -> None:
+    """Delete the vectors kept beside the gallery, and where KCRC_GALLERY_CACHE says; both can be made anew.
+
+    In the folder beside, caches of galleries that are no longer there go too: it may be this one's former name.
+    """
+    for path in set(_caches(gallery.absolute())):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as problem:
+            raise FileError(
+                f"The cache '{path}' holds vectors of the gallery and cannot be deleted ({problem.strerror}). "
+                "Nothing was erased; delete it and try again."
+            ) from None
+
+
+def _caches(gallery: Path) -> Iterator[Path]:
+    beside = gallery.parent / cache.FOLDER
+    own = [beside / f"{gallery.name}.vectors", cache.cache_path(gallery)]
+    for path in own:
+        if path is not None and not path.parent.is_symlink():
+            yield path
+            yield from path.parent.glob(f"{glob.escape(path.name)}.*.new")
+    if beside.is_dir() and not beside.is_symlink():
+        for path in beside.iterdir():
+            name = path.name.partition(".vectors")[0]
+            if not (gallery.parent / name).exists() and path.is_file() and not path.is_symlink() and _is_cache(path):
+                yield path
+
+
+def _is_cache(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_OURS))
+    except OSError:
+        return False
+    return head == _OURS or (path.suffix == ".new" and not head.strip(b"\0"))  # its head is written last
+
+
+def beside(gallery: Path) -> tuple[Path, ...]:
+    """Files in the gallery's folder whose names say that they come of it: copies, exports, a build that was killed."""
+    stem, found = gallery.name.removesuffix(gallery.suffix), []
+    try:
+        there = list(gallery.absolute().parent.iterdir())
+    except OSError:  # a folder that may not be listed
+        return ()
+    for path in there:
+        name = path.name.lstrip(".")
+        related = name.startswith(f"{stem}.") or (name.startswith(stem) and ".kcrc" in name)
+        if related and path.name not in (gallery.name, f"{gallery.name}-journal") and path.is_file():
+            found.append(path)
+    return tuple(sorted(found))
