@@ -23,6 +23,7 @@ from kcrc.evidence import Evidence, contrast, joined
 from kcrc.model import FittedModel
 from kcrc.parameters import Parameters
 from kcrc.prepared import Array, widened
+from kcrc.seeds import seed_of
 from kcrc.views import are_views, layout_of
 from kcrc.views import joined as joined_views
 
@@ -90,8 +91,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         Threads for batches of queries; None uses all cores.
     memory_budget : int or str, default="512MB"
         What a call may use beyond the data, in bytes or like "2GB". Batches are cut to fit.
-    random_state : int, RandomState or None, default=None
-        For random projections and the sample of examples tried. None is the fixed seed 0: answers never change.
+    random_state : int, RandomState, Generator or None, default=None
+        For random projections and the sample of examples tried. None is the fixed seed 0: answers never change. Of a
+        RandomState or Generator each fit draws one seed, which ``model_.method.seed`` tells.
     verbose : bool or None, default=None
         Progress of long work: None shows it on a terminal.
 
@@ -196,7 +198,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _store(self, vectors: Array, classes: Array, numbers: Array, ids: Array, groups: Any) -> None:
         """Choose, and build the model anew from these examples."""
-        parameters = Parameters(self)
+        parameters = Parameters(self, seed_of(self.random_state))
         chosen, tuning, pairs = parameters.chosen(vectors, numbers, groups)
         if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen):
             vectors = widened(vectors)

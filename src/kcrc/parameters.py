@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameters:
-    """The parameters ``given`` to a classifier, whose samples have been looked at (their shape and views)."""
+    """The parameters ``given`` to a classifier, whose samples have been looked at (their shape and views), and the
+    ``seed`` that was drawn for this fit."""
 
     given: KCRCClassifier
+    seed: int = 0
 
     @property
     def precomputed(self) -> bool:
@@ -82,7 +84,7 @@ class Parameters:
                 groups=groups,
                 seconds=self._positive_seconds(),
                 n_jobs=self.given.n_jobs,
-                seed=_seed(self.given.random_state),
+                seed=self.seed,
                 progress=progress,
                 coarse=None if self.given.n_candidates is None else (coarse, self.given.n_candidates),
                 pairs=pairs,
@@ -186,7 +188,7 @@ class Parameters:
             n_candidates=n_candidates,
             locality=chosen["locality"],
             decision=chosen["decision"],
-            seed=_seed(self.given.random_state),
+            seed=self.seed,
             n_jobs=self.given.n_jobs,
             memory_budget=_bytes(self.given.memory_budget),
         )
@@ -280,14 +282,6 @@ def _total_variance(X: Array) -> float:
     centre = X.mean(axis=0, dtype=np.float64)
     blocks = (X[start : start + 4096] - centre for start in range(0, len(X), 4096))
     return float(sum(np.einsum("ij,ij->", block, block) for block in blocks)) / len(X)
-
-
-def _seed(random_state: Any) -> int:
-    if random_state is None:
-        return 0
-    if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
-    return int(random_state.randint(2**31))
 
 
 def _bytes(value: int | str) -> int:

@@ -80,6 +80,8 @@ def describe(classifier: KCRCClassifier) -> Described:
     """All of a fitted classifier but its examples: a header of plain values, and arrays by name."""
     parameters = classifier.get_params(deep=False)
     attributes = {k: v for k, v in vars(classifier).items() if k not in (*parameters, "model_")}
+    if isinstance(parameters["random_state"], np.random.RandomState | np.random.Generator):
+        parameters["random_state"] = classifier.model_.method.seed  # what the fit drew of it
     arrays: dict[str, Array] = {}
     header = {
         "version": VERSION,

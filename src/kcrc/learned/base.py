@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -26,6 +25,7 @@ from kcrc.learned.atom_evidence import AtomEvidence, atom_evidence
 from kcrc.learned.ksvd import check_whole, draw_atoms, encode, learn, progress_bar, unit_rows
 from kcrc.learned.omp import SparseCodes, tolerance
 from kcrc.prepared import Array
+from kcrc.seeds import seed_of
 
 MOST_BY_DEFAULT = 30
 """The most atoms a class gets where ``n_atoms`` is not given, and a sample where ``sparsity`` is not."""
@@ -106,7 +106,7 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
         shares = share_atoms(self.n_atoms, np.bincount(coded), X.shape[1])
         self._class_weights(shares)
         Y = unit_rows(X) if self.unit_length else X
-        rng = check_random_state(self.random_state)
+        rng = np.random.RandomState(seed_of(self.random_state))
         self.sparsity_scores_: dict[int, float] = {}
         if given is None:
             given = self._chosen_sparsity(

@@ -33,7 +33,7 @@ class DKSVDClassifier(DictionaryClassifier):
         have β = 4 on Extended Yale B) go with long samples, left as they are (False): at length 1 they drown them.
     n_iter : iterations of the joint learning.
     init_iter : iterations of each class's K-SVD.
-    random_state : seed of the samples that start as atoms.
+    random_state : int, RandomState, Generator or None (the seed 0): the samples that start as atoms.
     verbose : True shows progress, False never, None on a terminal when fit takes more than 2 seconds.
 
     Attributes

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc._fused.native import native
 from kcrc.errors import ParameterError
 from kcrc.learned.omp import SparseCodes, batch_omp, tolerance
 from kcrc.prepared import Array
+from kcrc.seeds import seed_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ class KSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_atoms : number of atoms; None: as many as features. Never more than samples.
     sparsity : atoms a sample may use; None: a tenth of the features, at least 1.
     n_iter : iterations, each a coding stage and an atom update.
-    random_state : seed of the samples that start as atoms.
+    random_state : int, RandomState, Generator or None (the seed 0): the samples that start as atoms.
     verbose : True shows progress, False never, None on a terminal when fit takes more than 2 seconds.
 
     Attributes
@@ -204,7 +204,7 @@ class KSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tenth = max(1, round(n_features / 10))
         wish = tenth if self.sparsity is None else check_whole("sparsity", self.sparsity, least=1)
         self.sparsity_ = min(wish, n_atoms, n_features)
-        start = draw_atoms(X, n_atoms, check_random_state(self.random_state))
+        start = draw_atoms(X, n_atoms, np.random.RandomState(seed_of(self.random_state)))
         with progress_bar("K-SVD", n_iter, self.verbose) as bar:
             learned = learn(X, start, sparsity=self.sparsity_, n_iter=n_iter, step=bar.update)
         self.components_ = learned.atoms
