@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from dataclasses import dataclass
-from threading import Thread
+from threading import Barrier, Thread
 from typing import ClassVar
 
 import numpy as np
@@ -225,3 +225,26 @@ def test_a_table_is_read_like_a_cache():
         want = distance.selected(atoms.take(which), atoms, rows)
         np.testing.assert_allclose(table.selected(distance, atoms, which, rows), want, rtol=1e-6)
         assert table.missing == 0
+
+
+def test_a_pair_two_threads_measure_at_once_counts_once():
+    """What a search may still spend rests on this count: it must not depend on which thread came first."""
+    met = Barrier(2, timeout=30)
+
+    class Meeting(Costly):
+        def selected(self, a, b, rows):
+            met.wait()
+            return super().selected(a, b, rows)
+
+    distance = Meeting()
+    kept = distance.prepare(problem(4)[0])
+    table = made(distance, 40, 1 << 20)
+    pair = np.array([3]), np.array([17])
+    threads = [Thread(target=table.between, args=(distance, kept, *pair)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (table.counts.evaluated, table.counts.found) == (1, 1)
+    assert table.missing == 40 * 39 // 2 - 1
+    assert made(distance, 40, 2000).missing == 40 * 39 // 2

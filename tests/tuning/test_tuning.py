@@ -49,6 +49,8 @@ def test_the_table_holds_all_that_was_tried(tuned):
         tuning.table[0]
     )
     assert "leave-one-out accuracy" in repr(tuning)
+    assert tuning.trials == tuning.scores[tuning.best].trials == 300  # few enough to ask them all
+    assert tuning.accuracy == tuning.scores[tuning.best].right / tuning.trials
     pytest.importorskip("pandas")
     assert len(tuning.to_frame()) == len(tuning.scores)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,32 @@ def test_each_member_is_charged_for_what_it_looks_at():
     assert 500 < large / small < 1000  # a vector is kept with its squared length
     assert not around.tabled(distance, 400 * large, 1).pairs
     assert set(around.tabled(distance, 401 * large, 1).pairs) == {"a", "b"}
+
+
+def test_the_clock_decides_nothing(monkeypatch):
+    """On a machine on which every look at the clock finds an hour gone, the same weights and the same table."""
+    X, y = noisy(2, n=90)
+    options = {"distance": Unified(THREE, weights="auto"), "tuning_seconds": 4, "n_jobs": 1}
+    idle = KCRCClassifier(**options).fit(X, y).tuning_
+    hours = count()
+    monkeypatch.setattr("time.perf_counter", lambda: 3600.0 * next(hours))
+    busy = KCRCClassifier(**options).fit(X, y).tuning_
+    assert busy.seconds >= 3600
+    assert busy.weights == idle.weights
+    assert busy.table == idle.table
+
+
+def test_a_walk_without_a_budget_goes_nowhere():
+    X, y = noisy(0, n=90)
+    joined = np.concatenate(list(X.values()), axis=1)
+    layout = {"clear": (0, 3, (3,)), "partly": (3, 5, (2,)), "noise": (5, 10, (5,))}
+    distance = Unified(THREE, weights="auto").bound(layout).fit(joined, y, sample_shape=(10,))
+    around = Surroundings(Samples(joined), y, np.arange(90))
+    poor, rich, dear = (
+        WeightSearch(distance, around, np.arange(90), margins, seconds=seconds, effort=effort)
+        for seconds, effort in ((1e-9, 1.0), (5.0, 1.0), (5.0, 1e9))
+    )
+    for search in (poor, rich, dear):
+        search.run()
+    assert len(poor.tried) == len(dear.tried) == 4  # each member alone, and all alike
+    assert len(rich.tried) > 4

@@ -74,7 +74,7 @@ def build(
     with Gallery.open(goal) as gallery:
         tuning = gallery.classifier().tuning_
         if tuning is not None:
-            note(f"left out one by one, {tuning.accuracy:.1%} of the examples are answered right")
+            note(f"left out one by one, {tuning.accuracy:.1%} of {tuning.trials} examples are answered right")
         seconds = time.perf_counter() - started
         click.echo(
             f"{shown(goal)}: {len(gallery)} examples of {len(gallery.classes)} classes, {gallery.settings.feature} "

@@ -96,8 +96,10 @@ class PairCache:
 
     @property
     def missing(self) -> int:
-        """How many pairs are still to be measured."""
-        return max(0, pair_count(self.n, symmetric=self.symmetric) - self.counts.evaluated)
+        """How many pairs are still to be measured: all of them where a newer pair may take an older one's place, so
+        that the number does not depend on which thread came first."""
+        known = self.counts.evaluated if self.complete else 0
+        return max(0, pair_count(self.n, symmetric=self.symmetric) - known)
 
     @property
     def nbytes(self) -> int:
@@ -132,16 +134,19 @@ class PairCache:
             values[(table.first[slots] != i) | (table.second[slots] != j)] = np.nan
         return np.asarray(values)
 
-    def _put(self, i: Array, j: Array, values: Array) -> None:
+    def _put(self, i: Array, j: Array, values: Array) -> int:
+        """Returns how many of these pairs were not there: two threads may have measured the same one."""
         table = self._table
         slots = self._slots(self._number(i, j))
         with table.lock:
+            new = int(np.isnan(self._looked_up(i, j, slots)).sum())
             table.values[slots] = values
             if table.first is not None and table.second is not None:
                 table.first[slots], table.second[slots] = i, j
                 # Two of these pairs may share a place, and NumPy does not say which of them wrote last in each array.
                 lost = (table.first[slots] != i) | (table.second[slots] != j)
                 table.values[slots[~lost]] = values[~lost]
+        return new
 
     # Distances ------------------------------------------------------------------------------------------------------
 
@@ -153,14 +158,13 @@ class PairCache:
         slots = self._slots(number)
         with self._table.lock:
             values = self._looked_up(i, j, slots)
-        missing = np.flatnonzero(np.isnan(values))
+        missing, evaluated = np.flatnonzero(np.isnan(values)), 0
         if len(missing):
             _, first, back = np.unique(number[missing], return_index=True, return_inverse=True)
             at = missing[first]
             measured = _measured(distance, atoms, i[at], j[at]).astype(self.dtype)
-            self._put(i[at], j[at], measured)
+            evaluated = self._put(i[at], j[at], measured)
             values[missing] = measured[back.ravel()]
-        evaluated = len(first) if len(missing) else 0
         with self._table.lock:
             self._table.counts.evaluated += evaluated
             self._table.counts.found += len(values) - evaluated
@@ -203,9 +207,9 @@ class PairCache:
             with self._table.lock:
                 unknown = np.isnan(self._looked_up(i, j, self._slots(self._number(i, j))))
             i, j = i[unknown], j[unknown]
-            self._put(i, j, _measured(distance, atoms, i, j).astype(self.dtype))
+            evaluated = self._put(i, j, _measured(distance, atoms, i, j).astype(self.dtype))
             with self._table.lock:
-                self._table.counts.evaluated += len(i)
+                self._table.counts.evaluated += evaluated
 
         over_chunks(rows, self.n, 64, n_jobs)
 

@@ -139,6 +139,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         fixed["share"] = None
     judge = _judge(request, projection, fixed)
     iterates = request.coder != "ridge" and not isinstance(request.coder, Ridge)
+    effort = 1.0 if judge is margins or (whole and not iterates) else ITERATING
     weightings: dict[str, Unified] = {}
     around = Surroundings(
         Samples(X_used), labels_used, groups_used, request.coarse, request.pairs if len(rows) == len(X) else {}
@@ -147,7 +148,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         around = around.tabled(request.distance, TABLES * SPEED * request.seconds, request.n_jobs)
     if isinstance(request.distance, Unified) and request.distance.learns_weights:
         order = stratified(labels_used, np.random.default_rng(request.seed), eligible)
-        weightings = _weightings(request.distance, around, order, judge, fixed, 0.25 * request.seconds)
+        weightings = _weightings(request.distance, around, order, judge, fixed, effort, 0.25 * request.seconds)
     geometries, fitted, kernels = geometries_of(request, X_used, around, weightings, fixed)
     search = Search(
         geometries,
@@ -155,7 +156,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         fixed=fixed,
         kernels=kernels,
         judge=judge,
-        effort=1.0 if judge is margins or (whole and not iterates) else ITERATING,
+        effort=effort,
         seconds=(0.75 if weightings else 1.0) * request.seconds,
         n_jobs=request.n_jobs,
         seed=request.seed,
@@ -192,12 +193,18 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
 
 
 def _weightings(
-    distance: Unified, around: Surroundings, order: Array, judge: Judge, fixed: Mapping[str, Any], seconds: float
+    distance: Unified,
+    around: Surroundings,
+    order: Array,
+    judge: Judge,
+    fixed: Mapping[str, Any],
+    effort: float,
+    seconds: float,
 ) -> dict[str, Unified]:
     """Every member alone, equal weights and learned weights, by the name the table shows."""
     form = str(fixed.get("form", "rkhs")).replace("raw", "rkhs")
     mus = (float(fixed["mu"]),) if "mu" in fixed else (1e-3, 1e-1)
-    search = WeightSearch(distance, around, order, judge, form=form, mus=mus, seconds=seconds)
+    search = WeightSearch(distance, around, order, judge, form=form, mus=mus, effort=effort, seconds=seconds)
     learned = search.run()
     equal = dict.fromkeys(search.names, 1.0 / len(search.names))
     found = {f"{single}{ALONE}": {name: float(name == single) for name in search.names} for single in search.names}

@@ -10,12 +10,11 @@ A local dictionary is another for every example left out anyway. A global one is
 for each; there an eighth of the examples is left out together, so that one dictionary serves them all.
 
 The clock decides nothing: the budget is counted in arithmetic, so the same data give the same choice on every machine,
-busy or idle. Only a search that takes three times its seconds is cut short.
+busy or idle. Only a search of which even the fewest trials come to three times its budget is cut short.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -38,6 +37,7 @@ CLOSE = 2.5  # standard errors
 NEAR, NEAR_EXAMPLES = 0.5, 1.01  # standard errors, or examples: right as often as the best, or nearly
 TIED, TIED_EXAMPLES = 0.02, 0.75  # of the loss, or a loss of so many examples: less is not worth a higher price
 FOLDS = 8  # of a global dictionary
+OVERSPENT = 3.0  # times the budget: from there on every setting is tried on no more examples than one batch
 
 
 class Judge(Protocol):
@@ -90,7 +90,6 @@ class Search:
         self.n_jobs = n_jobs
         self.whole, self.projecting = whole, projecting
         self.progress = progress
-        self.until = time.perf_counter() + 3.0 * seconds
         self.budget, self.spent = SPEED * seconds, 0.0
         self.keep = keep  # geometries whose best setting stays to the end,
         self.alone = alone  # and those of them that the best is not below
@@ -118,7 +117,7 @@ class Search:
         problems = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.share): atoms[s] for s in group}
         solved = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.share, s.mu): atoms[s] for s in group}
         posing = sum(
-            k * k * (25.0 + (k if form == "gram" else 0.0) + (0.0 if share is None else self.projecting * k))
+            posing_cost(k, form, 0.0 if share is None else self.projecting)
             for (_, _, form, _, share), k in problems.items()
         )
         factorising = sum(k**3 / 3 for k in solved.values())
@@ -127,7 +126,7 @@ class Search:
             folds = -(-trials // self._fold)
             each = self.effort * sum(15.0 * k * k for k in solved.values())
             return self.geometry(name).cost(folds, widest) + trials * each + folds * (posing + factorising)
-        solving = factorising + sum(60.0 * k * k + 2e4 for k in solved.values())
+        solving = sum(solving_cost(k) for k in solved.values())
         return self.geometry(name).cost(trials, widest) + trials * self.effort * (posing + solving)
 
     @property
@@ -160,7 +159,7 @@ class Search:
             step = int(np.clip(6e6 / max(width, 40) ** 2, 2, 64))
             taken = self._fold if self._together(name) else 4 * step
             for at in range(0, len(rows), taken):
-                if time.perf_counter() > self.until and all(self.scores[s].trials for s in group):
+                if self.spent > OVERSPENT * self.budget and all(self.scores[s].trials for s in group):
                     break
                 batch = rows[at : at + taken]
                 self.spent += self._cost(name, locality, group, len(batch))
@@ -297,6 +296,16 @@ class Search:
         """Of an answer: the union of several members' nearest examples is as large as all of them together."""
         atoms = setting.n_neighbors * self.geometry(setting.geometry).members
         return replace(setting, n_neighbors=min(atoms, len(self.labels))).cost
+
+
+def posing_cost(k: float, form: str, projecting: float = 0.0) -> float:
+    """Arithmetic of a local problem of k atoms, roughly; ``projecting``: the cost of Ψ over k³."""
+    return k * k * (25.0 + (k if form == "gram" else 0.0) + projecting * k)
+
+
+def solving_cost(k: float) -> float:
+    """Arithmetic of its answer with one penalty, roughly."""
+    return k**3 / 3 + 60.0 * k * k + 2e4
 
 
 def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:

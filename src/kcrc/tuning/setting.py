@@ -90,8 +90,14 @@ class Tuning:
 
     @property
     def accuracy(self) -> float:
-        """Leave-one-out accuracy of the chosen setting (on the rows it was chosen by, so a little too good)."""
+        """Leave-one-out accuracy of the chosen setting on ``trials`` examples (those it was chosen by, so a little too
+        good)."""
         return self.scores[self.best].accuracy
+
+    @property
+    def trials(self) -> int:
+        """On how many examples ``accuracy`` was measured: all that can be asked, or a sample of them."""
+        return self.scores[self.best].trials
 
     @property
     def table(self) -> list[dict[str, Any]]:

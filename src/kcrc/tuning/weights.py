@@ -3,12 +3,12 @@
 The search walks the simplex of weights. It starts at the member that is best alone and moves towards one member at a
 time by a half, a quarter, a tenth; a step is taken only when it makes more left-out examples right, or as many with
 less loss. The settings tried are few, as the weights are searched, not the classifier; the search over settings that
-follows compares the weights found with every single member and with equal weights on the same examples.
+follows compares the weights found with every single member and with equal weights on the same examples. The walk ends
+when its arithmetic, which does not depend on the machine, comes to what its seconds allow.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,8 @@ from kcrc.neighbours.refine import union_ranks
 from kcrc.prepared import Array
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.loss import loss
-from kcrc.tuning.search import Judge
+from kcrc.tuning.measured import DistanceGeometry
+from kcrc.tuning.search import SPEED, Judge, posing_cost, solving_cost
 from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.trials import Trials
 
@@ -53,15 +54,19 @@ class WeightSearch:
         *,
         form: str = "rkhs",
         mus: tuple[float, ...] = _PENALTIES,
+        effort: float = 1.0,
         seconds: float,
     ) -> None:
+        """``effort``: how much dearer the judge is than the compiled ridge."""
         self.distance = distance.weighted(dict.fromkeys(distance.weights_, 1.0))
         self.names = list(self.distance.weights_)
-        self.judge, self.form, self.mus = judge, form, list(mus)
-        self.until = time.perf_counter() + seconds
+        self.judge, self.effort, self.form, self.mus = judge, effort, form, list(mus)
+        self.budget = SPEED * seconds
         widest = LARGEST * len(self.names)
         count = int(np.clip(_BYTES // (4 * len(self.names) * widest**2), 32, TRIALS))
         self.which = order[:count]
+        measuring = DistanceGeometry(self.distance, around, around.labels, around.groups).cost(len(self.which), widest)
+        self.spent = measuring  # of the budget, in arithmetic
         self.truth = around.labels[self.which].astype(np.int32)
         rows = around.candidates(self.which)
         members = {name: self.distance.weighted({n: float(n == name) for n in self.names}) for name in self.names}
@@ -100,6 +105,9 @@ class WeightSearch:
             np.float32(weights[self.names[at]]) * self.among[at][trial[..., None], order[:, :, None], order[:, None, :]]
             for at in used
         )
+        k = float(order.shape[1])
+        solving = posing_cost(k, self.form) + len(self.mus) * solving_cost(k)
+        self.spent += len(_WIDTHS) * len(order) * self.effort * solving
         near = float(np.median(cross[labels >= 0])) if (labels >= 0).any() else 1.0
         trials = Trials(labels.astype(np.int32), self.truth, cross, among)
         best = Tried(weights, -1, 1.0, len(order))
@@ -121,7 +129,7 @@ class WeightSearch:
             best = equal
         for step in STEPS:
             moved = True
-            while moved and time.perf_counter() < self.until:
+            while moved and self.spent < self.budget:
                 towards = [
                     {n: (1 - step) * w + step * (n == name) for n, w in best.weights.items()} for name in self.names
                 ]
