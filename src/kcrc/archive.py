@@ -2,22 +2,20 @@
 
 It is read, audited, and only then used: members are stored uncompressed (nothing unpacks to more than the
 file holds), their names are plain words, each has a crc32, and ``npy.from_npy`` takes numbers and text only.
-``numpy.load`` opens it too. It is written under another name and takes its place whole.
+``numpy.load`` opens it too.
 """
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
 import re
-import tempfile
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+from kcrc.aside import aside
 from kcrc.errors import DataError, FileError
 from kcrc.npy import from_npy, to_npy
 from kcrc.prepared import Array
@@ -37,28 +35,17 @@ def write_archive(
     except (TypeError, ValueError) as problem:
         raise DataError(f"The {kind} holds a value that cannot be stored: {problem}.") from None
     members = [(_HEADER, text.encode("utf-8", "backslashreplace"))]
+    if len(members[0][1]) > _HEADER_LIMIT:
+        raise DataError(
+            f"The description of the {kind} has {len(members[0][1])} bytes; at most {_HEADER_LIMIT} are read."
+        )
     for name, array in arrays.items():
         if not _NAME.match(name):
             raise DataError(f"An array cannot be stored under the name {name[:60]!r}.")
         members.append((f"{name}.npy", to_npy(array)))
-    goal = Path(path)
-    try:
-        descriptor, passing = tempfile.mkstemp(prefix=f".{goal.name}.", dir=goal.parent)
-    except OSError as problem:
-        raise FileError(f"'{goal}' cannot be written: {problem.strerror}.") from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                for name, data in members:
-                    archive.writestr(zipfile.ZipInfo(name, _DATE), data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(passing, 0o666 & ~_umask())
-        os.replace(passing, goal)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(passing)
-        raise
+    with aside(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name, _DATE), data)
 
 
 def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -111,9 +98,3 @@ def _header(data: bytes, path: object) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise FileError(f"The header of '{path}' is not readable.")
     return header
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

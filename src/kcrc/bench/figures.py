@@ -9,6 +9,7 @@ from typing import Any
 from kcrc.bench.growth import Curve
 from kcrc.bench.memory import Peak
 from kcrc.bench.stage import StageTime
+from kcrc.report.drawing import save_figure
 
 OURS, LIMIT, OTHERS = "#1b6ca8", "#888888", ("#c0504d", "#8f6bb3", "#4f8f4f")
 EXPECTED = {"K": 3, "n": 1, "dimension": 1, "queries": 0}
@@ -38,7 +39,7 @@ def draw(folder: Path, curves: Sequence[Curve], stages: Sequence[StageTime], pea
 
 
 def _saved(figure: Any, path: Path) -> Path:
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path, dpi=120)
     return path
 
 

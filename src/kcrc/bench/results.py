@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kcrc.aside import write_aside
 from kcrc.errors import DataError
 
 FORMAT = "kcrc-bench-1"
@@ -42,10 +43,9 @@ class Results:
     notes: list[str] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         content = {"format": FORMAT, **asdict(self)}
         content["claims"] = [{**asdict(claim), "holds": claim.holds} for claim in self.claims]
-        path.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+        write_aside(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
 def machine(cores: int) -> dict[str, Any]:

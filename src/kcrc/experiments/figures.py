@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.cache import write_aside
+from kcrc.aside import write_aside
 from kcrc.prepared import Array
 
 COLUMN, PAGE = 3.5, 7.16  # inches: one column, two columns

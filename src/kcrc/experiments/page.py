@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kcrc.cache import write_aside
+from kcrc.aside import write_aside
 from kcrc.errors import DataError
 from kcrc.experiments.base import Experiment, Plan, Report, Run
 from kcrc.experiments.tables import Table

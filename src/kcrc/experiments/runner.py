@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kcrc import datasets, distances, methods
-from kcrc.cache import write_aside
+from kcrc.aside import write_aside
 from kcrc.errors import KCRCError
 from kcrc.experiments import page
 from kcrc.experiments.base import Cell, Experiment, Plan, Protocol, Report, Run

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from kcrc.cache import cache_dir, sha256, write_aside
-from kcrc.errors import DataError, ParameterError
+from kcrc.aside import write_aside
+from kcrc.cache import cache_dir, sha256
+from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.features.base import register
 from kcrc.features.efficientnet import FEATURES, SIDE, efficientnet_lite0
 from kcrc.features.onnx import NetworkFeature
@@ -94,6 +95,6 @@ def network() -> bytes:
     try:
         write_aside(path, content)
         write_aside(checksum, sha256(content).encode())
-    except OSError:
+    except FileError:
         pass  # a cache that cannot be written costs time, not the answer
     return content

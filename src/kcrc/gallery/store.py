@@ -134,7 +134,7 @@ class Store:
         return tuple(row[0] for row in rows if content is None or row[3] == content)
 
     def vectors(self) -> tuple[Array, Array, Array]:
-        """(ids (n,), vectors (n, dim), labels (n,)) of one moment; the vectors are mapped from the cache."""
+        """(ids (n,), vectors (n, dim), labels (n,)) of one moment; the vectors are read from the cache."""
 
         def look(db: sqlite3.Connection) -> tuple[Array, Array, Array]:
             now = self.contents

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from kcrc.report.case import Case
+from kcrc.report.drawing import save_figure
 from kcrc.report.evaluation import Evaluation
 from kcrc.report.evidence_page import case_article, reading_help
 from kcrc.report.html import Element, element, page
@@ -145,4 +146,4 @@ def draw_confusion(found: Evaluation, path: str | Path) -> None:
     axis.set_xlabel("answer")
     axis.set_ylabel("true class")
     axis.set_title(f"{found.accuracy:.1%} of {found.total} right")
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path)

@@ -10,6 +10,7 @@ import numpy as np
 
 from kcrc.evidence import HOW, Evidence
 from kcrc.prepared import Array
+from kcrc.report.drawing import save_figure
 from kcrc.report.words import for_plot
 
 FOR, AGAINST, OTHER = "#1b6ca8", "#b8336a", "#5f6b75"  # told apart by every kind of colour vision, dark enough to read
@@ -57,7 +58,7 @@ def draw_evidence(
     figure.suptitle(
         "The stored examples that decided, and the share of the query each explains for its class", fontsize=11
     )
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path)
 
 
 def _most_telling(one: Evidence, top: int) -> list[int]:

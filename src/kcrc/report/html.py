@@ -7,15 +7,12 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import html
 import os
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from kcrc.errors import FileError
+from kcrc.aside import aside
 from kcrc.report.words import visible
 
 _VOID = frozenset({"img", "meta", "br", "hr", "col"})  # of HTML; in SVG every element has to be closed
@@ -132,17 +129,5 @@ def page(title: str, *body: Any) -> str:
 
 def write_page(path: str | os.PathLike[str], text: str) -> None:
     """Write a page so that it is there whole or not at all."""
-    goal = Path(path)
-    try:
-        descriptor, passing = tempfile.mkstemp(prefix=f".{goal.name}.", dir=goal.parent)
-    except OSError as problem:
-        raise FileError(f"'{goal}' cannot be written: {problem.strerror}.") from None
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-        os.chmod(passing, 0o644)
-        os.replace(passing, goal)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(passing)
-        raise
+    with aside(path) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))

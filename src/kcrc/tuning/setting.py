@@ -147,7 +147,9 @@ class Tuning:
             f"Leave-one-out accuracy by parameter; chosen: {self.best.geometry}, K = {self.best.n_neighbors}"
         )
         if path is not None:
-            figure.savefig(path, dpi=110)
+            from kcrc.report.drawing import save_figure
+
+            save_figure(figure, path)
         return figure
 
     def _plot_one(self, axis: Any, name: str) -> None:
