@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kcrc.distances.base import VECTORS, Distance, both_ways, prepare_vectors
+from kcrc.distances import mutual
+from kcrc.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.distances.precomputed import prepare_columns
 from kcrc.errors import DataError, ParameterError
 from kcrc.prepared import Array, Prepared, widened
@@ -150,7 +151,7 @@ class RBF(VectorKernel):
 
 @dataclass(frozen=True)
 class DistanceKernel(Kernel):
-    """A kernel made from a distance by one of the paper's rules."""
+    """A kernel made from a distance by one of the paper's rules; from the mean of both directions where they differ."""
 
     distance: Distance
 
@@ -173,10 +174,10 @@ class DistanceKernel(Kernel):
         """``local`` where the distances (B, K, K) are known already."""
 
     def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
-        return self.cross_of(self.distance.selected(queries, atoms, rows), queries, atoms, rows)
+        return self.cross_of(mutual.selected(self.distance, queries, atoms, rows), queries, atoms, rows)
 
     def local(self, atoms: Prepared, rows: Array) -> Array:
-        return self.local_of(both_ways(self.distance, self.distance.within(atoms, rows)), atoms, rows)
+        return self.local_of(mutual.within(self.distance, atoms, rows, {}), atoms, rows)
 
 
 @register("exp")
@@ -193,7 +194,7 @@ class Exponential(DistanceKernel):
         return np.exp(-self.gamma * self._powered(distances))
 
     def gram(self, a: Prepared, b: Prepared) -> Array:
-        return self.of_distances(self.distance.pairwise(a, b))
+        return self.of_distances(mutual.pairwise(self.distance, a, b))
 
     def diagonal(self, a: Prepared) -> Array:
         return np.ones(len(a))
@@ -221,7 +222,7 @@ class Polarisation(DistanceKernel):
         return self._powered(self.distance.to_origin(a))
 
     def gram(self, a: Prepared, b: Prepared) -> Array:
-        between = self._powered(self.distance.pairwise(a, b))
+        between = self._powered(mutual.pairwise(self.distance, a, b))
         return np.asarray(0.5 * (self._origin(a)[:, None] + self._origin(b)[None, :] - between))
 
     def diagonal(self, a: Prepared) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 
 from kcrc.coding.base import Dictionary, Target
 from kcrc.coding.ridge import Ridge
-from kcrc.distances.cache import within
+from kcrc.distances import mutual
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.kernels import DistanceKernel
 from kcrc.prepared import Array, Samples
@@ -133,11 +133,12 @@ class KernelSpace(Space):
         kernel = model.method.kernel
         atoms = model.examples(kernel)
         if rows is None:
-            one_way = isinstance(kernel, DistanceKernel) and not kernel.distance.symmetric
+            one_way = isinstance(kernel, DistanceKernel) and not kernel.distance.symmetric  # ``local`` takes the mean
             everyone = np.arange(len(model.labels))[None]
             G = kernel.local(atoms, everyone) if one_way else kernel.gram(atoms, atoms)[None]
         elif model.pairs and isinstance(kernel, DistanceKernel):
-            G = kernel.local_of(within(kernel.distance, atoms, rows, model.pairs), atoms, np.maximum(rows, 0))
+            among = mutual.within(kernel.distance, atoms, rows, model.pairs)
+            G = kernel.local_of(among, atoms, np.maximum(rows, 0))
         else:
             G = kernel.local(atoms, np.maximum(rows, 0))
         G = _precise(model, _finite(G, f"kernel matrix of the examples ({type(kernel).__name__})"))
@@ -151,7 +152,8 @@ class KernelSpace(Space):
         else:
             near = np.maximum(rows, 0)
             if known is not None and isinstance(kernel, DistanceKernel) and model.method.kernel_of_distance:
-                k = kernel.cross_of(known, queries.of(kernel), atoms, near)
+                asked = queries.of(kernel)
+                k = kernel.cross_of(mutual.selected(kernel.distance, asked, atoms, near, known), asked, atoms, near)
             else:
                 k = kernel.cross(queries.of(kernel), atoms, near)
             k = np.where(rows >= 0, k, 0.0)

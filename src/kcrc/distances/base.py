@@ -45,6 +45,10 @@ class Distance(ABC):
 
     symmetric: ClassVar[bool] = True
 
+    directed: ClassVar[bool] = False
+    """Whether, where it is not symmetric, the direction from a query to an example is meant. A kernel of any other
+    takes the mean of both directions for queries too; among examples it always does (``distances/mutual.py``)."""
+
     cost: ClassVar[float] = 0.0
     """About how many µs a pair takes. Distances between examples that cost 1 or more are kept once measured."""
 
@@ -127,13 +131,8 @@ class VectorDistance(Distance):
 
     def to_origin(self, a: Prepared) -> Array:
         zero = prepare_vectors(np.zeros((1, a["vectors"].shape[1]), a["vectors"].dtype))
-        return self.pairwise(a, zero)[:, 0]
-
-
-def both_ways(distance: Distance, among: Array) -> Array:
-    """Distances (…, K, K) among samples, the mean of both directions where they differ: a kernel matrix of them is
-    symmetric then, as coders need it."""
-    return among if distance.symmetric else np.asarray((among + among.swapaxes(-1, -2)) / 2)
+        far = self.pairwise(a, zero)[:, 0]
+        return far if self.symmetric else np.asarray((far + self.pairwise(zero, a)[0]) / 2)
 
 
 def resolve(spec: str | Distance | Callable[[Array, Array], float], **options: Any) -> Distance:

@@ -7,15 +7,13 @@ is returned does not depend on what was kept: only the time does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from kcrc.distances.base import Distance, both_ways
-from kcrc.distances.table import PairTable
+from kcrc.distances.base import Distance
 from kcrc.parallel import over_chunks
 from kcrc.prepared import Array, Prepared
 
@@ -300,14 +298,3 @@ def pair_caches(distance: Distance, n: int, *, dtype: Any, budget: int) -> dict[
         name: PairCache(n, symmetric=part.symmetric, dtype=dtype, budget=budget // len(costly))
         for name, part in costly.items()
     }
-
-
-def within(distance: Distance, atoms: Prepared, rows: Array, caches: Mapping[str, PairCache | PairTable]) -> Array:
-    """``distance.within`` (B, K, K), both ways, with the components that have a cache looked up."""
-    parts = []
-    for name, part in distance.components.items():
-        mine = distance.part(atoms, name)
-        known = caches.get(name)
-        among = part.within(mine, np.maximum(rows, 0)) if known is None else known.within(part, mine, rows)
-        parts.append(both_ways(part, among))
-    return distance.combined(parts)

@@ -100,6 +100,7 @@ class CompiledDistance(VectorDistance):
     formula: ClassVar[str] = "f(a, b)"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
+    symmetric: ClassVar[bool] = False  # nobody knows here either
 
     function: Function
 

@@ -26,6 +26,8 @@ class PrecomputedDistance(Distance):
     formula: ClassVar[str] = "given"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
+    symmetric: ClassVar[bool] = False  # nobody knows, and of a query
+    directed: ClassVar[bool] = True  # one direction alone is given
     rules: ClassVar[tuple[str, ...]] = ("exp",)
 
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> PrecomputedDistance:

@@ -143,6 +143,7 @@ class Tangent(Distance):
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 2
     cost: ClassVar[float] = 3.0
+    directed: ClassVar[bool] = True  # one-sided, it moves the example and not the query
 
     transformations: tuple[str, ...] = TRANSFORMATIONS
     two_sided: bool = True

@@ -49,7 +49,7 @@ class DistanceGeometry(MeasuredGeometry):
 
     def trials(self, which: Array, width: int) -> Trials:
         rows, far, rank = self.around.dictionaries(self.distance, which, width)
-        cross = self._powered(np.where(rows >= 0, far, 0.0))
+        cross = self._powered(np.where(rows >= 0, self.around.facing(self.distance, which, rows, far), 0.0))
         among = self._powered(self.around.within(self.distance, rows))
         return Trials(self._classes(rows), self.labels[which], cross, among, rank=rank)
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kcrc.distances.base import Distance
-from kcrc.distances.cache import PairCache, within
+from kcrc.distances.cache import PairCache
+from kcrc.distances.mutual import is_mutual, within
 from kcrc.distances.precomputed import PrecomputedDistance
 from kcrc.distances.table import PairTable
 from kcrc.neighbours.exact import ExactIndex
@@ -72,15 +73,33 @@ class Surroundings:
 
     def measured(self, distance: Distance, name: str, which: Array, rows: Array) -> Array:
         """Distances (B, C) of ``which`` to ``rows`` by the component ``name``; ∞ where a row is −1."""
-        part = distance.components[name]
-        kept = distance.part(self.samples.of(distance), name)
-        if name in self.pairs:
-            far = self.pairs[name].selected(part, kept, which, rows)
-        elif self.coarse is None:
-            far = part.pairwise(kept.take(which), kept)
+        if name in self.pairs or self.coarse is not None:
+            far = self._between(distance, name, which, rows)
         else:
-            far = part.selected(kept.take(which), kept, np.maximum(rows, 0))
+            kept = distance.part(self.samples.of(distance), name)
+            far = distance.components[name].pairwise(kept.take(which), kept)
         return np.where(rows >= 0, far, np.inf)
+
+    def _between(self, distance: Distance, name: str, which: Array, rows: Array) -> Array:
+        """Distances (B, C) of ``which`` to ``rows``, those and no others; anything where a row is −1."""
+        part, kept = distance.components[name], distance.part(self.samples.of(distance), name)
+        if name in self.pairs:
+            return self.pairs[name].selected(part, kept, which, rows)
+        return part.selected(kept.take(which), kept, np.maximum(rows, 0))
+
+    def facing(self, distance: Distance, which: Array, rows: Array, far: Array) -> Array:
+        """Distances (B, W) of ``which`` and ``rows`` as a kernel sees them; ``far`` are those from ``which``."""
+        if not is_mutual(distance):
+            return far
+        parts = []
+        for name, part in distance.components.items():
+            one_way = self._between(distance, name, which, rows)
+            if is_mutual(part):
+                back = np.repeat(which, rows.shape[1])[:, None]
+                other = self._between(distance, name, np.maximum(rows, 0).ravel(), back)
+                one_way = (one_way + other.reshape(rows.shape)) / 2
+            parts.append(one_way)
+        return distance.combined(parts)
 
     def dictionaries(self, distance: Distance, which: Array, width: int) -> tuple[Array, Array, Array | None]:
         """Rows (B, W), −1 for padding, their distances (B, W), and for a unified distance the rank (B, W) of each row:

@@ -77,10 +77,11 @@ class WeightSearch:
         self.far = [np.take_along_axis(one, chosen, 1) for one in far]
         self.labels = np.where(self.rows >= 0, around.labels[np.maximum(self.rows, 0)], -1).astype(np.int32)
         # Each member's own normalised distances: the sum of these times the weights is the unified distance.
-        self.cross = [
-            members[name].combined([np.where(self.rows >= 0, one, 0.0)]).astype(np.float32)
-            for name, one in zip(self.names, self.far, strict=True)
-        ]
+        self.cross = []
+        for name, one in zip(self.names, self.far, strict=True):
+            own = members[name].combined([np.where(self.rows >= 0, one, 0.0)])
+            facing = around.facing(members[name], self.which, self.rows, own)
+            self.cross.append(np.where(self.rows >= 0, facing, 0.0).astype(np.float32))
         self.among = [around.within(members[name], self.rows).astype(np.float32) for name in self.names]
         self.tried: dict[tuple[float, ...], Tried] = {}
 
