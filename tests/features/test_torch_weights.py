@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import pickle
 import struct
+import tracemalloc
 import zipfile
 from collections import OrderedDict
 
@@ -143,6 +144,32 @@ def test_tensors_that_lie_about_their_size_are_refused(tensor):
     for content in (as_zip({"x": tensor}), as_stream({"x": tensor}, keys=("a",))):
         with pytest.raises(DataError):
             read_state_dict(content)
+
+
+def altered(shape: tuple[int, ...]) -> bytes:
+    """A table whose tensor gets another shape after it was put together."""
+    storage = Stored("a", "FloatStorage", 12)
+    made, state = (pickled(part)[2:-1] for part in (Tensor(storage, 0, (3, 4), (4, 1)), [storage, 0, shape, (1,)]))
+    return b"\x80\x02}X\x01\x00\x00\x00x" + made + state + b"bs."
+
+
+def test_a_tensor_is_not_altered_after_it_was_made():
+    for shape in ((1_000_000,), (3,)):
+        with pytest.raises(DataError, match="alters a part"):
+            read_state_dict(as_zip(index=altered(shape)))
+
+
+@pytest.mark.parametrize(
+    "evil", [b"\x80\x02Nr\x00\x00\x00\x01.", b"\x80\x05\x96\0\0\0\xf0\0\0\0\0.", b"I" + b"9" * 9999 + b"\n."]
+)
+def test_a_few_bytes_of_pickle_take_little_memory(evil):
+    tracemalloc.start()
+    for content in (as_zip(index=evil), evil):
+        with pytest.raises(DataError):
+            read_state_dict(content)
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert held < 1_000_000
 
 
 def test_every_truncation_is_refused():

@@ -1,8 +1,9 @@
 """A PyTorch state dict read without PyTorch, and without letting its pickle run anything.
 
 Both layouts are read: the zip archive, and the older stream of pickles followed by raw numbers. The unpickler
-knows four kinds of names: OrderedDict, the storage types, and the function that puts a tensor together; it
-meets any other with an error. What it builds is a description; the numbers are cut out of the file afterwards.
+knows the opcodes that such a table is written in and four kinds of names: OrderedDict, the storage types, and the
+function that puts a tensor together; it meets any other with an error. What it builds is a description; the numbers are
+cut out of the file afterwards, where the description fits them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from kcrc.errors import DataError
 from kcrc.prepared import Array
 
 _MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+_PICKLE_LIMIT = 1 << 22  # bytes of pickle, whatever follows it; a table of a thousand tensors has 100 kB
 _STORAGES = {
     "FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "LongStorage": "<i8",
     "IntStorage": "<i4", "ShortStorage": "<i2", "CharStorage": "<i1", "ByteStorage": "<u1", "BoolStorage": "?",
@@ -58,15 +60,35 @@ class _Rebuild:
         whole = all(isinstance(n, int) and n >= 0 for n in (offset, *shape, *stride))
         if not isinstance(storage, _Storage) or not whole or len(shape) != len(stride):
             raise pickle.UnpicklingError("a tensor that is not one")
-        last = offset + sum((n - 1) * step for n, step in zip(shape, stride, strict=True))
-        # The second bound keeps a step of 0 from turning one number into a terabyte.
-        if math.prod(shape) and (last >= storage.count or math.prod(shape) > storage.count):
-            raise pickle.UnpicklingError("a tensor larger than its numbers")
         return _Tensor(storage, offset, tuple(shape), tuple(stride))
 
 
-class _Unpickler(pickle.Unpickler):
-    """Builds descriptions of tensors in dictionaries, and nothing else."""
+def _build(unpickler: Any) -> None:
+    """Attributes: an OrderedDict of PyTorch has some, which say nothing of the weights. Nothing else is altered."""
+    unpickler.stack.pop()
+    if type(unpickler.stack[-1]) is not OrderedDict:
+        raise pickle.UnpicklingError("it alters a part after it was made")
+
+
+class _Opcodes(dict[int, Any]):
+    def __missing__(self, key: int) -> Any:
+        raise pickle.UnpicklingError(f"it has the opcode {key}, which no table of weights needs")
+
+
+_WRITTEN = (
+    b"\x80.(N\x88\x89)tl]}aeus\x85\x86\x87"  # protocol, stop, mark, None, truth, tuples, lists, dicts
+    b"JKM\x8aX"  # whole numbers, text
+    b"qrhj"  # put and get
+    b"cRQ"  # a name, a call of it, numbers stored elsewhere
+)
+
+
+class _Unpickler(pickle._Unpickler):
+    """Builds descriptions of tensors in dictionaries, and nothing else.
+
+    In Python, because the compiled one reserves as many places for objects as a pickle says that it has."""
+
+    dispatch = _Opcodes({**{key: pickle._Unpickler.dispatch[key] for key in _WRITTEN}, pickle.BUILD[0]: _build})
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("collections", "OrderedDict"):
@@ -123,7 +145,7 @@ def _member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
 
 
 def _from_stream(content: bytes) -> dict[str, Array]:
-    stream = io.BytesIO(content)
+    stream = io.BytesIO(content[:_PICKLE_LIMIT])
     if _Unpickler(stream).load() != _MAGIC or _Unpickler(stream).load() != _PROTOCOL:
         raise pickle.UnpicklingError("it does not begin like one")
     system = _Unpickler(stream).load()
@@ -135,6 +157,7 @@ def _from_stream(content: bytes) -> dict[str, Array]:
     if not isinstance(keys, list) or set(keys) != set(storages):
         raise pickle.UnpicklingError("its list of numbers does not match its tensors")
     raw: dict[str, bytes] = {}
+    stream = io.BytesIO(content[stream.tell() :])
     for key in keys:
         count = int.from_bytes(stream.read(8), "little")
         if count != storages[key].count:
@@ -157,6 +180,10 @@ def _cut(raw: bytes, tensor: _Tensor) -> Array:
         raise pickle.UnpicklingError(f"the numbers '{tensor.storage.key}' are incomplete")
     if not math.prod(tensor.shape):
         return np.empty(tensor.shape, dtype)
+    last = tensor.offset + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride, strict=True))
+    # The second bound keeps a step of 0 from turning one number into a terabyte.
+    if last >= tensor.storage.count or math.prod(tensor.shape) > tensor.storage.count:
+        raise pickle.UnpicklingError("a tensor larger than its numbers")
     numbers = np.frombuffer(raw, dtype)[tensor.offset :]
     steps = tuple(step * dtype.itemsize for step in tensor.stride)
     return np.ascontiguousarray(np.lib.stride_tricks.as_strided(numbers, tensor.shape, steps, writeable=False))
