@@ -196,13 +196,17 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self._next_row = int(rows[-1]) + 1
         return self
 
-    def _store(self, vectors: Array, classes: Array, numbers: Array, ids: Array, groups: Any) -> None:
-        """Choose, and build the model anew from these examples."""
+    def _store(
+        self, vectors: Array, classes: Array, numbers: Array, ids: Array, groups: Any, among: Array | None = None
+    ) -> None:
+        """Choose, and build the model anew from these examples; ``among`` are the columns of a precomputed matrix that
+        they still are, where some were forgotten."""
         parameters = Parameters(self, seed_of(self.random_state))
-        chosen, tuning, pairs = parameters.chosen(vectors, numbers, groups)
+        among = vectors if among is None else among
+        chosen, tuning, pairs = parameters.chosen(among, numbers, groups)
         if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen):
-            vectors = widened(vectors)
-        method = parameters.method(vectors, numbers, chosen)
+            vectors, among = widened(vectors), widened(among)
+        method = parameters.method(among, numbers, chosen)
         self.model_ = FittedModel.build(method, vectors, classes, numbers, ids, pairs)
         self.classes_ = classes
         self.confidence_ = Confidence.of(self.model_, groups)
@@ -218,7 +222,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         before = dict(self.__dict__)
         model = self.model_
         try:
-            self._store(model.raw, model.classes, model.labels, model.ids, groups)
+            among = model.raw[:, model.ids] if Parameters(self).precomputed else None
+            self._store(model.raw, model.classes, model.labels, model.ids, groups, among)
             return self
         except BaseException:
             self.__dict__.clear()

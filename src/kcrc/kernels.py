@@ -21,7 +21,7 @@ from kcrc.distances import mutual
 from kcrc.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.distances.precomputed import prepare_columns
 from kcrc.errors import DataError, ParameterError
-from kcrc.prepared import Array, Prepared, widened
+from kcrc.prepared import POSITION, Array, Prepared, widened
 from kcrc.registry import Registry
 
 registry: Registry[Kernel] = Registry("kernel")
@@ -245,7 +245,8 @@ class PrecomputedKernel(Kernel):
     """fit takes the (n, n) kernel of the examples, queries are (B, n) kernel rows.
 
     A query's k(y, y) is not among them; it is known only when all examples share one value on the diagonal,
-    as they do for RBF and other normalised kernels. ``form="gram"`` with ``n_neighbors=None`` never needs it.
+    as they do for RBF and other normalised kernels. Labels and scores of ``form="gram"`` with ``n_neighbors=None``
+    never need it.
     """
 
     self_value: float | None = None
@@ -263,15 +264,22 @@ class PrecomputedKernel(Kernel):
         return prepare_columns(X)
 
     def gram(self, a: Prepared, b: Prepared) -> Array:
-        return a["to_examples"][:, b["position"]]
+        return a["to_examples"][:, b[POSITION]]
 
     def diagonal(self, a: Prepared) -> Array:
-        if self.self_value is None:
-            raise DataError(
-                "A precomputed kernel with a varying diagonal does not tell k(y, y) of a query. Normalise it to a "
-                'constant diagonal, or use form="gram" with n_neighbors=None, which does not need it.'
-            )
-        return np.full(len(a), self.self_value)
+        if self.self_value is not None:
+            return np.full(len(a), self.self_value)
+        if (a[POSITION] < 0).any():
+            self.refuse_queries()
+        return np.asarray(a["to_examples"][np.arange(len(a)), a[POSITION]])
+
+    def refuse_queries(self) -> None:
+        """Raise because k(y, y) of a query is wanted."""
+        raise DataError(
+            "A precomputed kernel with a varying diagonal does not tell k(y, y) of a query. Normalise it to a "
+            'constant diagonal; only predict, predict_proba and decision_function, with form="gram" and '
+            "n_neighbors=None, do without."
+        )
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ class FittedModel:
         pairs: Mapping[str, PairCache] | None = None,
     ) -> FittedModel:
         """From examples as they were given; ``pairs`` are distances between them that are known already."""
-        made = cls._prepared(method, given)
+        made = cls._prepared(method, given, ids)
         stores = {key: Store(prepared) for key, prepared in made.prepared_by_key.items()}
         bare = cls(method, classes, labels, ids, stores, None, None, None)
         return replace(bare, pairs=bare._paired(pairs or {}))._derived(labels)
@@ -160,13 +160,14 @@ class FittedModel:
         return caches
 
     @staticmethod
-    def _prepared(method: Method, given: Array) -> Samples:
-        """What all parts keep of new examples, and the examples as given where the metric changes them."""
+    def _prepared(method: Method, given: Array, ids: Array) -> Samples:
+        """What all parts keep of new examples, and the examples as given where the metric changes them. Of a matrix
+        that the caller computed, the column of an example is its row number, also when others were forgotten."""
         vectors = method.metric.transform(given)
         made: dict[Hashable, Prepared] = {VECTORS: prepare_vectors(vectors)}
         if vectors is not given:
             made[RAW] = Prepared({"given": given})
-        samples = Samples(vectors, made)
+        samples = Samples(vectors, made, columns=ids)
         for part in method.parts:
             samples.of(part)
         return samples
@@ -202,7 +203,7 @@ class FittedModel:
     def with_examples(self, given: Array, classes: Array, labels: Array, relabel: Array, ids: Array) -> FittedModel:
         """With new examples behind the old. ``classes`` is the new list, ``labels`` (new examples) and
         ``relabel`` (old class number -> new) point into it. The old examples are not looked at again."""
-        new = self._prepared(self.method, given)
+        new = self._prepared(self.method, given, ids)
         stores = {key: store.appended(new.prepared_by_key[key]) for key, store in self.stores.items()}
         means = self.class_means
         if means is not None:

@@ -17,7 +17,7 @@ from kcrc.distances.cache import PairCache, pair_caches
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.model import Method
 from kcrc.parallel import worker_count
-from kcrc.prepared import Array, widened
+from kcrc.prepared import Array, Samples, widened
 from kcrc.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -229,8 +229,10 @@ class Parameters:
         made = kernels.resolve(
             spec, distance=distance, gamma=gamma, degree=self.given.degree, coef0=self.given.coef0
         ).fit(X)
-        few = made.prepare(X) if spec == "precomputed" else made.prepare(X[:8])
-        few = few.take(slice(0, 8))
+        needs_own = chosen["form"] != "gram" or chosen["n_neighbors"] is not None
+        if isinstance(made, kernels.PrecomputedKernel) and made.self_value is None and needs_own:
+            made.refuse_queries()
+        few = Samples(X if spec == "precomputed" else X[:8], columns=np.arange(len(X))).of(made).take(slice(0, 8))
         if not np.isfinite(made.gram(few, few)).all():
             raise DataError(
                 f"The kernel {spec!r} returns NaN or infinite values on the examples. Check its parameters, and "
@@ -244,7 +246,8 @@ class Parameters:
             return float(gamma)
         if kernel == "exp":
             sample = np.random.default_rng(0).permutation(len(X))[:64]
-            some = distance.prepare(X).take(sample) if self.precomputed else distance.prepare(X[sample])
+            everyone = Samples(X, columns=np.arange(len(X)))
+            some = everyone.of(distance).take(sample) if self.precomputed else distance.prepare(X[sample])
             mean = float(np.mean(distance.pairwise(some, some) ** distance.power))
         elif kernel in ("rbf", "polynomial"):
             mean = 2.0 * _total_variance(X)

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+POSITION = "position"  # of an example among the columns of a matrix that the caller computed
+
 
 def widened(values: Array) -> Array:
     """Half precision stores, it does not compute: as single precision. Anything else as it is."""
@@ -114,13 +116,18 @@ class Preparer(Protocol):
 
 
 class Samples:
-    """A batch of queries and, for each distance or kernel that asks, what it keeps of them: prepared once."""
+    """A batch of samples and, for each distance or kernel that asks, what it keeps of them: prepared once.
 
-    __slots__ = ("X", "_made")
+    ``columns`` (n,), of stored examples: where each stands among the columns of a matrix that was computed by the
+    caller. Nothing else looks at it, and queries have none.
+    """
 
-    def __init__(self, X: Array, made: dict[Hashable, Prepared] | None = None) -> None:
+    __slots__ = ("X", "_columns", "_made")
+
+    def __init__(self, X: Array, made: dict[Hashable, Prepared] | None = None, *, columns: Array | None = None) -> None:
         self.X = X
         self._made: dict[Hashable, Prepared] = {} if made is None else made
+        self._columns = columns
 
     def __len__(self) -> int:
         return len(self.X)
@@ -129,7 +136,10 @@ class Samples:
         """What ``part`` keeps of these samples."""
         key = part.preparation
         if key not in self._made:
-            self._made[key] = part.prepare(self.X)
+            made = part.prepare(self.X)
+            if self._columns is not None and POSITION in made.parts:
+                made = Prepared({**made.parts, POSITION: self._columns})
+            self._made[key] = made
         return self._made[key]
 
     @property
@@ -138,4 +148,5 @@ class Samples:
         return self._made
 
     def take(self, which: Any) -> Samples:
-        return Samples(self.X[which], {key: made.take(which) for key, made in self._made.items()})
+        columns = None if self._columns is None else self._columns[which]
+        return Samples(self.X[which], {key: made.take(which) for key, made in self._made.items()}, columns=columns)

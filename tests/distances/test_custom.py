@@ -8,6 +8,7 @@ import pytest
 from kcrc import distances
 from kcrc.distances.custom import CallableDistance, CompiledDistance, SlowDistanceWarning
 from kcrc.errors import DataError, ParameterError
+from kcrc.prepared import Samples
 
 
 def canberra(u, v):
@@ -60,7 +61,7 @@ def test_precomputed_distances_are_looked_up(rng):
     D = rng.random((8, 8))
     D = D + D.T
     distance = distances.make("precomputed").fit(D, np.zeros(8), sample_shape=(8,))
-    examples = distance.prepare(D).take(np.array([0, 2, 3, 5, 7]))  # after some were forgotten
+    examples = Samples(D, columns=np.arange(8)).of(distance).take(np.array([0, 2, 3, 5, 7]))  # some were forgotten
     queries = rng.random((3, 8))
     a = distance.prepare(queries)
     rows = np.array([[0, 4], [1, 1], [3, 2]])

@@ -27,7 +27,7 @@ from kcrc.kernels import RBF, Exponential, Kernel, Linear, Polynomial, Precomput
 from kcrc.model import FittedModel
 from kcrc.neighbours.base import Neighbourhood
 from kcrc.neighbours.scan import ScanIndex
-from kcrc.prepared import Array, Samples
+from kcrc.prepared import POSITION, Array, Samples
 from kcrc.projections import Identity
 from kcrc.spaces import Gram, Raw, Rkhs, single_will_do
 
@@ -107,7 +107,7 @@ def _given_matrix(model: FittedModel) -> Array | None:
     if not isinstance(kernel, PrecomputedKernel):
         return None
     atoms = model.examples(kernel)
-    matrix, position = atoms["to_examples"], atoms["position"]
+    matrix, position = atoms["to_examples"], atoms[POSITION]
     if matrix.shape[0] != matrix.shape[1] or not np.array_equal(position, np.arange(len(matrix))):
         return None
     return np.ascontiguousarray(matrix)

@@ -9,13 +9,13 @@ import numpy as np
 
 from kcrc.distances.base import Distance, register
 from kcrc.errors import DataError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import POSITION, Array, Prepared
 
 
 def prepare_columns(X: Array) -> Prepared:
-    """Rows of a matrix whose columns are the examples; each row also knows which column it is itself."""
-    position = np.arange(len(X)) if X.shape[0] == X.shape[1] else np.full(len(X), -1)
-    return Prepared({"to_examples": X, "position": position})
+    """Rows of a matrix whose columns are the examples. An example also knows which column it is itself, from who stores
+    it (``Samples``): −1, none, is true of queries."""
+    return Prepared({"to_examples": X, POSITION: np.full(len(X), -1)})
 
 
 @register("precomputed")
@@ -43,10 +43,10 @@ class PrecomputedDistance(Distance):
         return prepare_columns(X)
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return a["to_examples"][:, b["position"]]
+        return a["to_examples"][:, b[POSITION]]
 
     def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return np.take_along_axis(a["to_examples"], b["position"][rows], axis=1)
+        return np.take_along_axis(a["to_examples"], b[POSITION][rows], axis=1)
 
     def within(self, b: Prepared, rows: Array) -> Array:
-        return b["to_examples"][rows[:, :, None], b["position"][rows][:, None, :]]
+        return b["to_examples"][rows[:, :, None], b[POSITION][rows][:, None, :]]

@@ -142,7 +142,11 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     effort = 1.0 if judge is margins or (whole and not iterates) else ITERATING
     weightings: dict[str, Unified] = {}
     around = Surroundings(
-        Samples(X_used), labels_used, groups_used, request.coarse, request.pairs if len(rows) == len(X) else {}
+        Samples(X_used, columns=np.arange(len(X_used))),
+        labels_used,
+        groups_used,
+        request.coarse,
+        request.pairs if len(rows) == len(X) else {},
     )
     if not isinstance(request.distance, SquaredEuclidean) and not is_open(params["metric"]):
         around = around.tabled(request.distance, TABLES * SPEED * request.seconds, request.n_jobs)

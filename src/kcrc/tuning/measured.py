@@ -25,7 +25,9 @@ class MeasuredGeometry(Geometry):
     ) -> None:
         super().__init__(labels, groups)
         self.distance = distance
-        self.around = X if isinstance(X, Surroundings) else Surroundings(Samples(X), labels, groups)
+        self.around = (
+            X if isinstance(X, Surroundings) else Surroundings(Samples(X, columns=np.arange(len(X))), labels, groups)
+        )
         self.members = len(distance.components)
 
     def cost(self, trials: int, width: float) -> float:
