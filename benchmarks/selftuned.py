@@ -94,11 +94,13 @@ def finalists(clf, X, y, Xq, yq, count):
     from kcrc import metrics
 
     for row in leading:
-        kind, _, amount = row["geometry"].removeprefix("scaled, ").partition(" ")
-        metric = kind
+        named = row["geometry"].removesuffix(", standard")
+        first = metrics.Standard() if named != row["geometry"] else None
+        kind, _, amount = named.removeprefix("scaled, ").partition(" ")
+        metric = kind if first is None else metrics.Unit(first)
         if kind == "within":
-            shrinkage, scaled = float(amount.split(",")[0]), row["geometry"].startswith("scaled")
-            metric = metrics.Within(shrinkage, unit="any" not in amount, scaled=scaled)
+            shrinkage, scaled = float(amount.split(",")[0]), named.startswith("scaled")
+            metric = metrics.Within(shrinkage, unit="any" not in amount, scaled=scaled, first=first)
         names = ("n_neighbors", "kernel", "mu", "form", "decision", "locality")
         other = KCRCClassifier(metric=metric, gamma=row["gamma"] or "scale", **{n: row[n] for n in names}).fit(X, y)
         best = max(best, float(np.mean(other.predict(Xq) == yq)))

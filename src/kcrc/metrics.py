@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from kcrc.errors import ParameterError
+from kcrc.moments import moments, varying
 from kcrc.prepared import Array
 from kcrc.registry import Registry
 
@@ -44,20 +45,13 @@ class Plain(Metric):
         return X
 
 
-@register("unit")
-@dataclass(frozen=True)
-class Unit(Metric):
-    """Every vector scaled to length 1 (a zero vector stays zero), as the paper does."""
-
-    def transform(self, X: Array) -> Array:
-        length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
-        return np.asarray(np.divide(X, length, out=np.zeros_like(X), where=length > 0))
-
-
 @register("standard")
 @dataclass(frozen=True, eq=False)
 class Standard(Metric):
-    """Every feature less its mean, over its standard deviation; a constant feature becomes 0."""
+    """Every feature less its mean, over its standard deviation; a constant feature becomes 0.
+
+    Each is judged in its own unit: the others may be a thousand million times as large.
+    """
 
     mean: Array | None = None
     scale: Array | None = None
@@ -67,9 +61,8 @@ class Standard(Metric):
         return self.mean is not None
 
     def fit(self, X: Array, y: Array) -> Standard:
-        mean = X.mean(axis=0, dtype=np.float64)
-        deviation = X.std(axis=0, dtype=np.float64)
-        varies = deviation > 1e-7 * max(float(deviation.max()), np.finfo(np.float64).tiny)
+        mean, deviation = moments(X)
+        varies = varying(X) & (deviation > np.finfo(X.dtype).tiny)  # 1 / tiny is still a number
         scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
         return Standard(mean.astype(X.dtype), scale.astype(X.dtype))
 
@@ -77,6 +70,27 @@ class Standard(Metric):
         if self.mean is None or self.scale is None:
             raise ParameterError("The standard metric needs fit(X, y) before it can transform.")
         return np.asarray((X - self.mean) * self.scale)
+
+
+@register("unit")
+@dataclass(frozen=True)
+class Unit(Metric):
+    """Every vector scaled to length 1 (a zero vector stays zero), as the paper does; with ``first``, of standardised
+    features."""
+
+    first: Standard | None = None
+
+    @property
+    def fitted(self) -> bool:
+        return self.first is None or self.first.fitted
+
+    def fit(self, X: Array, y: Array) -> Unit:
+        return self if self.first is None else Unit(self.first.fit(X, y))
+
+    def transform(self, X: Array) -> Array:
+        X = X if self.first is None else self.first.transform(X)
+        length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
+        return np.asarray(np.divide(X, length, out=np.zeros_like(X), where=length > 0))
 
 
 @register("within")
@@ -88,7 +102,8 @@ class Within(Metric):
     z = L⁻¹(x − m) for S = L Lᵀ and the overall mean m, then (``unit``) scaled to length 1. Distances between z are
     Mahalanobis distances. Every class needs no more than one example; C comes from those with two or more.
     With ``scaled`` all of that is done to x of length 1: light moves a face along its own direction, and a covariance
-    of such vectors is one of what is left.
+    of such vectors is one of what is left. v I drowns features whose unit makes them small beside the others: where
+    units differ, x is standardised ``first``.
     """
 
     shrinkage: float = 0.2
@@ -96,20 +111,23 @@ class Within(Metric):
     scaled: bool = False
     mean: Array | None = None
     whitening: Array | None = None
+    first: Standard | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.shrinkage <= 1.0:
             raise ParameterError(f"shrinkage is above 0 and at most 1; got {self.shrinkage!r}.")
 
     def fit(self, X: Array, y: Array) -> Within:
-        return self.fit_covariance(X, within_covariance(self.ready(X), y))
+        made = self if self.first is None else replace(self, first=self.first.fit(X, y))
+        return made.fit_covariance(X, within_covariance(made.ready(X), y))
 
     @property
     def fitted(self) -> bool:
         return self.mean is not None
 
     def fit_covariance(self, X: Array, covariance: Array) -> Within:
-        """Like ``fit`` with C of ``ready(X)`` given, so that several shrinkages share one covariance."""
+        """Like ``fit`` with C of ``ready(X)`` given, so that several shrinkages share one covariance; ``first`` is
+        fitted already."""
         factor = shrunk_factor(covariance, self.shrinkage)
         whitening = solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
         mean = self.ready(X).mean(axis=0, dtype=np.float64)
@@ -117,6 +135,7 @@ class Within(Metric):
 
     def ready(self, X: Array) -> Array:
         """x as it is whitened."""
+        X = X if self.first is None else self.first.transform(X)
         return Unit().transform(X) if self.scaled else X
 
     def whitened(self, X: Array) -> Array:
@@ -132,11 +151,13 @@ class Within(Metric):
 
 def within_deviations(X: Array, y: Array) -> tuple[Array, Array]:
     """Each example less the mean of its class (n, d), and the number of examples in its class (n,)."""
-    deviations = np.array(X)
+    deviations = np.empty_like(X)
     sizes = np.empty(len(X), np.intp)
     for c in np.unique(y):
         members = np.flatnonzero(y == c)
-        deviations[members] -= X[members].mean(axis=0, dtype=np.float64).astype(X.dtype)
+        mine = X[members]
+        # The mean of equal values is off by rounding, and where nothing else varied that would be whitened.
+        deviations[members] = np.where(varying(mine), mine - mine.mean(axis=0, dtype=np.float64).astype(X.dtype), 0)
         sizes[members] = len(members)
     return deviations, sizes
 

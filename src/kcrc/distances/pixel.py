@@ -11,6 +11,7 @@ import numpy as np
 from kcrc.distances.base import Distance, VectorDistance, prepare_vectors, register
 from kcrc.distances.coordinatewise import Coordinatewise
 from kcrc.errors import ParameterError
+from kcrc.moments import units_differ, varying
 from kcrc.prepared import Array, Prepared
 
 
@@ -171,17 +172,21 @@ class Correlation(_Angular):
         return np.asarray(centred)
 
 
-def _scales(variances: Array) -> tuple[Array, Array]:
-    """Variances, and one factor a coordinate that makes them 1."""
-    with np.errstate(divide="ignore"):  # a variance of 0 is told by the variances; its factor is not used
-        return variances, 1.0 / np.sqrt(variances)
+def _scaling(variances: Array) -> Array | None:
+    """One factor a coordinate that makes the variances 1; None where one is 0."""
+    return 1.0 / np.sqrt(variances) if variances.all() else None
 
 
-def _axes(covariance: Array) -> tuple[Array, Array]:
-    """Variances along the principal axes, and the matrix (d, d) that makes them 1."""
-    values, vectors = np.linalg.eigh(covariance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return values, vectors / np.sqrt(values)
+def _whitening(covariance: Array) -> Array | None:
+    """The matrix (d, d) that makes the variance along every axis 1; None where there is no inverse.
+
+    That is judged of the correlations: how large a coordinate's unit is says nothing about the inverse.
+    """
+    scaling = _scaling(np.diag(covariance))
+    if scaling is None:
+        return None
+    values, vectors = np.linalg.eigh(scaling[:, None] * covariance * scaling)
+    return scaling[:, None] * vectors / np.sqrt(values) if values[0] > 1e-10 * values[-1] else None
 
 
 @register("mahalanobis")
@@ -189,8 +194,9 @@ def _axes(covariance: Array) -> tuple[Array, Array]:
 class Mahalanobis(EuclideanAfter):
     """√((a−b)ᵀ C⁻¹ (a−b)) with C the covariance of the examples, shrunk towards its mean variance.
 
-    ``shrinkage`` in [0, 1] blends C with its mean variance times the identity; None takes the smallest of
-    0, 1e-6, 1e-4, … that makes C invertible. ``diagonal`` uses the variances alone.
+    ``shrinkage`` in [0, 1] blends C with its mean variance times the identity, or where units differ with its own
+    variances; None takes the smallest of 0, 1e-6, 1e-4, … that makes C invertible. ``diagonal`` uses the variances
+    alone.
     """
 
     formula: ClassVar[str] = "√ (a−b)ᵀ C⁻¹ (a−b)"
@@ -212,18 +218,21 @@ class Mahalanobis(EuclideanAfter):
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> Mahalanobis:
         width = X.shape[1]
         wide = np.asarray(X, np.float64)
-        centred = wide - wide.mean(axis=0)
+        centred = np.where(varying(X), wide - wide.mean(axis=0), 0.0)
         scale = 1.0 / max(1, len(X) - 1)
         variances = np.einsum("ij,ij->j", centred, centred) * scale
         mean_variance = float(variances.mean()) or 1.0
+        towards = np.full(width, mean_variance)
+        if units_differ(X):
+            towards = np.where(variances > 0, variances, mean_variance)
         covariance = None if self.diagonal else centred.T @ centred * scale
         tries = (0.0, 1e-6, 1e-4, 1e-2, 0.1, 1.0) if self.shrinkage is None else (self.shrinkage,)
         for amount in tries:
             if covariance is None:
-                values, whitening = _scales((1 - amount) * variances + amount * mean_variance)
+                whitening = _scaling((1 - amount) * variances + amount * towards)
             else:
-                values, whitening = _axes((1 - amount) * covariance + amount * mean_variance * np.eye(width))
-            if values.min() > 1e-10 * values.max():
+                whitening = _whitening((1 - amount) * covariance + amount * np.diag(towards))
+            if whitening is not None:
                 return Mahalanobis(self.diagonal, self.shrinkage, whitening.astype(X.dtype))
         raise ParameterError(
             f"The covariance of the {len(X)} examples is singular with shrinkage={self.shrinkage!r}. "

@@ -22,6 +22,7 @@ from kcrc.distances.pixel import SquaredEuclidean
 from kcrc.distances.precomputed import PrecomputedDistance
 from kcrc.distances.unified import Unified
 from kcrc.kernels import KernelDistance
+from kcrc.moments import units_differ
 from kcrc.prepared import Array, Samples
 from kcrc.projections.base import Identity, Projection
 from kcrc.tuning.geometries import LABEL_FREE, TABLES, geometries_of, learned_anew
@@ -124,9 +125,10 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     X_used, labels_used, groups_used = X[rows], labels[rows], groups[rows]
     eligible = _answerable(labels_used, groups_used)
     if not eligible.any():
-        # Among fewer examples than features, directions tell classes apart; in few dimensions lengths do too.
+        # Among fewer examples than features, directions tell classes apart; in few dimensions lengths do too. Neither
+        # means anything where units differ.
         wide = X.shape[1] > len(X) and isinstance(request.distance, SquaredEuclidean)
-        safe = {**SAFE, "metric": "unit"} if wide else SAFE
+        safe = {**SAFE, "metric": "standard" if units_differ(X) else "unit" if wide else "plain"}
         return Found({name: safe[name] if is_open(value) else value for name, value in params.items()})
     fixed = {name: value for name, value in params.items() if not is_open(value) and name not in ("kernel", "metric")}
     if whole:

@@ -13,6 +13,7 @@ from kcrc import metrics
 from kcrc.distances.base import Distance
 from kcrc.distances.pixel import SquaredEuclidean
 from kcrc.distances.unified import Unified
+from kcrc.moments import moments, units_differ, varying
 from kcrc.prepared import Array, Samples
 from kcrc.tuning.geometry import VectorGeometry
 from kcrc.tuning.measured import DistanceGeometry, KernelGeometry
@@ -26,6 +27,8 @@ SHRINKAGES = (0.05, 0.2, 0.5)
 SAME_LENGTH = 0.01  # spread of the vectors' lengths over their mean, below which scaling them first changes nothing
 TABLES = 0.15  # of the arithmetic a search may spend, for measuring all pairs of examples
 WIDEST_WITHIN = 4096  # features; the within-class covariance is a matrix of that side
+STANDARDISED = ", standard"  # how the names of metrics end that standardise first
+SQUARED_FITS = 1e15  # sums of squares of such numbers are far within float32
 
 
 Makers = dict[str, Callable[[], Geometry]]
@@ -93,32 +96,43 @@ def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Me
         chosen = metrics.resolve(metric).fit(X, labels)
         return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), chosen)]
     found: list[tuple[str, metrics.Metric]] = [(name, metrics.make(name).fit(X, labels)) for name in LABEL_FREE]
+    first = metrics.Standard().fit(X, labels) if units_differ(X) else None
+    if first is not None:
+        found.append(("unit" + STANDARDISED, metrics.Unit(first)))
     spare = len(X) - len(np.unique(labels))
     if X.shape[1] <= WIDEST_WITHIN and spare >= 2:
-        found += _whitenings(X, labels, scaled=False)
-        if _differ(X):
-            found += _whitenings(X, labels, scaled=True)
+        found += _whitenings(X, labels, first, scaled=False)
+        if _differ(X if first is None else first.transform(X)):
+            found += _whitenings(X, labels, first, scaled=True)
     return found
 
 
-def _whitenings(X: Array, labels: Array, *, scaled: bool) -> list[tuple[str, metrics.Metric]]:
-    """The within-class metrics to try; none where nothing varies inside classes."""
-    covariance = metrics.within_covariance(metrics.Within(scaled=scaled).ready(X), labels)
+def _whitenings(
+    X: Array, labels: Array, first: metrics.Standard | None, *, scaled: bool
+) -> list[tuple[str, metrics.Metric]]:
+    """The within-class metrics to try, of vectors standardised ``first`` where units differ, since the shrinkage is one
+    for all features; none where nothing varies inside classes."""
+    base = metrics.Within(scaled=scaled, first=first)
+    covariance = metrics.within_covariance(base.ready(X), labels)
     if np.trace(covariance) <= 0:
         return []
-    before = "scaled, within" if scaled else "within"
-    tried = {f"{before} {s:g}": metrics.Within(s, scaled=scaled) for s in SHRINKAGES}
+    before, after = "scaled, within" if scaled else "within", "" if first is None else STANDARDISED
+    tried = {f"{before} {s:g}{after}": replace(base, shrinkage=s) for s in SHRINKAGES}
     if not scaled:
-        tried["within 0.2, any length"] = metrics.Within(0.2, unit=False)
+        tried[f"within 0.2, any length{after}"] = replace(base, shrinkage=0.2, unit=False)
     return [(name, one.fit_covariance(X, covariance)) for name, one in tried.items()]
 
 
 def _narrowed(X: Array) -> Array:
-    """In float32, which is twice as fast, where that loses nothing that a choice of settings could see."""
+    """In float32, which is twice as fast, where that loses nothing that a choice of settings could see: of the whole
+    vectors, and of each feature by itself, which a metric may bring to the size of the others."""
     if X.dtype != np.float64:
         return X
-    spread = float(X.std(axis=0).max())
-    return X.astype(np.float32) if float(np.abs(X).max()) <= 1e3 * spread else X
+    mean, spread = moments(X)
+    alone = varying(X)
+    whole = SQUARED_FITS > float(np.abs(X).max()) <= 1e3 * float(spread.max())
+    each = (np.abs(mean) <= 1e4 * spread) & (spread >= 1 / SQUARED_FITS)
+    return X.astype(np.float32) if whole and each[alone].all() else X
 
 
 def learned_anew(distance: Distance, moved: Array, labels: Array) -> Distance:
