@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 
-def main(folder: str = "demo-out") -> int:
+def main(folder: str = "demo-out", *, say: Callable[[str], None] = print) -> int:
     """Fit on half of the handwritten digits, classify the other half, and draw why one query got its answer."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
@@ -24,8 +24,8 @@ def main(folder: str = "demo-out") -> int:
 
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
-    print(f"Handwritten digits: {len(X_train)} examples to classify {len(X_test)} queries of 8 × 8 pixels\n")
-    print(f"{'':32}{'accuracy':>10}{'fit':>11}{'a query':>13}")
+    say(f"Handwritten digits: {len(X_train)} examples to classify {len(X_test)} queries of 8 × 8 pixels\n")
+    say(f"{'':32}{'accuracy':>10}{'fit':>11}{'a query':>13}")
     rivals: dict[str, Any] = {
         "kcrc, no arguments": KCRCClassifier(),
         "scikit-learn kNN, k=1": KNeighborsClassifier(1),
@@ -36,23 +36,23 @@ def main(folder: str = "demo-out") -> int:
         model.predict(X_test[:2])
         seconds, answers = _timed(partial(model.predict, X_test))
         right = np.mean(answers == y_test)
-        print(f"{name:32}{right:>10.2%}{1e3 * fit_seconds:>8.1f} ms{1e3 * seconds / len(X_test):>10.4f} ms")
+        say(f"{name:32}{right:>10.2%}{1e3 * fit_seconds:>8.1f} ms{1e3 * seconds / len(X_test):>10.4f} ms")
     clf = rivals["kcrc, no arguments"]
     evidence = clf.explain(X_test)
     # The most doubtful of the right answers shows best how examples decide.
     doubtful = np.where((evidence.how == HOW.index("coded")) & (evidence.labels == y_test), evidence.margin, np.inf)
     at = int(np.argmin(doubtful))
-    print(f"\nWhy is query {at} a {evidence.labels[at]}?\n{evidence[at]}")
+    say(f"\nWhy is query {at} a {evidence.labels[at]}?\n{evidence[at]}")
     start = time.perf_counter()
     clf.partial_fit(np.zeros((1, 64)), [10])
     clf.predict(np.zeros((1, 64)))
-    print(f"\nA new class learned from one example and asked about: {1e3 * (time.perf_counter() - start):.1f} ms")
+    say(f"\nA new class learned from one example and asked about: {1e3 * (time.perf_counter() - start):.1f} ms")
     target = Path(folder) / "why.png"
     target.parent.mkdir(parents=True, exist_ok=True)
     from kcrc.report.figure import draw_evidence
 
     draw_evidence(evidence[at], X_test[at].reshape(8, 8), lambda row: X_train[row].reshape(8, 8), target)
-    print(f"The picture of it: {target}")
+    say(f"The picture of it: {target}")
     return 0
 
 

@@ -1,21 +1,21 @@
 """The command line: ``kcrc COMMAND``. One file a command or small family; a command is imported when it is used.
 
-Exit codes: 0 done; 1 something given could not be used, or a check failed; 2 the command was not understood;
-130 interrupted (Ctrl-C). Where the reader of our output goes away, the exit is quiet with code 1.
+What a command prints goes through ``output.py``; how it ends where it fails, and the exit codes, are in ``endings.py``.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import click
 
-from kcrc.errors import KCRCError, ParameterError
+from kcrc.cli.endings import ended
+from kcrc.cli.output import own_words
 
 # name: (file, what it does). The help is here and not in the files so that `kcrc --help` imports none of them.
 COMMANDS = {
@@ -72,9 +72,18 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
 
 
+@dataclass
+class Run:
+    """One run of a command; ``debug`` shows where in the program an error was."""
+
+    debug: bool
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="kcrc", message="kcrc %(version)s")
-def cli() -> None:
+@click.option("--debug", is_flag=True, help="Show where in the program an error was (or KCRC_DEBUG=1).")
+@click.pass_obj
+def cli(run: Run | None, debug: bool) -> None:
     """Classify images by example, and say which examples decided.
 
     \b
@@ -82,25 +91,17 @@ def cli() -> None:
     kcrc predict birds.kcrc new/*.jpg
     kcrc explain birds.kcrc new/1.jpg --html why.html
     """
+    if run is not None and debug:
+        run.debug = True
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
-    try:
-        result = cli.main(args=None if arguments is None else list(arguments), prog_name="kcrc", standalone_mode=False)
-        sys.stdout.flush()
-        return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as leaving:
-        return int(leaving.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("kcrc: interrupted; what was reported as done is kept, nothing is half-written.", err=True)
-        return 130
-    except click.ClickException as problem:
-        problem.show()
-        return int(problem.exit_code)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more on its way out
-        return 1
-    except KCRCError as problem:
-        click.echo(f"kcrc: {problem}", err=True)
-        return 2 if isinstance(problem, ParameterError) else 1
+    run = Run(debug=os.environ.get("KCRC_DEBUG", "0") not in ("", "0"))
+    given = None if arguments is None else list(arguments)
+    with own_words():
+        try:
+            result = cli.main(args=given, prog_name="kcrc", standalone_mode=False, obj=run)
+        except (Exception, KeyboardInterrupt) as problem:
+            return ended(problem, debug=run.debug)
+    return result if isinstance(result, int) else 0

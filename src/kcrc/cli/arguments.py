@@ -1,18 +1,18 @@
-"""What commands take and how they speak: galleries, images from the line, folders or stdin; harmless output."""
+"""What commands take: galleries, options, images from the line, folders or stdin."""
 
 from __future__ import annotations
 
-import csv
 import glob
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kcrc.cli.output import shown
 from kcrc.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -67,51 +67,6 @@ def _names_on_stdin() -> list[str]:
     data = sys.stdin.buffer.read()
     parts = data.split(b"\0") if b"\0" in data else data.splitlines()
     return [os.fsdecode(part) for part in parts if part.strip()]
-
-
-def shown(text: Any) -> str:
-    """A name in one harmless line: class and file names may hold line breaks and terminal codes."""
-    name = str(text)
-    return name if name.isprintable() else ascii(name)[1:-1]
-
-
-def note(text: str) -> None:
-    """A line for the person and not for the next program: on stderr."""
-    click.echo(text, err=True)
-
-
-def complain(problems: Iterable[object]) -> None:
-    """One line for each thing that could not be used, on stderr."""
-    for problem in problems:
-        note(f"kcrc: {shown(problem)}")
-
-
-def csv_writer(columns: Sequence[str]) -> Callable[[dict[str, Any]], None]:
-    """Write a header line to stdout now, then rows by column name; names no column has are left out."""
-    table = csv.DictWriter(sys.stdout, columns, extrasaction="ignore", lineterminator="\n")
-    table.writeheader()
-    return lambda row: table.writerow({name: _cell(value) for name, value in row.items()})
-
-
-def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would run as a formula gets a quote before it; surrogates become escapes."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, list | tuple):
-        value = " | ".join(map(str, value))
-    if not isinstance(value, str):
-        return value
-    text = value.encode("utf-8", "backslashreplace").decode()
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
-
-
-def progress(total: int, what: str) -> Any:
-    """A bar on a terminal's stderr, for work of more than two seconds."""
-    from tqdm import tqdm
-
-    return tqdm(total=total, desc=what, unit=" images", delay=2, disable=None, leave=False, file=sys.stderr)
 
 
 def option_value(text: str) -> tuple[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import csv_writer, gallery_argument, note, open_gallery, shown
+from kcrc.cli.arguments import gallery_argument, open_gallery
+from kcrc.cli.output import csv_writer, note, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.audit import Audit
@@ -48,7 +48,7 @@ def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
         if form == "json":
             findings = [dict(row) for row in rows(opened, found)]
             counts = {"examples": found.examples, "asked": found.asked, "right": found.right}
-            click.echo(json.dumps({**counts, "findings": findings}))
+            say_json({**counts, "findings": findings})
         elif form == "csv":
             write = csv_writer(COLUMNS)
             for row in rows(opened, found):
@@ -96,7 +96,7 @@ def _print(gallery: Gallery, found: Audit, top: int) -> None:
     from kcrc.report.words import percent
 
     heading, *sections = titles(found)
-    click.echo(heading)
+    say(heading)
     kinds: list[tuple[list[Any], Any]] = [
         (
             found.mislabelled,
@@ -117,15 +117,15 @@ def _print(gallery: Gallery, found: Audit, top: int) -> None:
     ]
     every = rows(gallery, found)
     for title, (findings, line) in zip(sections, kinds, strict=True):
-        click.echo(f"\n{title}")
+        say(f"\n{title}")
         for place in range(len(findings)):
             row = next(every)
             if place < top:
-                click.echo(f"  {line(row)}")
+                say(f"  {line(row)}")
         if len(findings) > top:
-            click.echo(f"  … and {len(findings) - top} more (--top, --csv)")
+            say(f"  … and {len(findings) - top} more (--top, --csv)")
     if found.mislabelled or found.clashes:
-        click.echo("\nTo correct: kcrc relabel GALLERY ID --label NAME, or kcrc remove GALLERY ID.")
+        say("\nTo correct: kcrc relabel GALLERY ID --label NAME, or kcrc remove GALLERY ID.")
 
 
 def _named(row: dict[str, Any]) -> str:

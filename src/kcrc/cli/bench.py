@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kcrc.cli.arguments import note, shown
+from kcrc.cli.output import note, say, shown
 
 
 @click.command(short_help="Measure speed.")
@@ -39,14 +39,14 @@ def bench(quick: bool, data: Path | None, out: Path, compare: Path | None, toler
     old = None if compare is None else stored_ratios(compare)  # before minutes of work, not after
     given = os.environ.get("KCRC_DATA")
     folder = data if data is not None else Path(given) if given else None
-    found = run(quick=quick, folder=folder, out=out, jobs=jobs, say=click.echo, note=note)
+    found = run(quick=quick, folder=folder, out=out, jobs=jobs, say=say, note=note)
     if old is None:
         return 0
     then, was_quick = old
     if was_quick != quick:
         note("kcrc: one run was --quick and the other was not; only what both measured alike is compared.")
     compared = changes(then, found.ratios)
-    click.echo("\n" + comparison(compared, tolerance))
+    say("\n" + comparison(compared, tolerance))
     worse = slower(compared, tolerance)
     if worse:
         note(

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from kcrc.cli.arguments import complain, note, option_value, progress, shown
+from kcrc.cli.arguments import option_value
+from kcrc.cli.output import complain, note, progress, say, shown
 
 
 @click.command(short_help="Make a gallery from a folder of class folders.")
@@ -76,7 +77,7 @@ def build(
         if tuning is not None:
             note(f"left out one by one, {tuning.accuracy:.1%} of {tuning.trials} examples are answered right")
         seconds = time.perf_counter() - started
-        click.echo(
+        say(
             f"{shown(goal)}: {len(gallery)} examples of {len(gallery.classes)} classes, {gallery.settings.feature} "
             f"({gallery.dim} numbers each), {seconds:.1f} s"
         )

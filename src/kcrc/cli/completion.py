@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kcrc.cli.output import say
+
 
 @click.command(short_help="Print the shell's completion script.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -16,5 +18,5 @@ def completion(shell: str) -> int:
     maker = get_completion_class(shell)
     if maker is None:
         raise click.UsageError(f"There is no completion for {shell}.")
-    click.echo(maker(cli, {}, "kcrc", "_KCRC_COMPLETE").source())
+    say(maker(cli, {}, "kcrc", "_KCRC_COMPLETE").source())
     return 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from kcrc.cli.output import say
+
 
 @click.command(short_help="The main job on data that comes along.")
 @click.argument("folder", default="demo-out")
@@ -11,4 +13,4 @@ def demo(folder: str) -> int:
     """Classify handwritten digits, print accuracy and speed, and draw why into FOLDER."""
     from kcrc.demo import main
 
-    return main(folder)
+    return main(folder, say=say)

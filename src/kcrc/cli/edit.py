@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import (
-    complain,
-    expand,
-    gallery_argument,
-    ids_text,
-    images_argument,
-    note,
-    open_gallery,
-    progress,
-    shown,
-)
+from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argument, open_gallery
+from kcrc.cli.output import complain, note, progress, say, shown
 from kcrc.errors import DataError
 
 if TYPE_CHECKING:
@@ -52,7 +43,7 @@ def add(gallery: Path, images: tuple[str, ...], label: str, duplicates: Any) -> 
     complain(told.problems)
     for twin in told.duplicates:
         note(f"kcrc: {shown(twin.source)}: is in already as '{shown(twin.existing_label)}'; not added.")
-    click.echo(f"added {len(told.added)} of {len(files)} as {shown(label)}" + _with_ids(told.added))
+    say(f"added {len(told.added)} of {len(files)} as {shown(label)}" + _with_ids(told.added))
     if due is not None:
         note(f"{due}; 'kcrc tune {shown(gallery)}' chooses them anew.")
     return 1 if told.problems else 0
@@ -74,7 +65,7 @@ def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: b
         if erase:
             return _told_of(opened.erase(ids))
         gone = opened.remove(ids)
-    click.echo(f"removed {len(gone)}" + _with_ids(gone))
+    say(f"removed {len(gone)}" + _with_ids(gone))
     if gone:
         some = " ".join(map(str, gone[:8])) + (" …" if len(gone) > 8 else "")
         note(f"Still in the file, for kcrc undo; 'kcrc remove --erase {shown(gallery)} {some}' takes it out for good.")
@@ -83,7 +74,7 @@ def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: b
 
 def _told_of(erased: Erased) -> int:
     """What was erased, and what this cannot reach."""
-    click.echo(f"erased {len(erased.ids)}" + _with_ids(erased.ids))
+    say(f"erased {len(erased.ids)}" + _with_ids(erased.ids))
     if not erased.ids:
         note("Nothing was left of those examples in the file.")
     if erased.retune:
@@ -107,7 +98,7 @@ def relabel(gallery: Path, examples: tuple[str, ...], label: str) -> int:
     """Give EXAMPLES of GALLERY (ids, or images that are in it) another class."""
     with open_gallery(gallery, write=True) as opened:
         changed = opened.relabel(_chosen(opened, examples, None), label)
-    click.echo(f"relabelled {len(changed)} as {shown(label)}" + _with_ids(changed))
+    say(f"relabelled {len(changed)} as {shown(label)}" + _with_ids(changed))
     return 0
 
 
@@ -119,7 +110,7 @@ def rename(gallery: Path, old: str, new: str) -> int:
     """Call the class OLD by the name NEW; where NEW exists, the two become one."""
     with open_gallery(gallery, write=True) as opened:
         changed = opened.rename_class(old, new)
-    click.echo(f"renamed {shown(old)} to {shown(new)} ({len(changed)} examples)")
+    say(f"renamed {shown(old)} to {shown(new)} ({len(changed)} examples)")
     return 0
 
 
@@ -130,7 +121,7 @@ def undo(gallery: Path, past_erase: bool) -> int:
     """Take back the latest change that stands; again, to go further back. What was erased cannot be brought back."""
     with open_gallery(gallery, write=True) as opened:
         entry = opened.undo(past_erase=past_erase)
-    click.echo(f"undid: {shown(entry.summary)}")
+    say(f"undid: {shown(entry.summary)}")
     return 0
 
 
@@ -139,10 +130,12 @@ def undo(gallery: Path, past_erase: bool) -> int:
 @click.option("-n", "--number", default=20, show_default=True, type=click.IntRange(1), help="How many, latest first.")
 def history(gallery: Path, number: int) -> int:
     """List the changes of GALLERY, latest first."""
+    from kcrc.gallery.moments import in_words
+
     with open_gallery(gallery) as opened:
         for entry in opened.history(number):
             taken_back = "" if entry.undone_by is None else "  (undone)"
-            click.echo(f"{entry.at.astimezone():%Y-%m-%d %H:%M:%S}  {shown(entry.summary)}{taken_back}")
+            say(f"{in_words(entry.at):<19}  {shown(entry.summary)}{taken_back}")
     return 0
 
 

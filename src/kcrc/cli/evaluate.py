@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 
-from kcrc.cli.arguments import complain, gallery_argument, note, open_gallery, progress, shown
+from kcrc.cli.arguments import gallery_argument, open_gallery
+from kcrc.cli.output import complain, note, progress, say, say_json, shown
 from kcrc.cli.predict import answered
 from kcrc.errors import DataError
 
@@ -72,20 +72,20 @@ def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, a
             draw_confusion(found, png)
             note(f"wrote {shown(png)}")
         if as_json:
-            click.echo(json.dumps({**found.to_dict(), "unread": unread}))
+            say_json({**found.to_dict(), "unread": unread})
         else:
             _print(found, names, truth, answers, worst)
     return 1 if unread else 0
 
 
 def _print(found: Evaluation, names: list[str], truth: list[str], answers: list[str], worst: int) -> None:
-    click.echo(f"{found.accuracy:.2%} of {found.total} images right\n")
+    say(f"{found.accuracy:.2%} of {found.total} images right\n")
     width = min(30, max(len(shown(name)) for name in found.classes))
-    click.echo(f"{'class':<{width}}  images   found  precision")
+    say(f"{'class':<{width}}  images   found  precision")
     for name, images, right, precision in found.per_class():
         recall = f"{right / images:7.1%}" if images else "      –"
-        click.echo(f"{shown(name)[:width]:<{width}}  {images:6d} {recall}    {precision:7.1%}")
+        say(f"{shown(name)[:width]:<{width}}  {images:6d} {recall}    {precision:7.1%}")
     if found.mistakes and worst:
-        click.echo("\nThe mistakes it was surest of:")
+        say("\nThe mistakes it was surest of:")
         for at in found.mistakes[:worst]:
-            click.echo(f"  {shown(names[at])}: {shown(answers[at])} instead of {shown(truth[at])}")
+            say(f"  {shown(names[at])}: {shown(answers[at])} instead of {shown(truth[at])}")

@@ -5,13 +5,13 @@ Files are written before anything is printed: a reader of our output that goes a
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, note, open_gallery, shown
+from kcrc.cli.arguments import gallery_argument, open_gallery
+from kcrc.cli.output import note, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.report.case import Case
@@ -42,7 +42,7 @@ def explain(gallery: Path, image: str, html: Path | None, png: Path | None, as_j
             draw_evidence(case.evidence, case.query_pixels(), case.pixels_of, png, top=top)
             note(f"wrote {shown(png)}")
         if as_json:
-            click.echo(json.dumps({"image": image, **_as_json(case)}))
+            say_json({"image": image, **_as_json(case)})
         else:
             _print(case, top)
     return 0
@@ -59,14 +59,14 @@ def _as_json(case: Case) -> dict[str, Any]:
 def _print(case: Case, top: int) -> None:
     from kcrc.report.case import deciding, verdict_sentence
 
-    click.echo(f"{shown(case.name)}: {shown(case.label)}")
-    click.echo(shown(verdict_sentence(case)))
-    click.echo("\nThe examples that decided:")
+    say(f"{shown(case.name)}: {shown(case.label)}")
+    say(shown(verdict_sentence(case)))
+    say("\nThe examples that decided:")
     for part in deciding(case, top):
         share = "        " if part.share is None else f"{part.share:+8.1%}"
-        click.echo(f"  {share}  {shown(part.label):<20} distance {part.distance:<9.4g} #{part.id} {shown(part.source)}")
+        say(f"  {share}  {shown(part.label):<20} distance {part.distance:<9.4g} #{part.id} {shown(part.source)}")
     residuals = case.residuals()
     if len(residuals) > 1:
-        click.echo("\nClass residuals (the smallest wins):")
+        say("\nClass residuals (the smallest wins):")
         for name, residual in residuals[:8]:
-            click.echo(f"  {residual:<10.4g} {shown(name)}")
+            say(f"  {residual:<10.4g} {shown(name)}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, note, open_gallery, shown
+from kcrc.cli.arguments import gallery_argument, open_gallery
+from kcrc.cli.output import note, say, say_json, shown
 
 
 @click.command(short_help="Say what is in a gallery.")
@@ -17,8 +16,11 @@ from kcrc.cli.arguments import gallery_argument, note, open_gallery, shown
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def info(gallery: Path, as_json: bool) -> int:
     """Say what is in GALLERY: classes, feature, parameters, size."""
+    from kcrc.gallery.moments import in_words, moment
+
     with open_gallery(gallery) as opened:
         settings, facts = opened.settings, opened.answering.facts()
+        made = moment(settings.created_at)
         said: dict[str, Any] = {
             "gallery": str(gallery),
             "bytes": gallery.stat().st_size,
@@ -30,22 +32,22 @@ def info(gallery: Path, as_json: bool) -> int:
             "parameters": dict(settings.parameters),
             "tuned": None if facts is None else facts.chosen,
             "retune_due": opened.retune_due,
-            "created": datetime.datetime.fromtimestamp(settings.created_at / 1e6, datetime.UTC).isoformat(),
+            "created": None if made is None else made.isoformat(),
             "changes": settings.revision,
         }
     if as_json:
-        click.echo(json.dumps(said))
+        say_json(said)
         return 0
-    click.echo(f"{shown(gallery)}  {said['bytes'] / 1e6:.1f} MB, made {said['created'][:10]}")
-    click.echo(f"examples    {said['examples']} of {len(said['classes'])} classes")
-    click.echo(f"feature     {shown(said['feature'])}, {said['dim']} numbers, {shown(said['fingerprint'])}")
+    say(f"{shown(gallery)}  {said['bytes'] / 1e6:.1f} MB, made {in_words(made, '%Y-%m-%d')}")
+    say(f"examples    {said['examples']} of {len(said['classes'])} classes")
+    say(f"feature     {shown(said['feature'])}, {said['dim']} numbers, {shown(said['fingerprint'])}")
     if said["parameters"]:
-        click.echo(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in said['parameters'].items()))}")
-    click.echo(f"parameters  {shown(str(said['tuned'] or 'not chosen yet (see: kcrc tune)').removeprefix('Tuning: '))}")
+        say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in said['parameters'].items()))}")
+    say(f"parameters  {shown(str(said['tuned'] or 'not chosen yet (see: kcrc tune)').removeprefix('Tuning: '))}")
     if said["retune_due"]:
-        click.echo(f"            {said['retune_due']}; kcrc tune chooses them anew")
+        say(f"            {said['retune_due']}; kcrc tune chooses them anew")
     for name, count in said["classes"].items():
-        click.echo(f"{count:>10}  {shown(name)}")
+        say(f"{count:>10}  {shown(name)}")
     return 0
 
 
@@ -60,9 +62,9 @@ def verify(gallery: Path) -> int:
         note(f"kcrc: {shown(problem)}")
     if verdict.sound:
         removed = f", {verdict.removed} removed ones kept for undo" if verdict.removed else ""
-        click.echo(f"{shown(gallery)} is sound: {verdict.examples} examples{removed}, {verdict.acts} changes")
+        say(f"{shown(gallery)} is sound: {verdict.examples} examples{removed}, {verdict.acts} changes")
         return 0
-    click.echo(f"{shown(gallery)} is damaged")
+    say(f"{shown(gallery)} is damaged")
     return 1
 
 
@@ -73,7 +75,7 @@ def compact(gallery: Path) -> int:
     before = gallery.stat().st_size if gallery.exists() else 0
     with open_gallery(gallery, write=True) as opened:
         dropped = opened.compact()
-    click.echo(f"dropped {dropped} removed examples; {before / 1e6:.1f} MB -> {gallery.stat().st_size / 1e6:.1f} MB")
+    say(f"dropped {dropped} removed examples; {before / 1e6:.1f} MB -> {gallery.stat().st_size / 1e6:.1f} MB")
     return 0
 
 
@@ -88,7 +90,7 @@ def export(gallery: Path, output: Path, force: bool, file_names: bool) -> int:
         raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
     with open_gallery(gallery) as opened:
         count = opened.export(output, file_names=file_names)
-    click.echo(f"{shown(output)}: {count} examples")
+    say(f"{shown(output)}: {count} examples")
     return 0
 
 
@@ -102,10 +104,10 @@ def import_(gallery: Path, source: Path, duplicates: Any) -> int:
 
     if not gallery.exists():
         with restore(source, gallery) as made:
-            click.echo(f"made {shown(gallery)} with {len(made)} examples")
+            say(f"made {shown(gallery)} with {len(made)} examples")
         return 0
     with open_gallery(gallery, write=True) as opened:
         added = opened.import_(source, duplicates=duplicates)
     there = f", {len(added.duplicates)} were there already" if added.duplicates else ""
-    click.echo(f"added {len(added.ids)} examples{there}")
+    say(f"added {len(added.ids)} examples{there}")
     return 0

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import (
-    complain,
-    csv_writer,
-    expand,
-    gallery_argument,
-    images_argument,
-    open_gallery,
-    progress,
-    shown,
-)
+from kcrc.cli.arguments import expand, gallery_argument, images_argument, open_gallery
+from kcrc.cli.output import complain, csv_writer, progress, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
@@ -110,7 +100,6 @@ def predict(
                 found = answers_of(classifier, evidence, reject=reject, unknown=mark, coverage=coverage)
                 for i, name in enumerate(names):
                     write(_row(name, found, i))
-            sys.stdout.flush()
             complain(problems)
             failed += len(problems)
             bar.update(len(names) + len(problems))
@@ -144,7 +133,7 @@ def _row(name: str, found: Answers, i: int) -> dict[str, Any]:
 
 def _writer(form: str | None, reject: bool, sets: bool) -> Callable[[dict[str, Any]], None]:
     if form == "json":
-        return lambda row: click.echo(json.dumps(row, ensure_ascii=True))
+        return lambda row: say_json(row)
     if form == "csv":
         columns = [
             "image",
@@ -154,7 +143,7 @@ def _writer(form: str | None, reject: bool, sets: bool) -> Callable[[dict[str, A
             *(["set"] if sets else []),
         ]
         return csv_writer([*columns, "margin", "runner_up", "how"])
-    return lambda row: click.echo(_line(row))
+    return lambda row: say(_line(row))
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kcrc.cli.arguments import note, shown
+from kcrc.cli.output import note, say, shown
 
 
 @click.command(short_help="Run the paper's tables and figures again.")
@@ -48,14 +48,14 @@ def reproduce(
             note(f"kcrc: {experiment.name} was not run.")
             continue
         done += 1
-        click.echo(f"\n{experiment.title}")
+        say(f"\n{experiment.title}")
         for table in report.tables:
-            click.echo(f"\n{table.caption}\n\n{table.markdown()}", nl=False)
+            say(f"\n{table.caption}\n\n{table.markdown()}", end="")
         for claim in report.claims:
             mark = {True: "holds", False: "does not hold here", None: "cannot be said"}[claim.held]
-            click.echo(f"  {claim.text} {mark}: {claim.detail}")
+            say(f"  {claim.text} {mark}: {claim.detail}")
         for sentence in report.notes:
-            click.echo(f"  Note: {sentence}")
+            say(f"  Note: {sentence}")
     if done:
         written = compose(out, page or out / "reproduction.md", experiments.names())
         note(f"wrote {shown(written)}")

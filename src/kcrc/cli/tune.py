@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, note, open_gallery, option_value, shown
+from kcrc.cli.arguments import gallery_argument, open_gallery, option_value
+from kcrc.cli.output import note, say, shown
 
 
 @click.command(short_help="Choose the parameters by leaving examples out.")
@@ -26,11 +27,11 @@ def tune(gallery: Path, seconds: float, fix: tuple[str, ...], plot: Path | None,
         if tuning is None:
             note("kcrc: there was nothing to choose: all is fixed, or no class has two examples.")
             return 0
-        click.echo(repr(tuning))
+        say(repr(tuning))
         if table:
             for row in tuning.table[:20]:
                 values = "  ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items())
-                click.echo(values)
+                say(values)
         if plot is not None:
             tuning.plot(plot)
             note(f"wrote {shown(plot)}")

@@ -17,6 +17,7 @@ import numpy as np
 
 from kcrc.errors import DataError, FileError
 from kcrc.gallery import sealed
+from kcrc.gallery.moments import moment
 from kcrc.prepared import Array
 
 LABEL_LIMIT = 500
@@ -27,13 +28,13 @@ _PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF")
 
 @dataclass(frozen=True)
 class Example:
-    """One stored example, without its vector and picture."""
+    """One stored example, without its vector and picture; ``added_at`` is None where it is not known."""
 
     id: int
     label: str
     source: str
     content: bytes
-    added_at: datetime.datetime
+    added_at: datetime.datetime | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +72,7 @@ class Contents:
 
 
 def as_example(row: sealed.Row) -> Example:
-    moment = datetime.datetime.fromtimestamp(row[4] / 1e6, datetime.UTC)
-    return Example(id=row[0], label=row[1], source=row[2], content=row[3], added_at=moment)
+    return Example(id=row[0], label=row[1], source=row[2], content=row[3], added_at=moment(row[4]))
 
 
 def read_contents(db: sqlite3.Connection, revision: int, *, file_bytes: int) -> Contents:
@@ -80,7 +80,7 @@ def read_contents(db: sqlite3.Connection, revision: int, *, file_bytes: int) -> 
     rows = sealed.select_all(db, "examples", file_bytes=file_bytes)
     for row in rows:
         sound = row[0] > 0 and 0 < len(row[1]) <= LABEL_LIMIT and len(row[2]) <= SOURCE_LIMIT
-        if not (sound and len(row[3]) == 32 and 0 <= row[4] < 1 << 57 and 0 <= row[7] < 1 << 32):
+        if not (sound and len(row[3]) == 32 and 0 <= row[7] < 1 << 32):
             raise FileError(f"Example {row[0]} holds impossible values; the file is damaged.")
     return Contents(revision, tuple(row for row in rows if row[6] is None))
 

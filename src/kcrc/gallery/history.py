@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from kcrc.errors import FileError, StateError
 from kcrc.gallery import acts, sealed
+from kcrc.gallery.moments import moment
 from kcrc.gallery.settings import Settings
 
 UNDOABLE = ("add", "remove", "relabel", "rename", "tune")
@@ -22,10 +23,10 @@ UNDOABLE = ("add", "remove", "relabel", "rename", "tune")
 
 @dataclass(frozen=True)
 class Entry:
-    """One act: its number, when, what, and by which later act it was undone (None: it stands)."""
+    """One act: its number, when (None: not known), what, and by which later act it was undone (None: it stands)."""
 
     id: int
-    at: datetime.datetime
+    at: datetime.datetime | None
     action: str
     summary: str
     undone_by: int | None
@@ -110,7 +111,4 @@ def _before(row: sealed.Row) -> dict[str, object]:
 
 
 def _entry(row: sealed.Row) -> Entry:
-    if not 0 <= row[1] < 1 << 57:
-        raise FileError(f"The history of act {row[0]} is damaged.")
-    moment = datetime.datetime.fromtimestamp(row[1] / 1e6, datetime.UTC)
-    return Entry(id=row[0], at=moment, action=row[2], summary=row[3], undone_by=row[5])
+    return Entry(id=row[0], at=moment(row[1]), action=row[2], summary=row[3], undone_by=row[5])

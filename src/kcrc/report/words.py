@@ -7,7 +7,15 @@ from typing import Any
 
 def visible(text: Any) -> str:
     """Control characters, direction marks and lone surrogates as escapes; line breaks and tabs stay."""
-    return "".join(c if c in "\n\t" or c.isprintable() else " " if c == "\xa0" else ascii(c)[1:-1] for c in str(text))
+    given = str(text)
+    if given.replace("\n", "").replace("\t", "").isprintable():
+        return given
+    return "".join(c if c in "\n\t" or c.isprintable() else " " if c == "\xa0" else ascii(c)[1:-1] for c in given)
+
+
+def one_line(text: Any) -> str:
+    """The same, with line breaks and tabs as escapes too: a name does not leave its place in a line."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def percent(share: float) -> str:

@@ -1,0 +1,139 @@
+"""The one door through which commands speak: what files, folders and errors hold is shown, and commands no terminal.
+
+A class, a file or a gallery may be called anything, escape codes and line breaks included, and errors quote them. So
+every line passes ``visible`` here, and names pass ``shown``, which keeps them in their line. Nothing else in
+``kcrc.cli`` writes to stdout or stderr; a test walks the sources to see to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import logging
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TextIO
+
+import click
+
+from kcrc.errors import FileError
+from kcrc.report.words import one_line, visible
+
+shown = one_line
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+
+
+def say(text: object = "", *, end: str = "\n") -> None:
+    """A line for whoever reads the answers: on stdout. Where the reader goes away, the command ends quietly."""
+    try:
+        _put(sys.stdout, f"{text}{end}")
+    except BrokenPipeError:
+        _silence()
+        raise click.exceptions.Exit(1) from None
+    except OSError as problem:
+        _silence()
+        raise FileError(f"The output cannot be written: {problem.strerror or problem}.") from None
+
+
+def note(text: object) -> None:
+    """A line for the person and not for the next program: on stderr. Where nobody can read it, nobody misses it."""
+    with contextlib.suppress(OSError):
+        _put(sys.stderr, f"{text}\n")
+
+
+def _put(stream: TextIO | None, text: str) -> None:
+    """Write and flush; characters that the stream's encoding lacks are written as escapes."""
+    if stream is None:  # closed by whoever started us
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(visible(text).encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def _silence() -> None:
+    """Point a stdout that cannot be written to nowhere: Python flushes it once more on its way out."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # it may be closed, or no file at all
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def complain(problems: Iterable[object]) -> None:
+    """One line for each thing that could not be used, on stderr."""
+    for problem in problems:
+        note(f"kcrc: {shown(problem)}")
+
+
+def say_json(value: Any) -> None:
+    """One line of JSON in plain ASCII; what JSON has no number for (NaN, infinity) is null."""
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), allow_nan=False)
+    say(text)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def csv_writer(columns: Sequence[str]) -> Callable[[dict[str, Any]], None]:
+    """Write a header line to stdout now, then rows by column name, a line each; names no column has are left out."""
+
+    def write(row: dict[str, Any]) -> None:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow([_cell(row.get(name, "")) for name in columns])
+        say(line.getvalue(), end="")
+
+    write({name: name for name in columns})
+    return write
+
+
+def _cell(value: Any) -> Any:
+    """A text in one line, control characters as escapes; one that a spreadsheet would run gets a quote before it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        value = " | ".join(map(str, value))
+    if not isinstance(value, str):
+        return value
+    text = shown(value)
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
+
+
+def progress(total: int, what: str) -> Any:
+    """A bar on a terminal's stderr, for work of more than two seconds."""
+    from tqdm import tqdm
+
+    return tqdm(total=total, desc=what, unit=" images", delay=2, disable=None, leave=False, file=sys.stderr)
+
+
+class _Notes(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(f"kcrc: {shown(record.getMessage())}")
+
+
+@contextlib.contextmanager
+def own_words() -> Iterator[None]:
+    """Inside the block, Python's warnings and the logs of libraries are notes of this command too."""
+    before, logged = warnings.showwarning, logging.lastResort
+
+    def showwarning(message: Warning | str, *_: Any, **__: Any) -> None:
+        note(f"kcrc: {shown(message)}")
+
+    warnings.showwarning, logging.lastResort = showwarning, _Notes(logging.WARNING)
+    try:
+        yield
+    finally:
+        warnings.showwarning, logging.lastResort = before, logged
