@@ -1,6 +1,9 @@
 """KCRCClassifier() with no argument against its own best setting and against tuned baselines.
 
 `python benchmarks/selftuned.py [--sets digits,…] [--splits 5] [--grid N] [--queries N] [--rivals N]`: one table.
+``--out FILE`` also writes one line a split, ``--compare FILE`` sets this run beside such a file, split by split: the
+same rows were stored and asked, so only the difference counts. ``selftuned-27effd8.csv`` beside this script is the
+run that later changes are compared with.
 No parameter of any method is chosen on test rows: ours by leave-one-out, the baselines by cross-validation on the
 training rows (kNN 5-fold, the slow rivals 3-fold). ``--grid`` also measures the settings the search tried last (its
 finalists) on the test rows, to show how far the choice is from the best of them; nothing is chosen by it. kNN is tuned
@@ -10,6 +13,7 @@ on every split, the slow rivals on the first ``--rivals`` of them. ``benchmarks/
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import time
 import warnings
@@ -107,6 +111,23 @@ def finalists(clf, X, y, Xq, yq, count):
     return best
 
 
+def compare(runs, path):
+    """Points of accuracy gained on the splits that both have, with the standard error of their mean."""
+    with path.open(newline="") as file:
+        before = {(row["set"], int(row["seed"])): float(row["accuracy"]) for row in csv.DictReader(file)}
+    gains = {}
+    for run in runs:
+        if (run["set"], run["seed"]) in before:
+            gain = 100 * (run["accuracy"] - before[run["set"], run["seed"]])
+            gains.setdefault(run["set"], []).append(gain)
+    print(f"points gained since {path.name}, split by split")
+    for name, each in gains.items():
+        error = np.std(each, ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.nan
+        splits = "  ".join(f"{gain:+.2f}" for gain in each)
+        print(f"  {name:18}{np.mean(each):+6.2f} ± {error:.2f}   {splits}")
+    print(f"  {'mean of all sets':18}{np.mean([np.mean(each) for each in gains.values()]):+6.2f}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sets", default=",".join(SETS))
@@ -114,7 +135,10 @@ def main():
     parser.add_argument("--queries", type=int, default=0, help="at most this many test rows (0: all)")
     parser.add_argument("--grid", type=int, default=0, metavar="N", help="measure N finalists on the test rows too")
     parser.add_argument("--rivals", type=int, default=5, metavar="N", help="tune the slow rivals on N splits only")
+    parser.add_argument("--out", type=Path, help="write set, seed, accuracy, seconds and setting to this CSV file")
+    parser.add_argument("--compare", type=Path, help="a file that --out wrote before")
     arguments = parser.parse_args()
+    runs = []
     for name in arguments.sets.split(","):
         rows = {}
         for seed in range(arguments.splits):
@@ -126,6 +150,15 @@ def main():
             clf = KCRCClassifier().fit(X, y)
             seconds = time.perf_counter() - start
             rows.setdefault("kcrc, no arguments", []).append(np.mean(clf.predict(Xq) == yq))
+            runs.append(
+                {
+                    "set": name,
+                    "seed": seed,
+                    "accuracy": round(float(rows["kcrc, no arguments"][-1]), 6),
+                    "seconds": round(seconds, 1),
+                    "setting": str(clf.tuning_).removeprefix("Tuning: "),
+                }
+            )
             print(f"    {name} {seed}: {rows['kcrc, no arguments'][-1]:.4f} {seconds:.1f} s {clf.tuning_}", flush=True)
             if arguments.grid:
                 best = max(finalists(clf, X, y, Xq, yq, arguments.grid), rows["kcrc, no arguments"][-1])
@@ -137,6 +170,13 @@ def main():
         for method, values in rows.items():
             few = f" ({len(values)} split)" if len(values) < arguments.splits else ""
             print(f"  {method:24}{100 * np.mean(values):7.2f} ± {100 * np.std(values):.2f}{few}", flush=True)
+    if arguments.out:
+        with arguments.out.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(runs[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(runs)
+    if arguments.compare:
+        compare(runs, arguments.compare)
 
 
 if __name__ == "__main__":

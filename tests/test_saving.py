@@ -132,15 +132,18 @@ def test_the_file_holds_arrays_and_one_json(rng, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "forge",
     [
-        lambda h, a: h.update(version=2),
+        lambda h, a: h.update(version=3),
+        lambda h, a: h.update(version="2"),
         lambda h, a: h.pop("method"),
         lambda h, a: h["method"].update(part="os.system"),
         lambda h, a: h["method"]["fields"]["kernel"].update(part="subprocess.Popen"),
         lambda h, a: h["method"]["fields"]["kernel"].update(part="kernels.CallableKernel", fields={}),
         lambda h, a: h.update(method={"part": "kernels.Linear", "fields": {}}),
-        lambda h, a: h["attributes"].update(predict=5),
-        lambda h, a: h["attributes"].update(__class__="x"),
-        lambda h, a: h["parameters"].update(nonsense=1),
+        lambda h, a: h["method"].update(version=0),
+        lambda h, a: h["growth"].update(next_row=-1),
+        lambda h, a: h["samples"].update(shape={"tuple": []}),
+        lambda h, a: h.update(confidence=None),
+        lambda h, a: h.update(tuning={"part": "kernel/linear", "version": 1, "fields": {}}),
         lambda h, a: h.update(parameters=7),
         lambda h, a: a.update(labels=a["labels"] + 7),
         lambda h, a: a.update(labels=a["labels"][:-1]),
@@ -156,6 +159,18 @@ def test_forged_files_are_refused(rng, tmp_path: Path, forge) -> None:
     write_archive(tmp_path / "c", "kcrc-classifier", header, arrays)
     with pytest.raises(KCRCError):
         KCRCClassifier.load(tmp_path / "c")
+
+
+def test_what_a_reader_does_not_know_is_passed_over(rng, tmp_path: Path) -> None:
+    fitted = KCRCClassifier(**GIVEN).fit(*problem(rng))
+    fitted.save(tmp_path / "c")
+    header, arrays = read_archive(tmp_path / "c", "kcrc-classifier")
+    header["parameters"]["nonsense"] = header["growth"]["nonsense"] = header["predict"] = 1
+    header["samples"]["__class__"] = header["method"]["fields"]["nonsense"] = "x"
+    write_archive(tmp_path / "c", "kcrc-classifier", header, arrays)
+    loaded = KCRCClassifier.load(tmp_path / "c")
+    assert vars(loaded).keys() == vars(fitted).keys()
+    same_answers(fitted, loaded, rng.standard_normal((10, 6)))
 
 
 def test_deep_nesting_is_refused(rng, tmp_path: Path) -> None:

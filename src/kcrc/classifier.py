@@ -20,6 +20,7 @@ from kcrc.confident import Confident
 from kcrc.distances.cache import PairCounts
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.evidence import Evidence, contrast, joined
+from kcrc.growth import Growth
 from kcrc.model import FittedModel
 from kcrc.parameters import Parameters
 from kcrc.prepared import Array, widened
@@ -28,7 +29,7 @@ from kcrc.views import are_views, layout_of
 from kcrc.views import joined as joined_views
 
 if TYPE_CHECKING:
-    pass
+    from kcrc.saving import Description
 
 FLOATS = [np.float64, np.float32, np.float16]
 
@@ -106,6 +107,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     classes_ : the class names, sorted.
     confidence_ : what the examples' own answers, each asked as if it were not stored, say of how sure answers are.
     tuning_ : what leave-one-out tried and chose, None where all was given; ``plot_tuning()`` shows it.
+    growth_ : how many examples came or went since the parameters were chosen.
     retune_due_ : why ``retune()`` is due since examples came or went, or None.
     pair_counts_ : how many pairs a costly distance was measured for, and how many were looked up.
     n_features_in_ : the width of a sample.
@@ -173,31 +175,37 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     # Learning and forgetting ------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, rows: Any = None) -> Self:
         """Store the examples X (n, d) with their labels y, in place of any before, and choose what is "auto".
 
         ``groups`` (n,): examples that belong together (photographs of one bird) never vouch for each other when
-        parameters are chosen; exact duplicates never do.
+        parameters are chosen; exact duplicates never do. ``rows`` (n,), rising: the row numbers by which the examples
+        are known already (None: counted from 0).
         """
         before = dict(self.__dict__)
         try:
-            return self._fit(X, y, groups)
+            if rows is not None:
+                self._refuse_precomputed("fit with rows")
+            vectors, labels = self._checked(X, y, reset=True)
+            classes, numbers = np.unique(labels, return_inverse=True)
+            ids = np.arange(len(numbers)) if rows is None else _row_numbers(rows, len(numbers), first=0)
+            self._store(vectors, classes, numbers, ids, groups, next_row=int(ids[-1]) + 1)
+            return self
         except BaseException:  # whatever went wrong, Ctrl-C too: the classifier stays what it was
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
 
-    def _fit(self, X: Any, y: Any, groups: Any, ids: Array | None = None) -> Self:
-        """``ids`` (n,), rising, where the examples have row numbers already."""
-        vectors, labels = self._checked(X, y, reset=True)
-        classes, numbers = np.unique(labels, return_inverse=True)
-        rows = np.arange(len(numbers)) if ids is None else ids
-        self._store(vectors, classes, numbers, rows, groups)
-        self._next_row = int(rows[-1]) + 1
-        return self
-
     def _store(
-        self, vectors: Array, classes: Array, numbers: Array, ids: Array, groups: Any, among: Array | None = None
+        self,
+        vectors: Array,
+        classes: Array,
+        numbers: Array,
+        ids: Array,
+        groups: Any,
+        *,
+        next_row: int,
+        among: Array | None = None,
     ) -> None:
         """Choose, and build the model anew from these examples; ``among`` are the columns of a precomputed matrix that
         they still are, where some were forgotten."""
@@ -211,9 +219,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         self.confidence_ = Confidence.of(self.model_, groups)
         self.tuning_ = tuning
-        self.retune_due_: str | None = None
-        self._tuned_on = len(numbers)
-        self._changed = 0
+        self.growth_ = Growth(next_row, len(numbers))
 
     def retune(self, *, groups: Any = None) -> Self:
         """Choose the "auto" parameters anew from the examples as they are now, and learn anew how sure answers are.
@@ -223,7 +229,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         model = self.model_
         try:
             among = model.raw[:, model.ids] if Parameters(self).precomputed else None
-            self._store(model.raw, model.classes, model.labels, model.ids, groups, among)
+            following = self.growth_.next_row
+            self._store(model.raw, model.classes, model.labels, model.ids, groups, next_row=following, among=among)
             return self
         except BaseException:
             self.__dict__.clear()
@@ -237,27 +244,26 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             raise StateError('Nothing was tuned: leave a parameter "auto", and give two examples of some class.')
         return self.tuning_.plot(path)
 
-    def _note_change(self, count: int) -> None:
-        """Tuned parameters stay as they are; after a fifth of the examples changed they may no longer be the best."""
-        self._changed += count
-        if self.tuning_ is not None and self._changed > max(5, 0.2 * self._tuned_on):
-            self.retune_due_ = (
-                f"{self._changed} examples came or went since the parameters were chosen on {self._tuned_on}; "
-                "call retune()."
-            )
+    @property
+    def retune_due_(self) -> str | None:
+        """Why ``retune()`` is due since examples came or went, or None."""
+        return None if self.tuning_ is None else self.growth_.due
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, rows: Any = None) -> Self:
         """Add examples, of classes known or new; the stored ones are not looked at again.
 
         What ``fit`` derived from the examples (a "scale" gamma, a covariance) stays as it was. ``classes`` may
-        announce classes that have no example yet.
+        announce classes that have no example yet. ``rows`` (n,), rising and above those given before: the row numbers
+        of the new examples (None: those that follow).
         """
         if not hasattr(self, "model_"):
-            self.fit(X, y)
+            self.fit(X, y, rows=rows)
             return self if classes is None else self._announced(classes)
         self._refuse_precomputed("partial_fit")
         vectors, labels = self._checked(X, y, reset=False)
-        model = self.model_
+        model, growth = self.model_, self.growth_
+        first = growth.next_row
+        ids = np.arange(first, first + len(labels)) if rows is None else _row_numbers(rows, len(labels), first=first)
         vectors = self._as_stored(vectors)
         all_classes = np.union1d(model.classes, np.unique(labels))
         if classes is not None:
@@ -267,11 +273,10 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             all_classes,
             np.searchsorted(all_classes, labels),
             np.searchsorted(all_classes, model.classes),
-            np.arange(self._next_row, self._next_row + len(labels)),
+            ids,
         )
         self.classes_ = all_classes
-        self._next_row += len(labels)
-        self._note_change(len(labels))
+        self.growth_ = growth.added(len(labels), next_row=int(ids[-1]) + 1)
         return self
 
     def _as_stored(self, vectors: Array) -> Array:
@@ -318,7 +323,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             )
         self.model_ = model.without(positions).without_empty_classes()
         self.classes_ = self.model_.classes
-        self._note_change(len(positions))
+        self.growth_ = self.growth_.forgotten(len(positions))
         return self
 
     def forget_class(self, label: Any) -> Self:
@@ -380,6 +385,21 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
         return load(path)
 
+    @classmethod
+    def restored(cls, described: Description, model: FittedModel) -> KCRCClassifier:
+        """A fitted classifier from its description and a model: what was chosen and learned is taken as it is."""
+        known = KCRCClassifier._get_param_names()
+        made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
+        made.model_, made.classes_ = model, model.classes
+        made.tuning_, made.growth_ = described.tuning, described.growth
+        made.confidence_ = described.confidence
+        form = described.samples
+        made.sample_shape_, made.views_ = form.shape, form.views
+        made.n_features_in_ = form.width
+        if form.feature_names is not None:
+            made.feature_names_in_ = form.feature_names
+        return made
+
     # Checks -----------------------------------------------------------------------------------------------------
 
     def _side_by_side(self, X: Any) -> Any:
@@ -438,6 +458,17 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         linear = self.form == "raw" or (isinstance(self.kernel, str) and self.kernel in ("linear", "polarisation"))
         tags.classifier_tags.poor_score = linear or (isinstance(self.metric, str) and self.metric == "unit")
         return tags
+
+
+def _row_numbers(rows: Any, n: int, *, first: int) -> Array:
+    """(n,) the row numbers given, which rise from ``first`` or more."""
+    given = np.asarray(rows)
+    if given.shape != (n,) or given.dtype.kind not in "iu" or given[0] < first or not (np.diff(given) > 0).all():
+        raise ParameterError(
+            f"rows are {n} whole numbers, rising, from {first} on (those given before are not given again); "
+            f"got {rows!r}."
+        )
+    return given.astype(np.intp)
 
 
 def _total(X: Array) -> float:

@@ -10,6 +10,8 @@
     └── StateError       (RuntimeError) the object is not in a state to do this
 
 A message says what was wrong, what was given, and what to do.
+
+What goes on all the same but should be known is a warning: ``UnreadableTuning``.
 """
 
 from __future__ import annotations
@@ -47,3 +49,7 @@ class UnknownName(ParameterError):
         close = difflib.get_close_matches(str(name).lower(), by_fold, n=1, cutoff=0.5)
         hint = f" Did you mean '{by_fold[close[0]]}'?" if close else ""
         super().__init__(f"Unknown {kind} '{name}'. Known: {', '.join(known)}.{hint}")
+
+
+class UnreadableTuning(UserWarning):
+    """The parameters chosen for a gallery cannot be read, and are chosen anew; its examples are whole."""

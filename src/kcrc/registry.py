@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from kcrc.errors import ParameterError, UnknownName
@@ -15,6 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Registry(Generic[T]):
     """Names of one kind of part, each with the class or function that makes it.
 
+    ``homes`` (name -> module) are the library's own: a module is imported when a name of it is asked for, so that a
+    part costs nothing until it is used.
+
     >>> shapes = Registry[object]("shape")
     >>> @shapes.register("dot")
     ... class Dot: ...
@@ -22,15 +26,17 @@ class Registry(Generic[T]):
     ('dot',)
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, homes: Mapping[str, str] | None = None) -> None:
         self.kind = kind
+        self.homes: Mapping[str, str] = {} if homes is None else homes
         self._makers: dict[str, Callable[..., T]] = {}
 
     def register(self, name: str) -> Callable[[F], F]:
         """Enter a class or function under ``name``; a name is taken once."""
 
         def enter(maker: F) -> F:
-            if name in self._makers:
+            own = self.homes.get(name, maker.__module__) == maker.__module__
+            if name in self._makers or not own:
                 raise ParameterError(f"The {self.kind} '{name}' is registered already.")
             self._makers[name] = maker
             return maker
@@ -39,14 +45,19 @@ class Registry(Generic[T]):
 
     def names(self) -> tuple[str, ...]:
         """All registered names, sorted."""
-        return tuple(sorted(self._makers))
+        return tuple(sorted(self._makers.keys() | self.homes.keys()))
 
     def maker(self, name: str) -> Callable[..., T]:
         """The class or function behind ``name``."""
-        try:
-            return self._makers[name]
-        except (KeyError, TypeError):
-            raise UnknownName(self.kind, name, self._makers) from None
+        if not isinstance(name, str) or (name not in self._makers and name not in self.homes):
+            raise UnknownName(self.kind, name, self.names())
+        if name not in self._makers:
+            importlib.import_module(self.homes[name])
+        return self._makers[name]
+
+    def name_of(self, maker: Callable[..., Any]) -> str | None:
+        """The name a class or function was entered under; None where it was not."""
+        return next((name for name, known in self._makers.items() if known is maker), None)
 
     def make(self, name: str, **options: Any) -> T:
         """Build the part called ``name``; an option it does not take is an error that lists those it does."""

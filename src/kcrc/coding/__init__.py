@@ -1,6 +1,5 @@
 """How a query is represented by a dictionary: ``names()`` and ``make(name, **options)``."""
 
-from kcrc.coding import ridge, robust, sparse  # noqa: F401  (importing a coder registers it)
 from kcrc.coding.base import Code, Coder, Dictionary, Target, make, names, register, resolve
 
 __all__ = ["Code", "Coder", "Dictionary", "Target", "make", "names", "register", "resolve"]

@@ -17,7 +17,8 @@ from kcrc.errors import ParameterError
 from kcrc.prepared import Array
 from kcrc.registry import Registry
 
-registry: Registry[Coder] = Registry("coder")
+_HOMES = {"bpdn": "sparse", "l1l1": "sparse", "lasso": "sparse", "ridge": "ridge", "robust": "robust"}
+registry: Registry[Coder] = Registry("coder", {name: f"kcrc.coding.{file}" for name, file in _HOMES.items()})
 names = registry.names
 make = registry.make
 register = registry.register

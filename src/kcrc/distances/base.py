@@ -1,7 +1,8 @@
 """The contract of a distance, the registry, and the shared preparation of plain vectors.
 
 A distance is a frozen dataclass: its fields are its options. To add one, write the class in the file of its
-family, put ``@distances.register("name")`` on it, and add its slow formula to ``tests/references.py``.
+family, put ``@distances.register("name")`` on it, name that file in ``_HOMES`` (it is imported when the distance is
+asked for), and add its slow formula to ``tests/references.py``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,27 @@ from kcrc.errors import ParameterError
 from kcrc.prepared import Array, Prepared
 from kcrc.registry import Registry
 
-registry: Registry[Distance] = Registry("distance")
+_HOMES = {
+    "chessboard": "pixel",
+    "chi2": "histogram",
+    "correlation": "pixel",
+    "cosine": "pixel",
+    "euclidean": "pixel",
+    "geometric-blur": "geometric_blur",
+    "intersection": "histogram",
+    "lbp-chi2": "lbp",
+    "mahalanobis": "pixel",
+    "manhattan": "pixel",
+    "marginal": "textons",
+    "precomputed": "precomputed",
+    "shape-context": "shape_context",
+    "sift": "sift",
+    "sqeuclidean": "pixel",
+    "tangent": "tangent",
+    "texton-chi2": "textons",
+    "unified": "unified",
+}
+registry: Registry[Distance] = Registry("distance", {name: f"kcrc.distances.{file}" for name, file in _HOMES.items()})
 names = registry.names
 make = registry.make
 register = registry.register

@@ -6,13 +6,14 @@ import contextlib
 import copy
 import os
 import sqlite3
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc.errors import DataError, KCRCError, ParameterError, StateError
+from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError, UnreadableTuning
 from kcrc.evidence import Evidence
 from kcrc.gallery import tuned
 from kcrc.gallery.answers import Answers, answers_of
@@ -74,14 +75,21 @@ class Answering:
         moment = self._moment()
         made = None if ready is None or ready.tuned != moment.tuned else _followed(ready, moment)
         if made is None and moment.facts is not None and not moment.facts.outgrown(moment.contents):
-            header, arrays = gallery.tuned_state(moment.tuned)
-            made = tuned.classifier_from(
-                header, arrays, moment.facts, moment.contents, moment.vectors, path=gallery.path
-            )
+            made = self._restored(moment, moment.facts)
         if made is None:
             return self.tune(asked=False)
         self._ready = _Ready(moment.contents, moment.tuned, made)
         return made
+
+    def _restored(self, moment: _Moment, facts: Facts) -> KCRCClassifier | None:
+        """The classifier as it was tuned; None, with a warning, where that cannot be read: the examples can."""
+        gallery = self._gallery
+        try:
+            header, arrays = gallery.tuned_state(moment.tuned)
+            return tuned.classifier_from(header, arrays, facts, moment.contents, moment.vectors, path=gallery.path)
+        except FileError as problem:
+            _warn_unreadable(problem)
+            return None
 
     def tune(
         self, *, asked: bool = True, parameters: Mapping[str, Any] | None = None, **this_time: Any
@@ -127,7 +135,12 @@ class Answering:
 
         def look(db: sqlite3.Connection) -> _Moment:
             act = gallery.settings.tuned
-            chosen_on = tuned.read_facts(db, act) if act and facts else None
+            chosen_on = None
+            if act and facts:
+                try:
+                    chosen_on = tuned.read_facts(db, act)
+                except FileError as problem:
+                    _warn_unreadable(problem)
             contents = gallery.contents
             array = gallery.vectors()[1] if vectors and len(contents) else np.empty((0, gallery.dim))
             return _Moment(contents, array, act, chosen_on)
@@ -148,7 +161,7 @@ class Answering:
             made = KCRCClassifier(**{**(gallery.parameters if fixed is None else fixed), **this_time})
         except TypeError as problem:
             raise ParameterError(f"The gallery's parameters do not fit a classifier: {problem}.") from None
-        return made._fit(moment.vectors, now.labels, None, ids=now.ids), now
+        return made.fit(moment.vectors, now.labels, rows=now.ids), now
 
     def feature(self) -> Feature:
         """The feature that made the gallery's vectors, fitted as it was then."""
@@ -194,6 +207,14 @@ class Answering:
         return self.classifier().audit(ids)
 
 
+def _warn_unreadable(problem: FileError) -> None:
+    warnings.warn(
+        f"What was tuned cannot be read ({problem}) The examples are whole; the parameters are chosen anew from them.",
+        UnreadableTuning,
+        stacklevel=2,
+    )
+
+
 def _followed(ready: _Ready, moment: _Moment) -> KCRCClassifier | None:
     """The classifier brought up to date where examples only came or went; None where it has to be made again.
 
@@ -206,14 +227,13 @@ def _followed(ready: _Ready, moment: _Moment) -> KCRCClassifier | None:
     stay = int(kept.sum())
     new = now.ids[stay:]
     same = np.array_equal(before.ids[kept], now.ids[:stay]) and np.array_equal(before.labels[kept], now.labels[:stay])
-    if not stay or not same or not np.array_equal(new, np.arange(len(new)) + (new[0] if len(new) else 0)):
+    if not stay or not same or (len(new) and new[0] < ready.classifier.growth_.next_row):
         return None
     made = copy.copy(ready.classifier)
     if stay < len(before):
         made.forget(before.ids[~kept])
     if len(new):
-        made._next_row = int(new[0])
-        made.partial_fit(moment.vectors[stay:], now.labels[stay:])
+        made.partial_fit(moment.vectors[stay:], now.labels[stay:], rows=new)
     return made
 
 

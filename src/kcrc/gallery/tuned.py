@@ -20,6 +20,7 @@ from kcrc.errors import FileError
 from kcrc.gallery import sealed
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import to_json
+from kcrc.growth import Growth
 from kcrc.npy import from_npy, to_npy
 from kcrc.prepared import Array
 from kcrc.saving import describe, rebuild
@@ -113,11 +114,7 @@ def classifier_from(
         raise FileError(
             f"What '{path}' says of how sure answers are does not fit together. 'kcrc tune' learns it anew."
         )
-    made.classes_ = classes
-    made.retune_due_ = None
-    made._next_row = int(now.ids[-1]) + 1
-    made._tuned_on, made._changed = facts.examples, 0
-    made._note_change(facts.changes(now))
+    made.growth_ = Growth(int(now.ids[-1]) + 1, facts.examples, facts.changes(now))
     return made
 
 

@@ -1,6 +1,5 @@
 """Dimension reduction in kernel space: ``names()`` and ``make(name, **options)``."""
 
-from kcrc.projections import random, spectral  # noqa: F401  (importing a projection registers it)
 from kcrc.projections.base import Identity, Projection, make, names, register, resolve
 
 __all__ = ["Identity", "Projection", "make", "names", "register", "resolve"]

@@ -15,7 +15,10 @@ from kcrc.errors import ParameterError
 from kcrc.prepared import Array
 from kcrc.registry import Registry
 
-registry: Registry[Projection] = Registry("projection")
+_HOMES = {"graph": "spectral", "identity": "base", "kfda": "spectral", "kpca": "spectral", "random": "random"}
+registry: Registry[Projection] = Registry(
+    "projection", {name: f"kcrc.projections.{file}" for name, file in _HOMES.items()}
+)
 names = registry.names
 make = registry.make
 register = registry.register
