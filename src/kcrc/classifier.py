@@ -184,8 +184,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         before = dict(self.__dict__)
         try:
-            if rows is not None:
-                self._refuse_precomputed("fit with rows")
+            if rows is not None and Parameters(self).precomputed:
+                raise ParameterError("rows cannot be given with a precomputed matrix: there a row is its own column.")
             vectors, labels = self._checked(X, y, reset=True)
             classes, numbers = np.unique(labels, return_inverse=True)
             ids = np.arange(len(numbers)) if rows is None else _row_numbers(rows, len(numbers), first=0)
