@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import tracemalloc
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -120,6 +123,42 @@ def test_pickled_objects_are_refused(tmp_path):
     np.save(tmp_path / "a.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match="cannot be read"):
         read_vectors(tmp_path / "a.npy")
+
+
+def claiming(shape: tuple[int, ...]) -> bytes:
+    """An ``.npy`` file of three numbers that says it has more."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(12)
+
+
+@pytest.mark.parametrize("shape", [(10**6, 1000), (2**40, 2**30), (4, 1), (2, 1)])
+def test_claims_are_compared_with_what_follows(tmp_path, shape):
+    (tmp_path / "a.npy").write_bytes(claiming(shape))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", claiming(shape))
+    for path in tmp_path.iterdir():
+        tracemalloc.start()
+        with pytest.raises(DataError, match=r"a\.np.*claims shape"):
+            read_vectors(path)
+        held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert held < 1_000_000
+
+
+@pytest.mark.parametrize("header", ["(" * 500, "{'descr': '<f4', 'shape': [", "__import__('os')"])
+def test_a_header_is_not_python(tmp_path, header):
+    text = header.encode() + b"\n"
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    with pytest.raises(DataError, match=r"a\.npy cannot be read"):
+        read_vectors(tmp_path / "a.npy")
+
+
+def test_an_archive_that_unpacks_to_very_much_is_refused(tmp_path):
+    np.savez_compressed(tmp_path / "packed.npz", X=np.zeros((30, 1_000_000), np.float32))
+    with pytest.raises(DataError, match="times its size"):
+        read_vectors(tmp_path / "packed.npz")
+    np.savez_compressed(tmp_path / "fine.npz", X=X, labels=["a", "b", "a"])
+    np.testing.assert_array_equal(read_vectors(tmp_path / "fine.npz").X, X)
 
 
 def test_other_kinds_of_file(tmp_path):

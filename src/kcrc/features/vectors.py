@@ -13,10 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kcrc.errors import DataError, ParameterError
+from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.features.base import Feature, Images, Pictures, register
+from kcrc.npy import from_npy
 from kcrc.prepared import Array
 
+_PACKED, _SMALL = 200, 64 << 20  # what an archive may unpack to: so many times its size, and some megabytes
 _VECTOR_KEYS = ("vectors", "features", "embeddings", "X")
 _LABEL_KEYS = ("labels", "label", "class", "y")
 _NAME_KEYS = ("name", "path", "file", "source", "id", "names", "paths")
@@ -48,7 +50,17 @@ def read_vectors(path: str | os.PathLike[str]) -> VectorTable:
         table = reader(file)
     except (DataError, ParameterError):
         raise
-    except (OSError, ValueError, EOFError, KeyError, csv.Error, zipfile.BadZipFile, zlib.error) as problem:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        KeyError,
+        NotImplementedError,
+        RuntimeError,
+        csv.Error,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as problem:
         raise DataError(f"{file} cannot be read: {problem}.") from problem
     return _checked(file, table)
 
@@ -69,13 +81,22 @@ def _checked(file: Path, table: VectorTable) -> VectorTable:
 
 
 def _from_npy(file: Path) -> VectorTable:
-    with file.open("rb") as stream:
-        return VectorTable(np.load(stream, allow_pickle=False))
+    return VectorTable(_array(file.read_bytes(), "array", file))
 
 
 def _from_npz(file: Path) -> VectorTable:
-    with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-        arrays = {key: archive[key] for key in archive.files}
+    room = _PACKED * file.stat().st_size + _SMALL
+    arrays: dict[str, Array] = {}
+    with file.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+        for name in archive.namelist():
+            with archive.open(name) as member:
+                content = member.read(room + 1)  # the size in the directory may lie
+            room -= len(content)
+            if room < 0:
+                raise DataError(f"{file} unpacks to more than {_PACKED} times its size; it is not read.")
+            if name.endswith(".npy"):
+                key = name.removesuffix(".npy")
+                arrays[key] = _array(content, f"array '{key[:60]}'", file)
     flat = [key for key, value in arrays.items() if value.ndim == 2]
     key = next((k for k in _VECTOR_KEYS if k in arrays), flat[0] if len(flat) == 1 else None)
     if key is None:
@@ -83,11 +104,21 @@ def _from_npz(file: Path) -> VectorTable:
     labels = next((arrays[k] for k in _LABEL_KEYS if k in arrays), None)
     classes = arrays.get("classes")
     if labels is not None and classes is not None and labels.dtype.kind in "iu":
+        if classes.ndim != 1:
+            raise DataError(f"{file}: the names of classes have shape {classes.shape}; one axis is needed.")
         if labels.size and not (labels.min() >= 0 and labels.max() < len(classes)):
             raise DataError(f"{file}: labels run to {labels.max()}, but there are {len(classes)} classes.")
         labels = classes[labels]
     names = next((arrays[k] for k in _NAME_KEYS if k in arrays), None)
     return VectorTable(arrays[key], _text(labels), _text(names))
+
+
+def _array(content: bytes, what: str, file: Path) -> Array:
+    """An array in the bytes of an ``.npy`` file; one that holds objects, or claims more than follows, is refused."""
+    try:
+        return from_npy(content, what=what)
+    except FileError as problem:
+        raise DataError(f"{file} cannot be read: {problem}") from None
 
 
 def _from_csv(file: Path) -> VectorTable:
