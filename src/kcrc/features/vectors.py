@@ -95,8 +95,8 @@ def _from_npz(file: Path) -> VectorTable:
             if room < 0:
                 raise DataError(f"{file} unpacks to more than {_PACKED} times its size; it is not read.")
             if name.endswith(".npy"):
-                key = name.removesuffix(".npy")
-                arrays[key] = _array(content, f"array '{key[:60]}'", file)
+                inside = name.removesuffix(".npy")
+                arrays[inside] = _array(content, f"array '{inside[:60]}'", file)
     flat = [key for key, value in arrays.items() if value.ndim == 2]
     key = next((k for k in _VECTOR_KEYS if k in arrays), flat[0] if len(flat) == 1 else None)
     if key is None:
