@@ -15,7 +15,8 @@
 SQLite finds damage to its own structure, not a flipped bit in a value, so rows carry a checksum
 (``sealed.py``).
 
-Version 1 had no checksums and no seals; version 2 had no table ``tuned``.
+Version 1 had no checksums and no seals; version 2 had no table ``tuned``; version 3 took checksums over what Python's
+``repr`` writes. docs/formats.md has the whole format.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kcrc.errors import FileError
 from kcrc.gallery import sealed
 
 APPLICATION_ID = 0x6B637263  # "kcrc"
-VERSION = 3
+VERSION = 4
 
 _UNCHANGED = {
     "vectors": "CREATE TABLE vectors (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
@@ -56,6 +57,12 @@ _VERSION_2 = {
     "total INTEGER NOT NULL) WITHOUT ROWID",
 }
 
+_VERSION_3 = {
+    **_VERSION_2,
+    "tuned": "CREATE TABLE tuned (act INTEGER NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, "
+    "checksum INTEGER NOT NULL, PRIMARY KEY (act, name)) WITHOUT ROWID",
+}
+
 STATEMENTS: dict[int, dict[str, str]] = {
     1: {
         **_UNCHANGED,
@@ -72,11 +79,8 @@ STATEMENTS: dict[int, dict[str, str]] = {
         "PRIMARY KEY (act, example)) WITHOUT ROWID",
     },
     2: _VERSION_2,
-    3: {
-        **_VERSION_2,
-        "tuned": "CREATE TABLE tuned (act INTEGER NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, "
-        "checksum INTEGER NOT NULL, PRIMARY KEY (act, name)) WITHOUT ROWID",
-    },
+    3: _VERSION_3,
+    4: _VERSION_3,
 }
 
 
@@ -162,7 +166,11 @@ def _from_2_to_3(db: sqlite3.Connection) -> None:
     sealed.insert(db, "settings", [("tuned", "0")])
 
 
-_STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1_to_2, 2: _from_2_to_3}
+_STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {
+    1: _from_1_to_2,
+    2: _from_2_to_3,
+    3: sealed.summed_anew,
+}
 
 
 def _plain(statement: str) -> str:

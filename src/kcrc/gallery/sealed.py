@@ -1,6 +1,8 @@
 """Rows that can tell when they were damaged: a checksum on each, and a seal on each table.
 
-``checksum(row) = crc32(table, values)``; the seal of a table is the number of its rows and the sum of their
+``checksum(row) = crc32(table, values)``, over bytes that are spelled out here, so that every Python and every other
+program finds the same (up to version 3 they were what ``repr`` wrote, which changes with Python's list of printable
+characters); the seal of a table is the number of its rows and the sum of their
 checksums modulo 2^62, so a row that is changed, lost or doubled shows, at a cost that grows with the rows an
 act touches and not with the table. It guards against damage, not against a forger: a forged gallery is data
 too.
@@ -53,7 +55,7 @@ _TYPES: dict[str, frozenset[tuple[type, ...]]] = {
     "tuned": _alternatives((int,), (str,), (bytes,)),
 }
 _MODULUS = 1 << 62
-_WRITTEN_OUT = 16  # a row written out by repr is at most this many times as long as in the file
+_WRITTEN_OUT = 32  # a row written out is at most this many times as long as in the file
 
 
 def checksum(table: str, row: Row) -> int:
@@ -62,7 +64,47 @@ def checksum(table: str, row: Row) -> int:
 
 
 def _as_bytes(table: str, row: Row) -> bytes:
-    return repr((table, *row)).encode("utf-8", "backslashreplace")
+    """Each value, the table's name first, as a letter for its type, its length in bytes, and the bytes: text in
+    UTF-8, whole numbers as decimal digits."""
+    return b"".join(_value_as_bytes(value) for value in (table, *row))
+
+
+def _value_as_bytes(value: Any) -> bytes:
+    if value is None:
+        return b"n0:"
+    if isinstance(value, str):
+        kind, data = b"t", value.encode("utf-8", "surrogatepass")
+    elif isinstance(value, bytes):
+        kind, data = b"b", value
+    elif isinstance(value, int):
+        kind, data = b"i", str(value).encode("ascii")
+    else:  # a type that no table has: the row is refused for it
+        kind, data = b"?", type(value).__name__.encode()
+    return b"%b%d:%b" % (kind, len(data), data)
+
+
+def checksum_of_version_3(table: str, row: Row) -> int:
+    """The checksum that rows had up to version 3."""
+    return zlib.crc32(repr((table, *row)).encode("utf-8", "backslashreplace"))
+
+
+def summed_anew(db: sqlite3.Connection) -> None:
+    """Give every row of a file of version 3 the checksum of now; a row that does not match its own is damage."""
+    for table in COLUMNS:
+        width = _KEY_WIDTH.get(table, 1)
+        naming = " AND ".join(f"{column} = ?" for column in COLUMNS[table][:width])
+        total = count = 0
+        for *values, given in db.execute(f"SELECT {', '.join(COLUMNS[table])}, checksum FROM {table}").fetchall():
+            row = tuple(values)
+            new = checksum(table, row)
+            # Rows that were brought up from a still older version in this transaction have the new one already.
+            if tuple(map(type, row)) not in _TYPES[table] or given not in (checksum_of_version_3(table, row), new):
+                raise _damaged(table, row)
+            db.execute(f"UPDATE {table} SET checksum = ? WHERE {naming}", (new, *row[:width]))
+            total, count = total + new, count + 1
+        if seal(db, table)[0] != count:
+            raise FileError(f"The table '{table}' does not match its seal: rows were lost or changed.")
+        db.execute("UPDATE seals SET total = ? WHERE name = ?", (total % _MODULUS, table))
 
 
 def begin(db: sqlite3.Connection, tables: Iterable[str] = COLUMNS) -> None:

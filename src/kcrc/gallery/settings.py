@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from kcrc.errors import FileError, ParameterError
 from kcrc.gallery import sealed
 from kcrc.npy import from_npy, to_npy
@@ -67,33 +69,57 @@ class Settings:
 
 
 def read(db: sqlite3.Connection, *, file_bytes: int) -> Settings:
-    """The settings of the file."""
+    """The settings of the file. One that this version does not know is passed over, and one that it misses is told
+    from the examples: whatever another version writes here, they are not lost."""
     found: dict[str, Any] = {}
     known = set(Settings.__dataclass_fields__)
     for key, text in sealed.select_all(db, "settings", file_bytes=file_bytes):
-        if key not in known or len(text) > _TEXT_LIMIT:
-            raise FileError(f"The gallery has the unknown setting {key[:60]!r}.")
+        if key not in known:
+            continue
+        if len(text) > _TEXT_LIMIT:
+            raise FileError(f"The gallery setting '{key}' is too long to be one.")
         try:
             found[key] = json.loads(text)
         except (ValueError, RecursionError):
             raise FileError(f"The gallery setting '{key}' is not readable.") from None
-    missing = known - found.keys()
-    if missing:
-        raise FileError(f"The gallery lacks the setting '{min(missing)}'; it is damaged.")
+    if known - found.keys():
+        found = {**_told_by_examples(db, found), **found}
     try:
         return Settings(**found)
     except ParameterError as problem:
         raise FileError(f"{problem} The file is damaged.") from None
 
 
+def _told_by_examples(db: sqlite3.Connection, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Every setting as it can be told without the table."""
+    dtype = found.get("dtype", DTYPES[0])
+    (length,) = db.execute("SELECT coalesce(max(length(data)), 0) FROM vectors").fetchone()
+    (last,) = db.execute("SELECT coalesce(max(id), 0) FROM examples").fetchone()
+    (acts,) = db.execute("SELECT coalesce(max(id), 0) FROM history").fetchone()
+    dim = int(length) // np.dtype(dtype if dtype in DTYPES else DTYPES[0]).itemsize or 1
+    return {
+        "identity": "0" * 32,
+        "created_at": 0,
+        "feature": "vectors",
+        "values": {},
+        "fingerprint": f"vectors-{dim}",
+        "dim": dim,
+        "dtype": DTYPES[0],
+        "parameters": {},
+        "next_id": int(last) + 1,
+        "revision": int(acts),
+        "tuned": 0,
+    }
+
+
 def write(db: sqlite3.Connection, settings: Settings, *, old: Settings | None) -> None:
     """Store what differs from ``old`` (everything, for a new file)."""
+    there = {key for (key,) in db.execute("SELECT key FROM settings")}
     new_rows = _rows(settings)
-    if old is None:
-        sealed.insert(db, "settings", new_rows)
-        return
-    pairs = [(o, n) for o, n in zip(_rows(old), new_rows, strict=True) if o != n]
-    sealed.replace(db, "settings", [o for o, _ in pairs], [n for _, n in pairs])
+    if old is not None:
+        pairs = [(o, n) for o, n in zip(_rows(old), new_rows, strict=True) if o != n and o[0] in there]
+        sealed.replace(db, "settings", [o for o, _ in pairs], [n for _, n in pairs])
+    sealed.insert(db, "settings", [row for row in new_rows if row[0] not in there])
 
 
 def _rows(settings: Settings) -> list[sealed.Row]:
