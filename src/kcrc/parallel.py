@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from kcrc.blas import blas_threads, one_blas_thread
 from kcrc.errors import ParameterError
 
 T = TypeVar("T")
@@ -22,25 +21,6 @@ def worker_count(n_jobs: int | None) -> int:
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise ParameterError(f"n_jobs is None, a positive number of threads, or −1 for all cores; got {n_jobs!r}.")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
-
-
-@cache
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="blas")
-
-
-@contextmanager
-def blas_threads(count: int) -> Iterator[None]:
-    """Inside, a matrix product runs on ``count`` threads."""
-    with _blas().limit(limits=count):
-        yield
-
-
-def one_blas_thread() -> AbstractContextManager[None]:
-    """Inside, a matrix product runs on the calling thread alone."""
-    return blas_threads(1)
 
 
 def chunks(n_items: int, size: int) -> list[slice]:

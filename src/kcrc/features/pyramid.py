@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from kcrc.blas import one_blas_thread
 from kcrc.errors import DataError, ParameterError
 from kcrc.features.base import Feature, Images, Pictures, checked_array, register, unit_range
 from kcrc.features.codebook import hard, learn_words, llc
@@ -116,10 +117,8 @@ class Pyramid(Feature):
         return np.stack(self._on_threads(self._pooled, batch))
 
     def _on_threads(self, function: Any, batch: Pictures) -> list[Any]:
-        from threadpoolctl import threadpool_limits
-
         # One image a thread, and BLAS not threaded inside: the products of one image are small.
-        with threadpool_limits(1), ThreadPoolExecutor(self.threads or os.cpu_count() or 1) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(self.threads or os.cpu_count() or 1) as pool:
             return list(pool.map(function, batch))
 
     def _described(self, picture: Array) -> tuple[Array, Array]:
