@@ -173,6 +173,31 @@ def test_what_a_reader_does_not_know_is_passed_over(rng, tmp_path: Path) -> None
     same_answers(fitted, loaded, rng.standard_normal((10, 6)))
 
 
+@pytest.mark.parametrize("found", [3, 17])
+def test_a_file_of_a_newer_version_says_so_whatever_else_is_in_it(rng, tmp_path: Path, found: int) -> None:
+    KCRCClassifier(**GIVEN).fit(*problem(rng)).save(tmp_path / "c")
+    header, _ = read_archive(tmp_path / "c", "kcrc-classifier")
+    with zipfile.ZipFile(tmp_path / "c", "w", zipfile.ZIP_DEFLATED) as archive:  # as no version writes it today
+        archive.writestr("parts/of/it.bin", b"x" * 5000)
+        plain = zipfile.ZipInfo("header.json")
+        archive.writestr(plain, json.dumps({**header, "version": found, "kind": "kcrc-classifier"}))
+    with pytest.raises(FileError) as refused:
+        KCRCClassifier.load(tmp_path / "c")
+    assert str(refused.value) == (
+        f"'{tmp_path / 'c'}' was written by a newer kcrc (file version {found}, this one reads up to 2). "
+        "Upgrade kcrc to open it."
+    )
+
+
+@pytest.mark.parametrize("found", [0, -1, True, "2", None, 1.0])
+def test_a_version_that_never_was_is_damage(rng, tmp_path: Path, found: object) -> None:
+    KCRCClassifier(**GIVEN).fit(*problem(rng)).save(tmp_path / "c")
+    header, arrays = read_archive(tmp_path / "c", "kcrc-classifier")
+    write_archive(tmp_path / "c", "kcrc-classifier", {**header, "version": found}, arrays)
+    with pytest.raises(FileError, match=r"unknown file version.*damaged"):
+        KCRCClassifier.load(tmp_path / "c")
+
+
 def test_deep_nesting_is_refused(rng, tmp_path: Path) -> None:
     KCRCClassifier(**GIVEN).fit(*problem(rng)).save(tmp_path / "c")
     header, arrays = read_archive(tmp_path / "c", "kcrc-classifier")

@@ -48,8 +48,12 @@ def write_archive(
             archive.writestr(zipfile.ZipInfo(name, _DATE), data)
 
 
-def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """(header, arrays) of a file that ``write_archive`` made; anything else is a ``FileError``."""
+def read_archive(
+    path: str | os.PathLike[str], kind: str, *, version: int | None = None
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """(header, arrays) of a file that ``write_archive`` made; anything else is a ``FileError``.
+
+    Where a ``version`` is given, a file of another is refused before anything but its header is looked at."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -57,10 +61,13 @@ def read_archive(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
                 raise FileError(f"'{path}' is not a {kind} file.")
             file.seek(0)
             with zipfile.ZipFile(file) as archive:
-                members = _audited(archive, size, path)
-                header = _header(archive.read(members.pop(_HEADER)), path)
+                header = _header(archive, path)
                 if header.pop("kind", None) != kind:
                     raise FileError(f"'{path}' is not a {kind} file.")
+                if version is not None:
+                    check_version(header.get("version"), version, path)
+                members = _audited(archive, size, path)
+                del members[_HEADER]
                 arrays = {
                     name.removesuffix(".npy"): from_npy(archive.read(member), what=f"array '{name}' of '{path}'")
                     for name, member in members.items()
@@ -79,22 +86,39 @@ def _audited(archive: zipfile.ZipFile, size: int, path: object) -> dict[str, zip
     for member in archive.infolist():
         name = member.filename
         plain = name == _HEADER or (name.endswith(".npy") and _NAME.match(name))
-        stored = member.compress_type == zipfile.ZIP_STORED and member.file_size == member.compress_size
-        if not plain or not stored or member.flag_bits & 0x1 or name in members:
+        if not plain or not _stored(member) or name in members:
             raise FileError(f"'{path}' has a part {name[:60]!r} that kcrc did not write; nothing was used.")
         members[name] = member
-    if _HEADER not in members or members[_HEADER].file_size > _HEADER_LIMIT:
-        raise FileError(f"'{path}' has no header that kcrc wrote.")
     if sum(member.file_size for member in members.values()) > size:
         raise FileError(f"'{path}' claims more than it holds; it is damaged.")
     return members
 
 
-def _header(data: bytes, path: object) -> dict[str, Any]:
+def check_version(found: object, known: int, path: object) -> None:
+    """An error where a file is of another version than the ``known`` one."""
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise FileError(f"'{path}' has the unknown file version {str(found)[:60]!r}; it is damaged.")
+    if found > known:
+        raise FileError(
+            f"'{path}' was written by a newer kcrc (file version {str(found)[:20]}, this one reads up to {known}). "
+            "Upgrade kcrc to open it."
+        )
+
+
+def _header(archive: zipfile.ZipFile, path: object) -> dict[str, Any]:
+    members = [member for member in archive.infolist() if member.filename == _HEADER]
+    if len(members) != 1 or not _stored(members[0]) or members[0].file_size > _HEADER_LIMIT:
+        raise FileError(f"'{path}' has no header that kcrc wrote.")
     try:
-        header = json.loads(data)
+        header = json.loads(archive.read(members[0]))
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
         raise FileError(f"The header of '{path}' is not readable.")
     return header
+
+
+def _stored(member: zipfile.ZipInfo) -> bool:
+    """Whether a part is as long in the file as it says, neither compressed nor enciphered."""
+    plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 0x1
+    return plain and member.file_size == member.compress_size

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import kcrc
-from kcrc.archive import read_archive, write_archive
+from kcrc.archive import check_version, read_archive, write_archive
 from kcrc.confidence import Confidence
 from kcrc.errors import FileError, KCRCError, StateError
 from kcrc.files.parts import READING_ERRORS, decode, encode
@@ -79,7 +79,7 @@ def save(classifier: KCRCClassifier, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> KCRCClassifier:
     """The classifier that ``save`` wrote."""
-    header, arrays = read_archive(path, KIND)
+    header, arrays = read_archive(path, KIND, version=VERSION)
     try:
         classes = decode(header["classes"], arrays) if "classes" in header else arrays["classes"]
         examples = [arrays[name] for name in ("vectors", "labels", "ids")]
@@ -110,11 +110,9 @@ def describe(classifier: KCRCClassifier) -> Described:
 
 def described(header: Mapping[str, Any], arrays: Mapping[str, Array], *, path: object) -> Description:
     """What ``describe`` wrote, of this version or an older one; anything else is a ``FileError``."""
-    version = header.get("version")
-    if version not in (1, VERSION):
-        raise FileError(f"'{path}' is of version {version!r}; this kcrc reads versions 1 to {VERSION}.")
+    check_version(header.get("version"), VERSION, path)
     try:
-        if version == 1:
+        if header["version"] == 1:
             header = _from_version_1(header)
         samples = {name: decode(header["samples"].get(name), arrays) for name in ("shape", "views", "feature_names")}
         made = Description(
