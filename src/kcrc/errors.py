@@ -7,6 +7,7 @@
     │   └── UnknownName                 a name no registry knows
     ├── DataError        (ValueError)   the data given cannot be used as it is
     │   └── FileError                   a file is damaged, or is not what it should be
+    │       └── WriteNeeded             a file has to be opened for writing once before it can be read
     └── StateError       (RuntimeError) the object is not in a state to do this
 
 A message says what was wrong, what was given, and what to do.
@@ -34,6 +35,10 @@ class DataError(KCRCError, ValueError):
 
 class FileError(DataError):
     """A file is damaged, or is not what it should be."""
+
+
+class WriteNeeded(FileError):
+    """A file has to be opened for writing once before it can be read."""
 
 
 class StateError(KCRCError, RuntimeError):

@@ -98,6 +98,19 @@ def test_parts_that_do_not_fit_are_refused(
     assert not (tmp_path / "again.kcrc").exists()
 
 
+def test_an_export_of_a_newer_version_says_so(gallery: Gallery, tmp_path: Path) -> None:
+    out = tmp_path / "birds.npz"
+    gallery.export(out)
+    header, arrays = read_archive(out, "kcrc-export")
+    write_archive(out, "kcrc-export", {**header, "version": 2}, {"embeddings": arrays["vectors"]})
+    said = r"birds\.npz' was written by a newer kcrc \(file version 2, this one reads up to 1\)\. Upgrade kcrc"
+    with pytest.raises(FileError, match=said):
+        gallery.import_(out)
+    with pytest.raises(FileError, match=said):
+        restore(out, tmp_path / "again.kcrc")
+    assert not (tmp_path / "again.kcrc").exists()
+
+
 def test_what_is_no_export_is_named(gallery: Gallery, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     for name in ("notes.txt", "none.npz", "none.kcrc"):

@@ -33,6 +33,7 @@ COMMANDS = {
     "audit": ("audit", "Look for wrong labels, duplicates and useless examples."),
     "info": ("keep", "Say what is in a gallery."),
     "verify": ("keep", "Check every byte of a gallery that matters."),
+    "backup": ("keep", "Copy a gallery, also while it is in use; the other way round, restore it."),
     "compact": ("keep", "Drop removed examples for good."),
     "export": ("keep", "Write a gallery to one plain file of arrays."),
     "import": ("keep", "Add the examples of an export or of another gallery."),

@@ -32,11 +32,25 @@ def images_argument(function: F) -> F:
 
 
 def open_gallery(path: Path, *, write: bool = False) -> Gallery:
-    """A gallery to read or to change. Where we may, it is opened for writing also to be read: an interrupted writer's
-    journal can then be rolled back, and an older file brought up to date."""
+    """A gallery to read, and then nothing is written to it, or to change.
+
+    What a killed writer left half done is taken back first, and an older file brought up to date, where we may."""
     from kcrc.gallery import Gallery
 
-    return Gallery.open(path, readonly=not write and not os.access(path, os.W_OK))
+    return Gallery.open(path, readonly=not write, recover=True)
+
+
+def open_to_ask(path: Path) -> Gallery:
+    """A gallery to ask: to read, unless its parameters have yet to be chosen, which is then done once and stored."""
+    opened = open_gallery(path)
+    try:
+        if opened.answering.settled or not len(opened) or not os.access(path, os.W_OK):
+            return opened
+    except BaseException:
+        opened.close()
+        raise
+    opened.close()
+    return open_gallery(path, write=True)
 
 
 def expand(images: Sequence[str]) -> list[str]:

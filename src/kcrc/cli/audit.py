@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, open_gallery
+from kcrc.cli.arguments import gallery_argument, open_to_ask
 from kcrc.cli.output import csv_writer, note, say, say_json, shown
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
 
     Each example is asked as if it were not in the gallery. Nothing is changed: kcrc relabel and kcrc remove do that.
     """
-    with open_gallery(gallery) as opened:
+    with open_to_ask(gallery) as opened:
         found = opened.audit()
         if html is not None:
             from kcrc.report.audit_page import audit_page

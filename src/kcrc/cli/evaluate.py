@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from kcrc.cli.arguments import gallery_argument, open_gallery
+from kcrc.cli.arguments import gallery_argument, open_to_ask
 from kcrc.cli.output import complain, note, progress, say, say_json, shown
 from kcrc.cli.predict import answered
 from kcrc.errors import DataError
@@ -36,7 +36,7 @@ def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, a
     names: list[str] = []
     parts: list[Evidence] = []
     unread = 0
-    with open_gallery(gallery) as opened:
+    with open_to_ask(gallery) as opened:
         classifier = opened.classifier()
         with progress(len(files), "images") as bar:
             for some, evidence, problems in answered(opened, classifier, [str(path) for path in files]):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, open_gallery
+from kcrc.cli.arguments import gallery_argument, open_to_ask
 from kcrc.cli.output import note, say, say_json, shown
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def explain(gallery: Path, image: str, html: Path | None, png: Path | None, as_j
     """Show which examples of GALLERY decided what IMAGE is, and by how much."""
     from kcrc.report.case import case_of
 
-    with open_gallery(gallery) as opened:
+    with open_to_ask(gallery) as opened:
         case = case_of(opened, image)
         if html is not None:
             from kcrc.report.evidence_page import evidence_page

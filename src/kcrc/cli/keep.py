@@ -1,4 +1,4 @@
-"""Commands about the file: info, verify, compact, export, import."""
+"""Commands about the file: info, verify, backup, compact, export, import."""
 
 from __future__ import annotations
 
@@ -66,6 +66,26 @@ def verify(gallery: Path) -> int:
         return 0
     say(f"{shown(gallery)} is damaged")
     return 1
+
+
+@click.command(short_help="Copy a gallery, also while it is in use; the other way round, restore it.")
+@gallery_argument
+@click.argument("output", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+def backup(gallery: Path, output: Path, force: bool) -> int:
+    """Copy GALLERY to FILE, also while other programs use it. The copy is checked, and is a gallery itself.
+
+    To restore, give the copy first: kcrc backup COPY GALLERY --force.
+    """
+    from kcrc.gallery.copying import backup as copy
+    from kcrc.progress import progress_bar
+
+    if output.exists() and not force:
+        raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
+    with progress_bar("copying", None) as report:
+        size = copy(gallery, output, overwrite=force, report=report)
+    click.echo(f"{shown(output)}: {size / 1e6:.1f} MB, checked")
+    return 0
 
 
 @click.command(short_help="Drop removed examples for good.")

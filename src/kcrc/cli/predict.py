@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import expand, gallery_argument, images_argument, open_gallery
+from kcrc.cli.arguments import expand, gallery_argument, images_argument, open_to_ask
 from kcrc.cli.output import complain, csv_writer, progress, say, say_json, shown
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def predict(
     files = expand(images)
     write = _writer(form, reject is not None, coverage is not None)
     failed = 0
-    with open_gallery(gallery) as opened, progress(len(files), "images") as bar:
+    with open_to_ask(gallery) as opened, progress(len(files), "images") as bar:
         classifier = opened.classifier()
         for names, evidence, problems in answered(opened, classifier, files):
             if evidence is not None:

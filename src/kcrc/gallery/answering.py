@@ -125,6 +125,12 @@ class Answering:
         return self._moment(vectors=False).facts
 
     @property
+    def settled(self) -> bool:
+        """Whether the file has a choice of parameters that can be used for the examples of now."""
+        moment = self._moment(vectors=False)
+        return moment.facts is not None and not moment.facts.outgrown(moment.contents)
+
+    @property
     def retune_due(self) -> str | None:
         """Why tuning again is due, or None."""
         moment = self._moment(vectors=False)

@@ -40,17 +40,18 @@ def verify(gallery: Gallery | str | os.PathLike[str]) -> Verdict:
     """Read and compare everything in a gallery; a file too damaged to open is a verdict too."""
     if not isinstance(gallery, Gallery):
         try:
-            with Gallery.open(gallery) as opened:
+            with Gallery.open(gallery, readonly=True, recover=True) as opened:
                 return verify(opened)
         except FileError as problem:
             return Verdict(0, 0, 0, (str(problem),))
     try:
-        return gallery.read(_look)
+        return gallery.read(look)
     except FileError as problem:
         return Verdict(0, 0, 0, (str(problem),))
 
 
-def _look(db: sqlite3.Connection) -> Verdict:
+def look(db: sqlite3.Connection) -> Verdict:
+    """The verdict on the file of a connection (inside the caller's transaction)."""
     problems = [f"SQLite: {text}" for (text,) in db.execute("PRAGMA integrity_check(20)") if text != "ok"]
     if problems:  # what is torn at this level is not read further
         return Verdict(0, 0, 0, tuple(problems))

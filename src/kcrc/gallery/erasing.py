@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from kcrc.errors import DataError, FileError, StateError
 from kcrc.gallery import acts, file, sealed, settings, telling, traces, tuned
+from kcrc.gallery.connection import Connection
 from kcrc.gallery.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,13 +39,14 @@ class Erased:
     beside: tuple[Path, ...] = ()
 
 
-def erase(store: Store, ids: Iterable[int]) -> Erased:
+def erase(store: Store, db: Connection, ids: Iterable[int]) -> Erased:
     """Erase examples that are in or were removed; those erased before are passed over."""
     wanted = store._act(lambda db, had: _known(db, had, ids))
-    db, path = store._connection(), store.path
+    path = store.path
     if not wanted:
         return Erased((), beside=traces.beside(path))
     with _alone(db, path), contextlib.closing(sqlite3.connect("", isolation_level=None)) as copy:
+        store._check_in_place()
         with file.translated(path):
             db.backup(copy)
             for pragma in ("trusted_schema = OFF", "secure_delete = ON"):
@@ -77,7 +79,7 @@ def _known(db: sqlite3.Connection, had: Settings, ids: Iterable[int]) -> list[in
 
 
 @contextlib.contextmanager
-def _alone(db: sqlite3.Connection, path: Path) -> Iterator[None]:
+def _alone(db: Connection, path: Path) -> Iterator[None]:
     """Nobody else reads or writes the file until the end of the block, nor between the transactions in it."""
     with file.translated(path):
         (locking,) = db.execute("PRAGMA locking_mode").fetchone()
@@ -87,6 +89,7 @@ def _alone(db: sqlite3.Connection, path: Path) -> Iterator[None]:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             db.execute("BEGIN EXCLUSIVE")
             db.execute("COMMIT")  # the lock stays
+            db.alone = True
             if journal == "delete":  # which in this locking mode would leave a journal lying, full of the old pages
                 db.execute("PRAGMA journal_mode = TRUNCATE")
         yield
@@ -95,6 +98,7 @@ def _alone(db: sqlite3.Connection, path: Path) -> Iterator[None]:
             db.execute(f"PRAGMA locking_mode = {locking}")
             db.execute(f"PRAGMA journal_mode = {journal}")
             db.execute("SELECT key FROM settings LIMIT 1").fetchone()  # the lock goes with the next look
+            db.alone = locking == "exclusive"
 
 
 def _take_out(db: sqlite3.Connection, ids: list[int]) -> tuple[tuple[int, ...], bool, str | None]:

@@ -1,4 +1,4 @@
-"""Opening a gallery file: the one place that makes SQLite connections, and what they are allowed to do.
+"""Connections to gallery files: the one place that makes them, and what they are allowed to do.
 
 A rollback journal, not a write-ahead log: between two acts everything acknowledged is in the one file, so a
 user can copy it, mail it or put it on a share, and a reader needs no right to write beside it. ``synchronous
@@ -18,8 +18,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from kcrc.errors import FileError, StateError
-from kcrc.gallery import schema
+from kcrc.errors import FileError, StateError, WriteNeeded
+from kcrc.gallery import schema, side_files
+from kcrc.gallery.connection import Connection, refuse_inherited_lock
 
 WAIT_SECONDS = 30.0
 BLOB_LIMIT = 256 * 1024 * 1024  # the largest value (fitted feature state) that is read or written
@@ -34,65 +35,82 @@ _LIMITS = {
 }
 
 
-def open_file(path: Path, *, readonly: bool) -> sqlite3.Connection:
-    """A connection to an audited gallery of the present version; an older file is brought up to it."""
+def audited(path: Path, *, readonly: bool) -> tuple[Connection, int]:
+    """A connection to a file that is a gallery and nothing else, and the version of it, which may be an older one."""
     try:
-        kind = os.stat(path).st_mode
+        there = os.stat(path)
     except FileNotFoundError:
         raise FileError(f"There is no gallery '{path}'. Make one with `kcrc build`.") from None
     except (OSError, ValueError) as problem:
         raise FileError(f"'{path}' cannot be opened: {problem}.") from None
-    if not stat.S_ISREG(kind):
+    if not stat.S_ISREG(there.st_mode):
         raise FileError(f"'{path}' is not a file. A gallery is one file, as `kcrc build` makes it.")
-    with translated(path):
-        db = _connect(path, "ro" if readonly else "rw")
+    side_files.check(os.path.realpath(path))  # SQLite follows links, and keeps its journal beside the file itself
+    db = connect(path, "ro" if readonly else "rw", inode=(there.st_dev, there.st_ino))
     try:
         with translated(path):
+            if _keeps_log(path):
+                raise _logged(path)
             # Each setting before the first look at the schema, which is then read under it.
             for pragma in _SETTINGS:
                 db.execute(f"PRAGMA {pragma}")
             version = schema.audit(db, str(path))
-            if version < schema.VERSION:
-                if readonly:
-                    raise FileError(
-                        f"'{path}' is of an older version ({version}); open it once for writing to bring it "
-                        f"up to version {schema.VERSION}."
-                    )
-                with transaction(db, path):
-                    if schema.audit(db, str(path)) < schema.VERSION:  # another program may have been faster
-                        schema.migrate(db, version)
-                schema.audit(db, str(path))
+            if db.execute("PRAGMA journal_mode").fetchone() == ("wal",):  # as a planted journal may make it
+                raise _logged(path)
             if not readonly:
                 db.execute("PRAGMA journal_mode = DELETE")
     except BaseException:
         db.close()
         raise
-    return db
+    return db, version
 
 
-def new_file(path: Path) -> sqlite3.Connection:
-    """A connection to a file being built: ours alone until published, so nothing need reach the disk yet."""
+def connect(path: Path, mode: str, *, inode: tuple[int, int]) -> Connection:
+    """A bare connection to the file that is there, by SQLite's modes: "ro", "rw"."""
+    refuse_inherited_lock(inode, path)
     with translated(path):
-        db = _connect(path, "rwc")
+        db = sqlite3.connect(
+            _address(path, mode),
+            uri=True,
+            timeout=WAIT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=Connection,
+        )
+        db.inode = inode
+        for limit, value in _LIMITS.items():
+            db.setlimit(limit, value)
+    return db
+
+
+def may_write(path: Path) -> bool:
+    """Whether we may write the file, and its folder, where the journal is."""
+    real = os.path.realpath(path)
+    return os.access(real, os.W_OK) and os.access(os.path.dirname(real), os.W_OK)
+
+
+def _address(path: Path, mode: str) -> str:
+    return f"{path.absolute().as_uri()}?mode={mode}"
+
+
+def _keeps_log(path: Path) -> bool:
+    """Whether the file says of itself that it is written through a log (WAL), which a common connection would create.
+
+    A connection without locks cannot use a log, and fails over it; it neither writes nor makes files. Where a journal
+    lies there it may fail over that, and the log shows later."""
+    with contextlib.closing(sqlite3.connect(_address(path, "ro&nolock=1"), uri=True, isolation_level=None)) as db:
         try:
-            for pragma in ("trusted_schema = OFF", "mmap_size = 0", "locking_mode = EXCLUSIVE"):
-                db.execute(f"PRAGMA {pragma}")
-            db.execute("PRAGMA journal_mode = MEMORY")
-            db.execute("PRAGMA synchronous = OFF")
-            with transaction(db, path):
-                schema.create(db)
-        except BaseException:
-            db.close()
-            raise
-    return db
+            db.execute("PRAGMA schema_version").fetchone()
+        except sqlite3.Error as problem:
+            return problem.sqlite_errorname == "SQLITE_CANTOPEN"
+    return False
 
 
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    address = f"{path.absolute().as_uri()}?mode={mode}"
-    db = sqlite3.connect(address, uri=True, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
-    for limit, value in _LIMITS.items():
-        db.setlimit(limit, value)
-    return db
+def _logged(path: Path) -> FileError:
+    return FileError(
+        f"'{path}' is set to keep a write-ahead log beside it, which kcrc never does; another program changed it. "
+        "Nothing was read from it; set its journal mode back to DELETE there, or restore it from a copy."
+    )
 
 
 @contextlib.contextmanager
@@ -115,7 +133,13 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as problem:
-        text = str(problem)
+        text, name = str(problem), getattr(problem, "sqlite_errorname", "")
+        if name == "SQLITE_READONLY_ROLLBACK":
+            raise WriteNeeded(
+                f"A write to '{path}' was interrupted, and has to be taken back before it can be read. That needs the "
+                "right to write the file and its folder: open it once for writing, as `kcrc verify` does where it may; "
+                f"or copy it together with '{Path(path).name}-journal' into a folder of your own."
+            ) from None
         if "locked" in text or "busy" in text:
             raise StateError(
                 f"Another program is writing to '{path}' and did not end in {WAIT_SECONDS:.0f} s. Try again."

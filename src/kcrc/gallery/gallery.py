@@ -17,13 +17,13 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kcrc.gallery.acts import Added, Duplicates
 from kcrc.gallery.answering import Answering
+from kcrc.gallery.connection import Connection
 from kcrc.gallery.erasing import Erased
 from kcrc.gallery.store import Store
 from kcrc.prepared import Array
@@ -45,7 +45,7 @@ class Gallery(Store):
     and ``undo`` takes it back.
     """
 
-    def __init__(self, path: Path, db: sqlite3.Connection, *, readonly: bool = False) -> None:
+    def __init__(self, path: Path, db: Connection, *, readonly: bool = False) -> None:
         super().__init__(path, db, readonly=readonly)
         self.answering = Answering(self)
 
@@ -177,6 +177,15 @@ class Gallery(Store):
         from kcrc.gallery.transfer import import_
 
         return import_(self, path, duplicates=duplicates)
+
+    def backup(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> int:
+        """Copy the gallery as it is at this moment to another file, which is a gallery too; its size in bytes.
+
+        Others may go on using it. What is there under ``path`` when this returns is whole, checked, and on the disk."""
+        from kcrc.gallery.copying import backup
+
+        self.read(lambda db: self._check_in_place())
+        return backup(self.path, path, overwrite=overwrite)
 
     def verify(self) -> Verdict:
         """Read everything and compare it with its checksums."""

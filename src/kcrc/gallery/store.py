@@ -4,63 +4,39 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc.errors import DataError, FileError, StateError
+from kcrc.errors import DataError, FileError
 from kcrc.gallery import acts, cache, erasing, examples, file, history, payloads, sealed, settings, tuned
 from kcrc.gallery.acts import Added, Duplicates
+from kcrc.gallery.connection import Connection
 from kcrc.gallery.erasing import Erased
 from kcrc.gallery.examples import Contents, Example
+from kcrc.gallery.opened import Opened
 from kcrc.gallery.settings import Settings
 from kcrc.prepared import Array
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
 
-T = TypeVar("T")
 
-
-class Store:
+class Store(Opened):
     """The examples of a gallery on disk.
 
     One program writes at a time, many read; threads may share one object. What an act returns has reached the
     disk. Removed examples stay in the file, out of use, until ``compact``.
     """
 
-    def __init__(self, path: Path, db: sqlite3.Connection, *, readonly: bool = False) -> None:
-        self.path = path
-        self.readonly = readonly
-        self._db: sqlite3.Connection | None = db
-        self._inode = self._where()
-        self._lock = threading.RLock()
+    def __init__(self, path: Path, db: Connection, *, readonly: bool = False) -> None:
+        super().__init__(path, db, readonly=readonly)
         self._contents: Contents | None = None
         self._vectors: tuple[int, Array] | None = None
-        self._settings = self.read(lambda d: settings.read(d, file_bytes=self._file_bytes()))
-
-    @classmethod
-    def open(cls, path: str | os.PathLike[str], *, readonly: bool = False) -> Self:
-        """Open a gallery file, after an audit of what is in it."""
-        where = Path(path)
-        db = file.open_file(where, readonly=readonly)
-        try:
-            return cls(where, db, readonly=readonly)
-        except BaseException:
-            db.close()
-            raise
 
     # What is in it
-
-    @property
-    def settings(self) -> Settings:
-        """Feature, fingerprint, width, parameters, as of now."""
-        self._settings = self.read(lambda db: settings.read(db, file_bytes=self._file_bytes()))
-        return self._settings
 
     @property
     def fingerprint(self) -> str:
@@ -212,8 +188,8 @@ class Store:
         """Take examples, in or removed, out of the file for good: vectors, pictures, names, caches, history.
 
         ``undo`` cannot bring them back. A class of which nothing is left goes with them."""
-        with self._lock:
-            erased = erasing.erase(self, ids)
+        with self._held() as db:
+            erased = erasing.erase(self, db, ids)
             self._contents = self._vectors = None
         return erased
 
@@ -279,65 +255,15 @@ class Store:
     def compact(self) -> int:
         """Drop removed examples for good and give their space back; how many. Ends what can be undone."""
         dropped = self._act(history.forget_removed)
-        with self._lock, file.translated(self.path):
-            self._connection().execute("VACUUM")
+        with self._held() as db, file.translated(self.path):
+            db.execute("VACUUM")
         return dropped
 
     # The file
 
-    def close(self) -> None:
-        """Let go of the file. An act that returned has long been written."""
-        with self._lock:
-            if self._db is not None:
-                self._db.close()
-            self._db = self._contents = self._vectors = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def _let_go(self) -> None:
+        super()._let_go()
+        self._contents = self._vectors = None
 
     def __repr__(self) -> str:
         return f"Gallery({str(self.path)!r}, fingerprint={self.fingerprint!r}, dim={self.dim})"
-
-    def _connection(self) -> sqlite3.Connection:
-        if self._db is None:
-            raise StateError(f"The gallery '{self.path}' is closed. Open it again with Gallery.open.")
-        return self._db
-
-    def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
-        """Run ``look`` on one unchanging state of the file; for parts of the library."""
-        with self._lock:
-            db = self._connection()
-            if db.in_transaction:
-                return look(db)
-            with file.transaction(db, self.path, write=False):
-                return look(db)
-
-    def _act(self, change: Callable[[sqlite3.Connection, Settings], T]) -> T:
-        """Run ``change`` as one transaction; when this returns, it is on the disk."""
-        with self._lock:
-            db = self._connection()
-            if self.readonly:
-                raise StateError(f"'{self.path}' was opened for reading only.")
-            if self._where() != self._inode:
-                raise StateError(f"'{self.path}' was replaced by another file meanwhile. Open it again.")
-            with file.transaction(db, self.path):
-                return change(db, settings.read(db, file_bytes=self._file_bytes()))
-
-    def _where(self) -> tuple[int, int]:
-        try:
-            found = os.stat(self.path)
-        except OSError:
-            return -1, -1
-        return found.st_dev, found.st_ino
-
-    def _file_bytes(self) -> int:
-        """The size of the file: in the building of one, what SQLite holds back counts too."""
-        db = self._connection()
-        (pages,) = db.execute("PRAGMA page_count").fetchone()
-        (size,) = db.execute("PRAGMA page_size").fetchone()
-        return int(pages) * int(size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,14 +53,16 @@ def _is_cache(path: Path) -> bool:
 
 def beside(gallery: Path) -> tuple[Path, ...]:
     """Files in the gallery's folder whose names say that they come of it: copies, exports, a build that was killed."""
-    stem, found = gallery.name.removesuffix(gallery.suffix), []
-    try:
-        there = list(gallery.absolute().parent.iterdir())
-    except OSError:  # a folder that may not be listed
-        return ()
-    for path in there:
-        name = path.name.lstrip(".")
-        related = name.startswith(f"{stem}.") or (name.startswith(stem) and ".kcrc" in name)
-        if related and path.name not in (gallery.name, f"{gallery.name}-journal") and path.is_file():
-            found.append(path)
-    return tuple(sorted(found))
+    found: set[Path] = set()
+    for own in {
+        gallery.absolute(),
+        gallery.resolve(),
+    }:  # a migration leaves its copy beside the file, not beside a link
+        stem = own.name.removesuffix(own.suffix).lstrip(".")
+        with contextlib.suppress(OSError):  # a folder that may not be listed
+            for path in own.parent.iterdir():
+                name = path.name.lstrip(".")
+                related = name.startswith(f"{stem}.") or (name.startswith(stem) and ".kcrc" in name)
+                if related and path.name not in (own.name, f"{own.name}-journal") and path.is_file():
+                    found.add(path)
+    return tuple(sorted(found - {gallery.absolute(), gallery.resolve()}))

@@ -21,6 +21,7 @@ from kcrc.prepared import Array
 from kcrc.report.words import file_name
 
 KIND = "kcrc-export"
+VERSION = 1
 _PREFIX = "feature-"  # before the names of the fitted feature's arrays
 
 
@@ -34,7 +35,7 @@ def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool =
     def look(db: sqlite3.Connection) -> tuple[dict[str, Any], dict[str, Array]]:
         settings = gallery.settings
         header = {
-            "version": 1,
+            "version": VERSION,
             "feature": settings.feature,
             "values": dict(settings.values),
             "fingerprint": settings.fingerprint,
@@ -61,7 +62,7 @@ def import_(gallery: Gallery, path: str | os.PathLike[str], *, duplicates: Dupli
 
 def restore(path: str | os.PathLike[str], gallery: str | os.PathLike[str], *, overwrite: bool = False) -> Gallery:
     """A new gallery from an export: feature, parameters and examples (ids and history begin anew)."""
-    header, arrays = read_archive(path, KIND)
+    header, arrays = read_archive(path, KIND, version=VERSION)
     feature = _Exported(header, {k[len(_PREFIX) :]: v for k, v in arrays.items() if k.startswith(_PREFIX)}, path)
     with building(gallery, feature=feature, dtype=feature.dtype, overwrite=overwrite) as made:
         _add(made, feature.fingerprint, _checked(arrays, feature.dim, path), "keep")
@@ -73,11 +74,11 @@ def restore(path: str | os.PathLike[str], gallery: str | os.PathLike[str], *, ov
 def _examples_of(path: str | os.PathLike[str]) -> tuple[str, dict[str, Array]]:
     # SQLite looks first: opening a file that is some gallery of this process by other means drops its locks.
     try:
-        other = Gallery.open(path, readonly=True)
+        other = Gallery.open(path, readonly=True, recover=True)
     except FileError as not_a_gallery:
         if Path(path).suffix == ".kcrc":
             raise not_a_gallery from None
-        header, arrays = read_archive(path, KIND)
+        header, arrays = read_archive(path, KIND, version=VERSION)
         feature = _Exported(header, {}, path)
         return feature.fingerprint, _checked(arrays, feature.dim, path)
     with other:
@@ -145,17 +146,13 @@ class _Exported:
 
     def __init__(self, header: dict[str, Any], state: dict[str, Array], path: object) -> None:
         try:
-            if header["version"] != 1:
-                raise FileError(f"The export '{path}' is of version {header['version']!r}; this reads version 1.")
             self.kind = str(header["feature"])
             self.values = dict(header["values"])
             self.fingerprint = str(header["fingerprint"])
             self.dim = int(header["dim"])
             self.dtype = str(header["dtype"])
             self.parameters = dict(header["parameters"])
-        except (KeyError, TypeError, ValueError) as problem:
-            if isinstance(problem, FileError):
-                raise
+        except (KeyError, TypeError, ValueError):
             raise FileError(f"The header of the export '{path}' is not readable.") from None
         self._state = state
 

@@ -1,0 +1,99 @@
+"""A copy of a gallery file while others go on using it: one consistent state, whole or not there, looked through.
+
+SQLite copies page by page under a reader's lock that is kept from the first page to the last, so the copy is the
+gallery of the moment it began, with every act that had been acknowledged; writers wait for its end.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from kcrc.errors import FileError, StateError, WriteNeeded
+from kcrc.gallery import file, schema
+from kcrc.gallery.connection import Connection
+from kcrc.gallery.placing import placing
+
+Report = Callable[[float], None]  # told the share that is done, from 0 to 1
+_PAGES = 2000  # copied between two reports
+
+
+def backup(
+    gallery: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    report: Report | None = None,
+) -> int:
+    """Copy a gallery, of this version or an older one, to ``path``; its size in bytes.
+
+    The other way round it restores the gallery. A gallery that is damaged is not copied, least of all over a copy that
+    is not."""
+    source, goal = Path(gallery), Path(path)
+    if goal.exists() and source.exists() and os.path.samefile(source, goal):
+        raise FileError(f"'{goal}' is the gallery itself; give the copy another name.")
+    db = _to_read(source)
+    try:
+        return copy(db, source, goal, overwrite=overwrite, report=report)
+    finally:
+        db.close()
+
+
+def copy(db: Connection, source: Path, goal: Path, *, overwrite: bool = False, report: Report | None = None) -> int:
+    """Copy the file that ``db`` has open to read; its size in bytes."""
+    with placing(goal, "copying", overwrite=overwrite, mode=os.stat(source).st_mode & 0o777) as (passing, made):
+        with file.transaction(db, source, write=False):
+            schema.audit(db, str(source))  # the first look takes the lock, and the state that is copied
+            with file.translated(passing):
+                db.backup(made, pages=_PAGES, progress=_Patience(source, report), sleep=0.05)
+        _check(made, source)
+        size = os.stat(passing).st_size
+    return size
+
+
+def _to_read(source: Path) -> Connection:
+    """A connection for reading; what an interrupted writer began is taken back first, where we may."""
+    try:
+        return file.audited(source, readonly=True)[0]
+    except WriteNeeded:
+        if not file.may_write(source):
+            raise
+    file.audited(source, readonly=False)[0].close()
+    return file.audited(source, readonly=True)[0]
+
+
+def _check(made: Connection, source: Path) -> None:
+    """An error unless the copy is sound: read through, and compared with its checksums if it has them."""
+    from kcrc.gallery.check import look
+
+    try:
+        with file.transaction(made, source, write=False):
+            if schema.audit(made, str(source)) == schema.VERSION:
+                problems = look(made).problems
+            else:
+                said = made.execute("PRAGMA integrity_check(20)")
+                problems = tuple(f"SQLite: {text}." for (text,) in said if text != "ok")
+    except FileError as problem:
+        problems = (str(problem),)
+    if problems:
+        raise FileError(f"'{source}' is damaged and was not copied. {problems[0]}")
+
+
+class _Patience:
+    """Tells how far the copying is, and ends it where nothing moves for as long as anyone waits for a lock."""
+
+    def __init__(self, source: Path, report: Report | None) -> None:
+        self._source, self._report = source, report
+        self._moved = time.monotonic()
+
+    def __call__(self, status: int, remaining: int, total: int) -> None:
+        now = time.monotonic()
+        if status in (sqlite3.SQLITE_OK, sqlite3.SQLITE_DONE):
+            self._moved = now
+            if self._report is not None:
+                self._report(1 - remaining / max(total, 1))
+        elif now - self._moved > file.WAIT_SECONDS:
+            raise StateError(f"'{self._source}' could not be read for {file.WAIT_SECONDS:.0f} s. Try again.")

@@ -1,0 +1,169 @@
+"""A gallery file that is made under another name, and put in its place whole.
+
+A kill, an error or Ctrl-C while it is made leaves nothing under its own name, and an older file of that name as it was.
+The file being made is locked, so a second making of the same file says so, and one that a killed program left is
+cleared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from kcrc.errors import FileError, StateError
+from kcrc.gallery import file
+from kcrc.gallery.connection import Connection
+from kcrc.gallery.side_files import ENDINGS
+
+
+@contextlib.contextmanager
+def placing(goal: Path, ending: str, *, overwrite: bool, mode: int = 0o644) -> Iterator[tuple[Path, Connection]]:
+    """(the passing file, an empty database in it), to be filled in the block; at its end it is there under ``goal``.
+
+    ``ending`` tells the passing files of different makers apart. ``mode`` are the file's rights, as far as the
+    process's mask lets them be."""
+    check_free(goal, overwrite)
+    passing = goal.with_name(f".{goal.name}.{ending}")
+    with _spoken(goal):
+        db = _fresh(passing, goal, mode)
+    try:
+        yield passing, db
+        with _spoken(goal):
+            _publish(db, passing, goal, overwrite)
+    except BaseException:
+        if not db.inherited:  # a forked child that ends in the block has made nothing here
+            with contextlib.suppress(OSError):
+                passing.unlink()
+        raise
+    finally:
+        db.close()
+
+
+def check_free(goal: Path, overwrite: bool) -> None:
+    """An error where no file can be put under that name, or there is one that must not be overwritten."""
+    if not goal.parent.is_dir():
+        raise FileError(f"There is no folder '{goal.parent}' to put the gallery in.")
+    if goal.is_dir() or (goal.exists() and not goal.is_file()):
+        raise FileError(f"'{goal}' is not a file; choose another name for the gallery.")
+    if goal.exists() and not overwrite:
+        raise FileError(f"'{goal}' exists already. Choose another name, or say that it may be overwritten.")
+
+
+@contextlib.contextmanager
+def _spoken(goal: Path) -> Iterator[None]:
+    """What the system says, in the library's own words."""
+    try:
+        yield
+    except OSError as problem:
+        raise FileError(f"The gallery '{goal}' cannot be made there ({problem.strerror or problem}).") from None
+
+
+def _fresh(passing: Path, goal: Path, mode: int) -> Connection:
+    """An empty locked file under the passing name; what a killed program left there is cleared."""
+    # Whoever makes a file here keeps the journal in memory: side files are nobody's, and SQLite must not see them.
+    for end in ENDINGS:
+        Path(f"{passing}{end}").unlink(missing_ok=True)
+    try:
+        plain = stat.S_ISREG(os.lstat(passing).st_mode)
+    except FileNotFoundError:
+        pass
+    else:
+        if plain:
+            _check_deserted(passing, goal)
+        passing.unlink(missing_ok=True)
+    descriptor = os.open(passing, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)  # nothing planted there is written through
+    made = os.fstat(descriptor)
+    os.close(descriptor)
+    db = file.connect(passing, "rw", inode=(made.st_dev, made.st_ino))
+    try:
+        with file.translated(passing):
+            for pragma in ("trusted_schema = OFF", "mmap_size = 0", "locking_mode = EXCLUSIVE"):
+                db.execute(f"PRAGMA {pragma}")
+            # The file is ours alone until it is published, so nothing need reach the disk yet.
+            db.execute("PRAGMA journal_mode = MEMORY")
+            db.execute("PRAGMA synchronous = OFF")
+            db.execute("BEGIN EXCLUSIVE")
+            db.execute("COMMIT")  # the lock stays
+            db.alone = True
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _check_deserted(passing: Path, goal: Path) -> None:
+    held = sqlite3.connect(passing, timeout=0, isolation_level=None)
+    try:
+        held.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as problem:
+        if "locked" in str(problem):
+            raise StateError(f"Another program is building '{goal}' at this moment.") from None
+    except sqlite3.DatabaseError:
+        pass
+    finally:
+        held.close()
+
+
+def _publish(db: Connection, passing: Path, goal: Path, overwrite: bool) -> None:
+    """Put the finished file in its place, so that it is there whole even after a power cut.
+
+    ``db`` keeps the passing file locked until it has its name, so that no second maker clears it."""
+    descriptor = os.open(passing, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+        with _nobody_writing(goal) if overwrite else contextlib.nullcontext():
+            for end in ENDINGS:  # a journal that is left would be played back into the new file
+                Path(f"{goal}{end}").unlink(missing_ok=True)
+            if overwrite:
+                os.replace(passing, goal)
+            else:
+                _put_where_nothing_is(passing, goal)
+        _sync_folder(goal.parent)
+    finally:
+        db.close()
+        os.close(descriptor)  # after the connection: closing a descriptor drops the locks of the file
+
+
+@contextlib.contextmanager
+def _nobody_writing(goal: Path) -> Iterator[None]:
+    """Keep others from writing to the gallery that is about to be replaced; what a killed writer began is taken back.
+
+    They look whether the gallery is still in its place once they have the lock (``Opened._act``)."""
+    try:
+        db = file.audited(goal, readonly=False)[0] if os.access(goal, os.W_OK) else None
+    except FileError:  # it is no gallery, or none that can be used
+        db = None
+    if db is None:
+        yield
+        return
+    with contextlib.closing(db):
+        with file.translated(goal):
+            db.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+def _put_where_nothing_is(passing: Path, goal: Path) -> None:
+    taken = FileError(f"'{goal}' was made by another program meanwhile; it is left as it is.")
+    try:
+        os.link(passing, goal)  # unlike a rename, this cannot run over a file made meanwhile
+        passing.unlink()
+    except FileExistsError:
+        raise taken from None
+    except OSError:  # a file system without second names
+        if os.path.lexists(goal):
+            raise taken from None
+        os.rename(passing, goal)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
