@@ -1,65 +1,35 @@
 from __future__ import annotations
 
-import hashlib
-import json
+import os
 import sqlite3
+import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from kcrc.errors import FileError
-from kcrc.gallery import Gallery, schema
-from kcrc.npy import to_npy
+from kcrc.cli import main
+from kcrc.errors import FileError, WriteNeeded
+from kcrc.gallery import Gallery, schema, verify
 
-# What version 1 wrote, kept here as it was: not taken from the library, so that it cannot drift with it.
-VERSION_1 = """
-CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE feature_state (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE examples (id INTEGER PRIMARY KEY, label TEXT NOT NULL, source TEXT NOT NULL,
-  content BLOB NOT NULL, added_at INTEGER NOT NULL, added_by INTEGER NOT NULL, removed_by INTEGER);
-CREATE TABLE vectors (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE thumbnails (id INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE history (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, action TEXT NOT NULL,
-  summary TEXT NOT NULL, detail TEXT NOT NULL, undone_by INTEGER);
-CREATE TABLE changes (act INTEGER NOT NULL, example INTEGER NOT NULL, before TEXT NOT NULL,
-  PRIMARY KEY (act, example)) WITHOUT ROWID;
-CREATE INDEX examples_by_content ON examples (content);
-PRAGMA application_id = 1801679459;
-PRAGMA user_version = 1;
-"""
+sys.path.insert(0, str(Path(__file__).parent))
+
+from older import AT, version_1
+
 PICTURE = b"\xff\xd8\xffpicture"
 
 
 @pytest.fixture
 def old(path: Path) -> Path:
     """A version 1 gallery: three examples added, one of them removed, one relabelled."""
+    examples = [(label, f"{i}.jpg", (i, -i)) for i, label in enumerate(["wren", "robin", "owl"], start=1)]
+    version_1(path, examples, parameters={"k": 5})
     db = sqlite3.connect(path)
-    db.executescript(VERSION_1)
-    values = {
-        "identity": "0" * 32,
-        "created_at": 1_700_000_000_000_000,
-        "feature": "vectors",
-        "values": {},
-        "fingerprint": "vectors-2",
-        "dim": 2,
-        "dtype": "float32",
-        "parameters": {"k": 5},
-        "next_id": 4,
-        "revision": 3,
-    }
-    db.executemany("INSERT INTO settings VALUES (?, ?)", [(k, json.dumps(v)) for k, v in values.items()])
-    db.execute("INSERT INTO feature_state VALUES ('mean', ?)", (to_npy(np.arange(3.0)),))
-    for i, (label, removed) in enumerate([("wren", None), ("robin", None), ("owl", 2)], start=1):
-        vector = np.array([i, -i], "<f4").tobytes()
-        row = (i, label, f"{i}.jpg", hashlib.sha256(vector).digest(), 1_700_000_000_000_000, 1, removed)
-        db.execute("INSERT INTO examples VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        db.execute("INSERT INTO vectors VALUES (?, ?)", (i, vector))
     db.execute("INSERT INTO thumbnails VALUES (2, ?)", (PICTURE,))
-    for i, action in enumerate(["add", "remove", "relabel"], start=1):
-        row = (i, 1_700_000_000_000_000, action, f"did {action}", "null", None)
-        db.execute("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", row)
+    db.execute("UPDATE examples SET removed_by = 2 WHERE id = 3")
+    for i, action in ((2, "remove"), (3, "relabel")):
+        db.execute("INSERT INTO history VALUES (?, ?, ?, ?, 'null', NULL)", (i, AT, action, f"did {action}"))
     db.execute("INSERT INTO changes VALUES (3, 2, 'wren')")
+    db.execute("UPDATE settings SET value = '3' WHERE key = 'revision'")
     db.commit()
     db.close()
     return path
@@ -85,8 +55,90 @@ def test_an_older_file_is_brought_up_with_all_it_holds(old: Path) -> None:
 
 
 def test_a_reader_of_an_older_file_is_told_what_to_do(old: Path) -> None:
-    with pytest.raises(FileError, match="open it once for writing"):
+    before = old.read_bytes()
+    with pytest.raises(WriteNeeded, match="open it once for writing"):
         Gallery.open(old, readonly=True)
+    assert [p.name for p in old.parent.iterdir()] == ["birds.kcrc"]
+    assert old.read_bytes() == before
+
+
+def as_it_was(path: Path) -> None:
+    """The gallery of version 1 is all there."""
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA user_version").fetchone() == (1,)
+    assert db.execute("SELECT id, label, removed_by FROM examples").fetchall() == [
+        (1, "wren", None),
+        (2, "robin", None),
+        (3, "owl", 2),
+    ]
+    assert db.execute("SELECT count(*) FROM vectors").fetchone() == (3,)
+    db.close()
+
+
+def test_a_copy_is_put_beside_it_first(old: Path) -> None:
+    old.chmod(0o600)
+    Gallery.open(old).close()
+    copy = old.with_name("birds.kcrc.v1")
+    assert sorted(p.name for p in old.parent.iterdir()) == ["birds.kcrc", "birds.kcrc.v1"]
+    as_it_was(copy)
+    assert copy.stat().st_mode & 0o777 == 0o600
+    Gallery.open(old).close()  # of this version now: no second copy
+    assert sorted(p.name for p in old.parent.iterdir()) == ["birds.kcrc", "birds.kcrc.v1"]
+
+
+def test_the_copy_runs_over_nothing(old: Path) -> None:
+    old.with_name("birds.kcrc.v1").write_bytes(b"mine")
+    old.with_name("birds.kcrc.v1-2").symlink_to("nowhere")
+    Gallery.open(old).close()
+    assert old.with_name("birds.kcrc.v1").read_bytes() == b"mine"
+    assert old.with_name("birds.kcrc.v1-2").is_symlink()
+    as_it_was(old.with_name("birds.kcrc.v1-3"))
+
+
+def test_without_a_copy_nothing_is_changed(old: Path) -> None:
+    before = old.read_bytes()
+    old.with_name(".birds.kcrc.v1.copying").mkdir()  # where the copy would pass
+    with pytest.raises(FileError, match=r"older version \(1\) and was left as it is: a copy.*failed"):
+        Gallery.open(old)
+    assert old.read_bytes() == before
+    old.with_name(".birds.kcrc.v1.copying").rmdir()
+    Gallery.open(old).close()
+
+
+def test_erasing_names_the_copy_also_through_a_link_and_for_a_hidden_gallery(old: Path, tmp_path: Path) -> None:
+    hidden = tmp_path / "here" / ".birds.kcrc"
+    hidden.parent.mkdir()
+    os.rename(old, hidden)
+    (tmp_path / "link.kcrc").symlink_to(hidden)
+    with Gallery.open(tmp_path / "link.kcrc") as gallery:
+        assert gallery.erase([3]).beside == (hidden.with_name(".birds.kcrc.v1"),)
+    with Gallery.open(hidden) as gallery:
+        assert gallery.erase([2]).beside == (hidden.with_name(".birds.kcrc.v1"),)
+
+
+def test_the_copy_can_be_put_back(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Gallery.open(old) as gallery:
+        gallery.remove([1, 2])
+    copy = old.with_name("birds.kcrc.v1")
+    assert main(["backup", str(copy), str(old), "--force"]) == 0
+    as_it_was(old)
+    as_it_was(copy)
+    assert sorted(p.name for p in old.parent.iterdir()) == ["birds.kcrc", "birds.kcrc.v1"]
+    assert verify(old).problems == ()
+    assert main(["info", str(old)]) == 0
+    assert "2 of 2 classes" in capsys.readouterr().out
+
+
+def test_a_newer_gallery_names_both_versions(gallery: Gallery, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gallery.close()
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 9")
+    db.execute("CREATE TABLE of_the_future (x)")
+    db.close()
+    for command in (["info"], ["undo"], ["verify"], ["backup", str(path) + ".copy"]):
+        assert main([command[0], str(path), *command[1:]]) == 1
+        said = capsys.readouterr().err
+        assert "written by a newer kcrc (file version 9, this one reads up to 3). Upgrade kcrc to open it." in said
 
 
 def test_a_migration_that_fails_leaves_the_older_file(old: Path) -> None:
@@ -96,6 +148,7 @@ def test_a_migration_that_fails_leaves_the_older_file(old: Path) -> None:
     db.close()
     with pytest.raises(FileError, match="no vector"):
         Gallery.open(old)
+    assert [p.name for p in old.parent.iterdir()] == ["birds.kcrc"]  # nor is a copy left of what was not changed
     db = sqlite3.connect(old)
     assert db.execute("PRAGMA user_version").fetchone() == (1,)
     assert db.execute("SELECT count(*) FROM examples").fetchone() == (3,)

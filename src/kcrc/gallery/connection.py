@@ -20,10 +20,11 @@ _inherited_busy: set[tuple[int, int]] = set()
 
 
 class Connection(sqlite3.Connection):
-    """``alone`` is set while the connection keeps its lock between transactions."""
+    """``path`` and ``inode`` are the file's; ``alone`` is set while it keeps its lock between transactions."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         self.process = os.getpid()
+        self.path: object = ""
         self.inode = (-1, -1)
         self.alone = False
         super().__init__(*given, **options)
@@ -33,6 +34,22 @@ class Connection(sqlite3.Connection):
     def inherited(self) -> bool:
         """Whether another process opened it, and this one is a fork of that."""
         return os.getpid() != self.process
+
+    def check_process(self) -> None:
+        """An error in a process that has only inherited it."""
+        if self.inherited:
+            raise StateError(
+                f"The gallery '{self.path}' was opened by the process that this one was forked from. Open it again "
+                "here with Gallery.open."
+            )
+
+    def execute(self, *given: Any) -> sqlite3.Cursor:
+        self.check_process()
+        return super().execute(*given)
+
+    def executemany(self, *given: Any) -> sqlite3.Cursor:
+        self.check_process()
+        return super().executemany(*given)
 
     def close(self) -> None:
         """Let go of the file; in a forked child this does nothing, for it is not the child's."""

@@ -45,7 +45,7 @@ def erase(store: Store, db: Connection, ids: Iterable[int]) -> Erased:
     path = store.path
     if not wanted:
         return Erased((), beside=traces.beside(path))
-    with _alone(db, path), contextlib.closing(sqlite3.connect("", isolation_level=None)) as copy:
+    with _alone(db, path), contextlib.closing(_unnamed()) as copy:
         store._check_in_place()
         with file.translated(path):
             db.backup(copy)
@@ -58,6 +58,10 @@ def erase(store: Store, db: Connection, ids: Iterable[int]) -> Erased:
             traces.drop_caches(path)
             copy.backup(db)
     return Erased(erased, retune, feature, traces.beside(path))
+
+
+def _unnamed() -> Connection:
+    return sqlite3.connect("", isolation_level=None, factory=Connection)
 
 
 def check_none_since(db: sqlite3.Connection, revision: int) -> None:

@@ -77,7 +77,7 @@ def connect(path: Path, mode: str, *, inode: tuple[int, int]) -> Connection:
             check_same_thread=False,
             factory=Connection,
         )
-        db.inode = inode
+        db.path, db.inode = path, inode
         for limit, value in _LIMITS.items():
             db.setlimit(limit, value)
     return db
@@ -114,7 +114,7 @@ def _logged(path: Path) -> FileError:
 
 
 @contextlib.contextmanager
-def transaction(db: sqlite3.Connection, path: Path, *, write: bool = True) -> Iterator[None]:
+def transaction(db: Connection, path: Path, *, write: bool = True) -> Iterator[None]:
     """All or nothing: committed at the end of the block, rolled back by any error or interruption in it."""
     with translated(path):
         db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -122,7 +122,7 @@ def transaction(db: sqlite3.Connection, path: Path, *, write: bool = True) -> It
             yield
             db.execute("COMMIT")
         except BaseException:
-            if db.in_transaction:
+            if db.in_transaction and not db.inherited:
                 db.execute("ROLLBACK")
             raise
 

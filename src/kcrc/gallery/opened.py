@@ -26,7 +26,6 @@ class Opened:
         self.path = path
         self.readonly = readonly
         self._db: Connection | None = db
-        self._process = os.getpid()
         self._real = os.path.realpath(path)
         self._inode = self._where()
         self._lock = threading.RLock()
@@ -54,12 +53,10 @@ class Opened:
 
     def close(self) -> None:
         """Let go of the file. An act that returned has long been written."""
-        if self._forked():  # the lock may be held by a thread that is not here, and the file is not ours to close
-            self._let_go()
-            return
-        with self._lock:
-            if self._db is not None:
-                self._db.close()
+        db = self._db
+        with self._lock if db is not None and not db.inherited else contextlib.nullcontext():
+            if db is not None:
+                db.close()
             self._let_go()
 
     def _let_go(self) -> None:
@@ -76,18 +73,12 @@ class Opened:
     @contextlib.contextmanager
     def _held(self) -> Iterator[Connection]:
         """The connection, for this thread alone."""
-        if self._forked():
-            raise StateError(
-                f"The gallery '{self.path}' was opened by the process that this one was forked from. Open it again "
-                "here with Gallery.open."
-            )
+        if self._db is not None:
+            self._db.check_process()  # before the lock, which may be held by a thread that is not in this process
         with self._lock:
             if self._db is None:
                 raise StateError(f"The gallery '{self.path}' is closed. Open it again with Gallery.open.")
             yield self._db
-
-    def _forked(self) -> bool:
-        return os.getpid() != self._process
 
     def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
         """Run ``look`` on one unchanging state of the file; for parts of the library."""
