@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcrc.errors import FileError, KCRCError
+from kcrc.errors import FileError, KCRCError, WriteNeeded
 from kcrc.gallery import examples, history, payloads, sealed, settings, tuned
 from kcrc.gallery.gallery import Gallery
 from kcrc.gallery.settings import Settings
@@ -42,6 +42,8 @@ def verify(gallery: Gallery | str | os.PathLike[str]) -> Verdict:
         try:
             with Gallery.open(gallery, readonly=True, recover=True) as opened:
                 return verify(opened)
+        except WriteNeeded:  # it may well be sound
+            raise
         except FileError as problem:
             return Verdict(0, 0, 0, (str(problem),))
     try:

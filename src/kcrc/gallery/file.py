@@ -134,7 +134,7 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as problem:
         text, name = str(problem), getattr(problem, "sqlite_errorname", "")
-        if name == "SQLITE_READONLY_ROLLBACK":
+        if name in ("SQLITE_READONLY_ROLLBACK", "SQLITE_IOERR_DELETE"):  # the second: in a folder that we may not write
             raise WriteNeeded(
                 f"A write to '{path}' was interrupted, and has to be taken back before it can be read. That needs the "
                 "right to write the file and its folder: open it once for writing, as `kcrc verify` does where it may; "
