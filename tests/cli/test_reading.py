@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from kcrc.cli import COMMANDS, main
+from kcrc.errors import UnreadableTuning
 from kcrc.gallery import Gallery, file, verify
 from kcrc.gallery.connection import Connection
 from photos import folder
@@ -105,6 +107,15 @@ def test_the_first_question_stores_the_parameters_and_the_next_only_reads(
     modes.clear()
     assert main(READING[command]) == 0
     assert set(modes) == {"ro"}
+
+
+def test_a_choice_that_cannot_be_read_is_made_anew_and_stored(birds: Path) -> None:
+    with contextlib.closing(sqlite3.connect(birds)) as db:
+        db.execute("UPDATE tuned SET data = x'00', checksum = 0 WHERE name = 'classifier'")
+        db.commit()
+    with pytest.warns(UnreadableTuning):
+        assert main(READING["predict"]) == 0
+    assert main(READING["predict"]) == 0  # without the warning, which would be an error here
 
 
 def test_an_outgrown_choice_is_made_anew_and_stored(birds: Path, modes: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kcrc.cli.output import shown
-from kcrc.errors import DataError, ParameterError
+from kcrc.errors import DataError, KCRCError, ParameterError
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -41,16 +42,17 @@ def open_gallery(path: Path, *, write: bool = False) -> Gallery:
 
 
 def open_to_ask(path: Path) -> Gallery:
-    """A gallery to ask: to read, unless its parameters have yet to be chosen, which is then done once and stored."""
+    """A gallery to ask: to read. Parameters that had yet to be chosen are, and are stored if it may be written."""
     opened = open_gallery(path)
     try:
-        if opened.answering.settled or not len(opened) or not os.access(path, os.W_OK):
-            return opened
+        opened.classifier()
+        if opened.answering.unstored and os.access(path, os.W_OK):
+            with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:
+                opened.answering.keep(writer)
     except BaseException:
         opened.close()
         raise
-    opened.close()
-    return open_gallery(path, write=True)
+    return opened
 
 
 def expand(images: Sequence[str]) -> list[str]:

@@ -84,7 +84,7 @@ def backup(gallery: Path, output: Path, force: bool) -> int:
         raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
     with progress_bar("copying", None) as report:
         size = copy(gallery, output, overwrite=force, report=report)
-    click.echo(f"{shown(output)}: {size / 1e6:.1f} MB, checked")
+    say(f"{shown(output)}: {size / 1e6:.1f} MB, checked")
     return 0
 
 

@@ -104,16 +104,24 @@ class Answering:
         made, contents = self._fitted(this_time, parameters)
         self._ready = _Ready(contents, 0, made)
         with contextlib.nullcontext() if asked else contextlib.suppress(KCRCError):
-            act = gallery.keep_tuned(
-                made,
-                next_id=int(contents.ids[-1]) + 1,
-                asked=asked,
-                parameters=parameters,
-                since=contents.revision,
-            )
-            if act == contents.revision + 1:  # nothing else happened meanwhile
-                self._ready = _Ready(Contents(act, contents.rows), act, made)
+            self.keep(gallery, asked=asked, parameters=parameters)
         return made
+
+    @property
+    def unstored(self) -> bool:
+        """Whether the parameters were chosen here and are not in the file."""
+        return self._ready is not None and not self._ready.tuned
+
+    def keep(self, gallery: Gallery, *, asked: bool = False, parameters: Mapping[str, Any] | None = None) -> None:
+        """Store what was chosen here in ``gallery``: this one, or the same file opened for writing."""
+        if self._ready is None:
+            raise StateError("Nothing has been chosen yet that could be stored.")
+        made, contents = self._ready.classifier, self._ready.contents
+        act = gallery.keep_tuned(
+            made, next_id=int(contents.ids[-1]) + 1, asked=asked, parameters=parameters, since=contents.revision
+        )
+        if act == contents.revision + 1:  # nothing else happened meanwhile
+            self._ready = _Ready(Contents(act, contents.rows), act, made)
 
     @property
     def tuning(self) -> Tuning | None:
@@ -123,12 +131,6 @@ class Answering:
     def facts(self) -> Facts | None:
         """On what the stored choice rests; None where there is none."""
         return self._moment(vectors=False).facts
-
-    @property
-    def settled(self) -> bool:
-        """Whether the file has a choice of parameters that can be used for the examples of now."""
-        moment = self._moment(vectors=False)
-        return moment.facts is not None and not moment.facts.outgrown(moment.contents)
 
     @property
     def retune_due(self) -> str | None:
