@@ -15,16 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from journals import interrupted
 from kcrc.cli import COMMANDS, main
 from kcrc.errors import UnreadableTuning
 from kcrc.gallery import Gallery, file, verify
 from kcrc.gallery.connection import Connection
+from older_galleries import version_1
 from photos import folder
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "gallery"))
-
-from journals import interrupted
-from older import version_1
 
 IMAGE = "photos/wren/3.jpg"
 READING = {

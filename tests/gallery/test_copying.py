@@ -13,14 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from journals import interrupted
 from kcrc.cli import main
 from kcrc.errors import FileError, StateError
 from kcrc.gallery import Gallery, verify
 from kcrc.gallery.copying import backup
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from journals import interrupted
 
 CHILD = Path(__file__).with_name("write_child.py")
 

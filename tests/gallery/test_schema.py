@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,7 @@ import pytest
 from kcrc.cli import main
 from kcrc.errors import FileError, WriteNeeded
 from kcrc.gallery import Gallery, schema, verify
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from older import AT, version_1
+from older_galleries import AT, version_1
 
 PICTURE = b"\xff\xd8\xffpicture"
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from journals import PAGE, interrupted, journal_bytes, plant
 from kcrc.cli import main
 from kcrc.errors import FileError, WriteNeeded
 from kcrc.gallery import Gallery, building, verify
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from journals import PAGE, interrupted, journal_bytes, plant
 
 PRECIOUS = b"\0precious"
 
