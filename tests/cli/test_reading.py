@@ -17,7 +17,6 @@ import pytest
 
 from journals import interrupted
 from kcrc.cli import COMMANDS, main
-from kcrc.errors import UnreadableTuning
 from kcrc.gallery import Gallery, file, verify
 from kcrc.gallery.connection import Connection
 from older_galleries import version_1
@@ -106,13 +105,15 @@ def test_the_first_question_stores_the_parameters_and_the_next_only_reads(
     assert set(modes) == {"ro"}
 
 
-def test_a_choice_that_cannot_be_read_is_made_anew_and_stored(birds: Path) -> None:
+@pytest.mark.filterwarnings("always::kcrc.errors.UnreadableTuning")
+def test_a_choice_that_cannot_be_read_is_made_anew_and_stored(birds: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with contextlib.closing(sqlite3.connect(birds)) as db:
         db.execute("UPDATE tuned SET data = x'00', checksum = 0 WHERE name = 'classifier'")
         db.commit()
-    with pytest.warns(UnreadableTuning):
-        assert main(READING["predict"]) == 0
-    assert main(READING["predict"]) == 0  # without the warning, which would be an error here
+    assert main(READING["predict"]) == 0
+    assert "cannot be read" in capsys.readouterr().err
+    assert main(READING["predict"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_an_outgrown_choice_is_made_anew_and_stored(birds: Path, modes: list[str]) -> None:
