@@ -7,7 +7,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(wildcard src/kcrc/_fused/*.
 WORKERS ?= auto
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow lint format bench reproduce reproduce-quick clean
+.PHONY: help demo test test-slow fuzz lint format bench reproduce reproduce-quick clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -32,6 +32,9 @@ test: $(VENV)/.dev  ## all tests but the slow measurements
 test-slow: $(VENV)/.dev  ## the slow measurements too
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
+fuzz: $(VENV)/.dev  ## attacks on every door, 20,000 and 500 kills, in about ten minutes (see docs/security.md)
+	$(BIN)/python -m fuzz --cases 20000 --kills 500 --jobs 2 --out fuzz-out.json
+
 bench: $(VENV)/.user  ## speed beside scikit-learn, faiss (if installed) and the machine's limits; writes bench-out/
 	$(BIN)/kcrc bench $(if $(DATA),--data $(DATA),--quick) --out bench-out
 
@@ -51,5 +54,5 @@ format: $(VENV)/.dev  ## put the sources into shape
 	$(BIN)/ruff format
 
 clean:  ## remove the virtual environment and everything made
-	rm -rf $(VENV) build dist demo-out bench-out reproduce-out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo-out bench-out reproduce-out fuzz-out.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f src/kcrc/_fused/*.so

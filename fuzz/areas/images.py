@@ -1,0 +1,70 @@
+"""Pictures made to do harm: damaged, lying about their size, packed small, with parts that nobody reads."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import numpy as np
+
+from fuzz import pictures
+from fuzz.area import Area, Wrong, register
+from fuzz.mutation import CONTROL
+from fuzz.place import Place
+from kcrc.features import make
+from kcrc.features.bare import bare, is_bare
+from kcrc.features.images import decode, read_many
+from kcrc.features.views import View
+
+_VIEWS = (View(), View((8, 8)), View((32, 20), colour=False), View((64, 64), fit="crop"), View((16, 16), fit="inside"))
+_FEATURES = ("pixels", "hog", "lbp")
+
+
+@register("images", about="hostile pictures", share=4000)
+class Images(Area):
+    def load(self) -> None:
+        pictures.healthy()
+        self.features = {name: make(name) for name in _FEATURES}
+
+    def plant(self, place: Place, rng: random.Random) -> dict[str, Any]:
+        content = pictures.hostile(rng)
+        way = rng.choice(["decode", "decode", "decode", "bare", "files", "feature"])
+        names = []
+        if way == "files":
+            marks = rng.choice(["", "", *(mark for mark in CONTROL if mark != "\0")])
+            names = [f"a{marks}.jpg", "b.png", "c.tif"]
+            place.name(*names)
+            for name in names:
+                (place.folder / name).write_bytes(pictures.hostile(rng))
+            if rng.random() < 0.2:
+                os.mkfifo(place.folder / "d.png")
+                place.name("d.png")
+                names.append("d.png")
+            names += rng.choice([[], ["missing.jpg", ".", "/dev/zero"], ["e\0.jpg"]])
+        return {
+            "content": content, "way": way, "view": rng.choice(_VIEWS), "thumbnail": rng.choice([0, 0, 128]),
+            "names": names, "feature": rng.choice(_FEATURES),
+        }  # fmt: skip
+
+    def use(self, place: Place, planted: dict[str, Any]) -> None:
+        content, view = planted["content"], planted["view"]
+        if planted["way"] == "decode":
+            found = decode(content, view, thumbnail=planted["thumbnail"])
+            pixels = found.pixels
+            if pixels.dtype != np.uint8 or pixels.ndim != (3 if view.colour else 2) or 0 in pixels.shape:
+                raise Wrong(f"decoded to {pixels.dtype} of shape {pixels.shape}")
+        elif planted["way"] == "bare":
+            made = bare(content)
+            if made is not None and not is_bare(made):
+                raise Wrong("a picture that was made bare is not")
+        elif planted["way"] == "files":
+            batch = read_many(planted["names"], view, on_error="skip")
+            if len(batch.pictures) + len(batch.problems) != len(planted["names"]):
+                raise Wrong("a file was neither read nor complained of")
+            if not all(str(problem).isprintable() for problem in batch.problems):
+                raise Wrong(f"a message holds control characters: {batch.problems!r}")
+        else:
+            vectors = self.features[planted["feature"]].transform([content])
+            if not np.isfinite(vectors).all():
+                raise Wrong("a feature that is not finite")
