@@ -10,6 +10,7 @@ from kcrc.errors import DataError, ParameterError
 from kcrc.features import embedding, make
 from kcrc.features.efficientnet import efficientnet_lite0
 from kcrc.features.torch_weights import read_state_dict
+from kcrc.features.views import view_array
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,14 @@ def test_without_the_package_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(embedding, "PACKAGE", "no_such_package_anywhere")
     with pytest.raises(ParameterError, match=r"kcrc\[embedding\]"):
         make("embedding").transform([np.zeros((8, 8, 3), np.uint8)])
+
+
+def test_floating_point_images_may_be_enlarged(weights):
+    board = np.kron(np.indices((4, 4)).sum(axis=0) % 2, np.ones((2, 2)))[:, :, None] * np.ones(3)
+    feature = make("embedding")
+    enlarged = view_array(board, feature.view)
+    assert enlarged.max() > 1.15
+    np.testing.assert_array_equal(feature.transform([board]), feature.transform([np.clip(enlarged, 0, 1)]))
 
 
 def test_photographs_of_a_kind_are_near(weights, photographs):

@@ -84,6 +84,14 @@ class NetworkFeature(Feature):
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_opened": None}  # a session does not travel to other processes
 
+    def _seen(self, image: Any) -> Array:
+        seen = super()._seen(image)
+        if seen.dtype == np.uint8:
+            return seen
+        # Bicubic resizing goes beyond the values that were given; what was between 0 and 1 stays there.
+        given = np.asarray(image)
+        return np.clip(seen, min(0.0, float(given.min())), max(1.0, float(given.max())))
+
     def _vectors(self, batch: Pictures) -> Array:
         session = self._session
         name = session.get_inputs()[0].name
@@ -115,7 +123,7 @@ class NetworkFeature(Feature):
 def _as_bytes_range(batch: Pictures, kind: str) -> Array:
     """Pictures as float32 on the scale 0…255."""
     pixels = stacked(batch, kind)
-    if pixels.size and (pixels.min() < -0.1 or pixels.max() > 1.1):  # bicubic resizing overshoots a little
+    if pixels.size and (pixels.min() < -0.1 or pixels.max() > 1.1):  # a little beyond is rounding
         raise DataError(
             f"The feature '{kind}' takes floating point images from 0 to 1; got values from {pixels.min():g} to "
             f"{pixels.max():g}."
