@@ -13,15 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kcrc.features.base import CHUNK, Feature
-from kcrc.features.images import (
-    DEFAULT_LIMITS,
-    ImageError,
-    Limits,
-    OnError,
-    progress_bar,
-    read_chunks,
-    summarise,
-)
+from kcrc.features.images import ImageError, Limits, OnError, progress_bar, read_chunks, summarise
 from kcrc.prepared import Array
 
 Paths = Sequence[str | os.PathLike[str]]
@@ -62,7 +54,7 @@ def extract_chunks(
     *,
     on_error: OnError = "raise",
     thumbnail: int = 0,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits | None = None,
     threads: int | None = None,
     chunk: int = CHUNK,
     progress: bool = False,
@@ -90,7 +82,7 @@ def extract(
     *,
     on_error: OnError = "raise",
     thumbnail: int = 0,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits | None = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> Extracted:

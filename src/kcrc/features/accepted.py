@@ -1,0 +1,104 @@
+"""What is accepted of an image file: a short list of formats, so many bytes and pixels; and the error otherwise."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import Self
+
+from kcrc.errors import DataError, ParameterError
+
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
+EXTENSION_FORMATS = {
+    ".jpg": "JPEG", ".jpeg": "JPEG", ".jpe": "JPEG", ".png": "PNG", ".webp": "WEBP", ".bmp": "BMP",
+    ".tif": "TIFF", ".tiff": "TIFF", ".gif": "GIF",
+}  # fmt: skip
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+class ImageError(DataError):
+    """One image cannot be used; ``source`` names it, ``kind`` says why in a word or two."""
+
+    def __init__(self, source: str, kind: str, why: str) -> None:
+        super().__init__(f"{printable(source)}: {why}")
+        self.source, self.kind, self.why = source, kind, why
+
+
+def printable(name: str) -> str:
+    """A file name in one harmless line: names may hold line breaks and terminal codes."""
+    return name if name.isprintable() else ascii(name)[1:-1]
+
+
+def from_environment(name: str, default: int) -> int:
+    """A number that an environment variable may set: 250000000, 250M, 2G; ``default`` where it is not set."""
+    given = os.environ.get(name, "").strip()
+    if not given:
+        return default
+    found = re.fullmatch(r"([0-9]{1,15})([KMG]?)", given.upper())
+    if found is None or int(found[1]) == 0:
+        raise ParameterError(f"{name} is a whole number above 0, such as 800000000, 800M or 2G; got {given!r}.")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one file may have: bytes on disk, and pixels. What decoding may take is counted in ``features.memory``."""
+
+    max_bytes: int = 128_000_000
+    max_pixels: int = 400_000_000
+
+    def __post_init__(self) -> None:
+        if self.max_bytes < 1 or self.max_pixels < 1:
+            raise ParameterError(f"Limits are 1 or more; got {self}.")
+
+    @classmethod
+    def usual(cls) -> Self:
+        """The limits where none are given: ``KCRC_IMAGE_BYTES`` and ``KCRC_IMAGE_PIXELS`` may set others."""
+        return cls(
+            from_environment("KCRC_IMAGE_BYTES", cls.max_bytes), from_environment("KCRC_IMAGE_PIXELS", cls.max_pixels)
+        )
+
+
+def too_many_bytes(name: str, size: int, limits: Limits) -> ImageError:
+    return ImageError(
+        name,
+        "too large",
+        f"has {size} bytes, more than the limit of {limits.max_bytes}. "
+        "KCRC_IMAGE_BYTES or Limits(max_bytes=…) sets another.",
+    )
+
+
+def too_many_pixels(name: str, width: int, height: int, limits: Limits) -> ImageError:
+    return ImageError(
+        name,
+        "too large",
+        f"has {width}×{height} pixels, more than the limit of {limits.max_pixels}. "
+        "KCRC_IMAGE_PIXELS or Limits(max_pixels=…) sets another.",
+    )
+
+
+def fetch(path: str | os.PathLike[str], *, limits: Limits | None = None) -> bytes:
+    """The bytes of a regular file that is not too large."""
+    limits = limits or Limits.usual()
+    name = os.fspath(path)
+    try:
+        with open(name, "rb", opener=_open_without_waiting) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ImageError(name, "unreadable", "is not a regular file.")
+            # One byte more than allowed is read, so that a file that grows meanwhile is noticed by decode.
+            if status.st_size > limits.max_bytes:
+                raise too_many_bytes(name, status.st_size, limits)
+            return file.read(limits.max_bytes + 1)
+    except ImageError:
+        raise
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise ImageError(name, "unreadable", f"cannot be opened ({reason}).") from problem
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    # A named pipe among the images must not stop the run: opened plainly, it waits for somebody to write.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
