@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 from PIL import Image
 
+from fuzz.borrowed import from_tests
 from fuzz.mutation import damaged
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
@@ -56,7 +57,10 @@ def healthy() -> tuple[bytes, ...]:
 
 def hostile(rng: random.Random) -> bytes:
     """One picture that is not what it says."""
-    kind = rng.randrange(10)
+    kind = rng.randrange(15)
+    if kind >= 10:
+        made: bytes = from_tests("features/hostile_images.py").hostile_image(rng)[1]
+        return made
     if kind == 0:
         return _png_of(rng)
     if kind == 1:
