@@ -8,13 +8,14 @@ import math
 import os
 import select
 import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fuzz import areas
+from fuzz import areas, confinement
 from fuzz.area import Area
 from fuzz.failure import Failure
 from fuzz.tally import Line, Tally
@@ -117,6 +118,8 @@ def _begin(piece: Stretch, seed: int, root: Path, until: float, aloud: bool) -> 
         return reading, process
     code = 1
     try:
+        confinement.end_with_parent()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.close(reading)
 
         def heard(case: Case) -> None:
@@ -157,6 +160,7 @@ def main(given: Sequence[str] | None = None) -> int:
     roomy = shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 1 << 30
     root = Path(tempfile.mkdtemp(prefix="kcrc-fuzz-", dir=shared if roomy else None)).resolve()
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("fuzz: ended from outside."))  # so that the folder is deleted
     try:
         run(pieces, tally, root=root, jobs=1 if alone else asked.jobs, until=until, aloud=alone)
     finally:

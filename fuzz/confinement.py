@@ -42,6 +42,12 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_uint16), ("steps", ctypes.POINTER(_Step)))
 
 
+def end_with_parent() -> None:
+    """End this process when the one that forked it ends, however that comes."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+
+
 def limit_memory() -> None:
     """An allocation that would take more than a case may have fails, and the failure is counted."""
     if sys.platform != "linux":

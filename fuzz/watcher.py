@@ -102,6 +102,7 @@ def _one_worker(area: Area, root: Path, seed: int, cases: Sequence[int], *, alou
 def _be_worker(area: Area, root: Path, seed: int, cases: Sequence[int], report: int, *, aloud: bool) -> None:
     code = 1
     try:
+        confinement.end_with_parent()
         os.environ.update(HOME=str(root / "home"), KCRC_CACHE=str(root / "cache"), MPLCONFIGDIR=str(root / "cache"))
         os.environ.pop("KCRC_GALLERY_CACHE", None)
         worker.run(area, Place(root), seed, cases, report, aloud=aloud)

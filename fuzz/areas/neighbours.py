@@ -50,7 +50,8 @@ class Neighbours(Area):
         journalled = False
         for name in rng.sample(_NAMES, rng.choice([1, 1, 2, 3])):
             path = place.folder / name
-            path.parent.mkdir(exist_ok=True) if not path.parent.is_symlink() else None
+            if not os.path.lexists(path.parent):
+                path.parent.mkdir()
             if not os.path.lexists(path) and path.parent.is_dir():
                 journalled |= self._planted(path, rng) and name.startswith("g.kcrc-")
         return {
