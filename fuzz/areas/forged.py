@@ -18,6 +18,7 @@ from fuzz.mutation import NUMBERS, TEXTS, as_json, damaged, tree, value
 from fuzz.place import Place
 from fuzz.sealing import Forgery
 from fuzz.using import some_ways, use_gallery
+from kcrc.gallery import Gallery
 
 _FORGED_SCHEMAS = (
     "CREATE TRIGGER t AFTER INSERT ON examples BEGIN DELETE FROM vectors; END",
@@ -51,9 +52,13 @@ class Forged(Area):
         vector_gallery(self.samples / "vectors.kcrc")
         for feature in FEATURES:
             photo_gallery(self.samples / f"{feature}.kcrc", self.samples / "photos", feature=feature)
+        for older in TESTS.glob("golden/*/*.kcrc"):
+            target = self.samples / f"{older.parent.name}-{older.name}"
+            shutil.copyfile(older, target)
+            Gallery.open(target).close()  # brought up to this version
 
     def load(self) -> None:
-        self.galleries = [*sorted(self.samples.glob("*.kcrc")), *sorted(TESTS.glob("golden/*/*.kcrc"))]
+        self.galleries = sorted(self.samples.glob("*.kcrc"))
 
     def plant(self, place: Place, rng: random.Random) -> dict[str, Any]:
         path = place.name("g.kcrc")

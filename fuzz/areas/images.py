@@ -24,7 +24,7 @@ _FEATURES = ("pixels", "hog", "lbp")
 @register("images", about="hostile pictures", share=4000)
 class Images(Area):
     def load(self) -> None:
-        pictures.healthy()
+        pictures.hostile(random.Random(0))
         self.features = {name: make(name) for name in _FEATURES}
 
     def plant(self, place: Place, rng: random.Random) -> dict[str, Any]:
