@@ -242,6 +242,7 @@ def test_the_umask_of_the_process_is_never_touched(home: Path, monkeypatch: pyte
     """It belongs to all threads: setting it for a moment gives another thread's file the wrong rights."""
     monkeypatch.setattr(os, "umask", None)
     WRITERS[name][1](home / WRITERS[name][0])
+    assert (home / WRITERS[name][0]).exists()
 
 
 def test_many_threads_write_one_file(tmp_path: Path) -> None:

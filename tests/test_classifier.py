@@ -76,6 +76,7 @@ def test_whole_classes_as_dictionary():
     X, y, Xq = problem(5, classes=5)
     evidence = settled(2, locality="classes").fit(X, y).explain(Xq)
     means = np.array([X[y == c].mean(axis=0) for c in range(5)])
+    assert len(evidence.rows) == len(Xq) == 7
     for i, q in enumerate(Xq):
         nearest = np.argsort(np.linalg.norm(means - q, axis=1))[:2]
         rows = evidence.rows[i][evidence.rows[i] >= 0]

@@ -15,7 +15,9 @@ from problems import given, problem
 def test_contributions_of_a_class_add_up_to_its_part_of_the_reconstruction(form, K):
     X, y, Xq = problem(1)
     evidence = given(K, form=form, decision="residual").fit(X, y).explain(Xq)
-    for i in np.flatnonzero(evidence.how == 0):
+    coded = np.flatnonzero(evidence.how == 0)
+    assert len(coded)
+    for i in coded:
         for c in np.unique(evidence.neighbour_labels[i]):
             explained = evidence.contributions[i, evidence.neighbour_labels[i] == c].sum()
             assert evidence.energy[i] - explained == pytest.approx(evidence.residuals[i, c] ** 2, abs=1e-9)
@@ -24,6 +26,7 @@ def test_contributions_of_a_class_add_up_to_its_part_of_the_reconstruction(form,
 def test_contributions_in_the_raw_form_are_those_of_the_vectors():
     X, y, Xq = problem(2)
     evidence = given(None, form="raw", normalize_columns=False, mu=0.5).fit(X, y).explain(Xq)
+    assert evidence.coefficients.shape == (7, len(X))
     for i, q in enumerate(Xq):
         x = np.empty(len(X))
         x[evidence.rows[i]] = evidence.coefficients[i]

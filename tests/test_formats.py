@@ -20,6 +20,7 @@ def test_versions_are_those_that_are_written() -> None:
 
 
 def test_every_table_and_column_is_named() -> None:
+    assert {"examples", "vectors"} <= set(schema.STATEMENTS[schema.VERSION])
     for name in schema.STATEMENTS[schema.VERSION]:
         assert name == "examples_by_content" or f"| `{name}` |" in PAGE
     for table, columns in sealed.COLUMNS.items():

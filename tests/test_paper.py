@@ -25,6 +25,7 @@ def manhattan(a, b):
 def agree(clf, X, y, Xq, kernel, form):
     """Coefficients and residuals of every coded query, recomputed by paper.py from its neighbours alone."""
     evidence = clf.explain(Xq)
+    assert len(evidence.rows) == len(Xq) > 0
     coded = 0
     for i, q in enumerate(Xq):
         rows = evidence.rows[i][evidence.rows[i] >= 0]
@@ -122,6 +123,7 @@ def test_the_robust_pipeline_equals_algorithm_2(K):
     clf = settled(K, kernel="rbf", gamma=GAMMA, mu=MU, form="gram", coder=coding.make("robust", mu=MU, tol=1e-9))
     evidence = clf.fit(X, y).explain(Xq)
     kernel = paper.rbf(GAMMA)
+    assert len(evidence.rows) == len(Xq) == 4
     for i, q in enumerate(Xq):
         rows = evidence.rows[i]
         G = np.array([[kernel(a, b) for b in X[rows]] for a in X[rows]])

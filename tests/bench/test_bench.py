@@ -64,6 +64,7 @@ def test_potrf_factorises(dtype):
     bare.prepare()
     matrix = bare._work[0].copy()
     bare()
+    assert len(bare._work) == bare.count > 0
     for factor in bare._work:
         lower = np.tril(factor.T)  # LAPACK's order is the other way round
         np.testing.assert_allclose(lower @ lower.T, matrix, atol=1e-5 if dtype == np.float32 else 1e-13)

@@ -60,22 +60,16 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_every_command_that_is_there_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    from kcrc.cli import cli
-
-    code = main([command, "--help"])
-    there = command in cli.list_commands(None)  # type: ignore[arg-type]
-    assert code == (0 if there else 2)
-    assert not there or "Usage: kcrc" in capsys.readouterr().out
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    assert f"Usage: kcrc {command}" in capsys.readouterr().out
 
 
 def test_every_command_is_in_the_documentation() -> None:
-    from kcrc.cli import cli
-
     root = Path(__file__).resolve().parents[2]
     text = "".join((root / name).read_text() for name in ("README.md", "docs/gallery.md"))
     named = set(re.findall(r"kcrc ([a-z]+)", text)) | set(re.findall(r"\| ([a-z]+)", text))
-    assert set(cli.list_commands(None)) <= named  # type: ignore[arg-type]
+    assert set(COMMANDS) <= named
 
 
 def test_the_three_commands(run, birds: Path) -> None:

@@ -54,6 +54,7 @@ def test_reaches_the_optimum_of_another_solver(shared, c, K, mu):
 def test_equals_the_algorithm_as_the_paper_writes_it(shared):
     dictionary, target = problem(2, 15, 10, B=3, shared=shared)
     code = solved(coding.make("robust", mu=0.2, tol=1e-9), dictionary, target)
+    assert len(target.vector) == 3
     for i, (x, y) in enumerate(zip(code.coefficients, target.vector, strict=True)):
         D = dictionary.columns[0 if shared else i]
         expected, e, stopped = paper.robust_code(D, y, 0.2)
@@ -84,6 +85,7 @@ def test_a_sigma_that_grows_too_fast_is_not_called_converged():
     code = solved(coding.make("robust", mu=1e-2, finish=False, max_iter=400, growth=10.0), dictionary, target)
     exact = solved(coding.make("robust", mu=1e-2), dictionary, target)
     D = dictionary.columns[0]
+    assert len(target.vector) == 4
     for i, y in enumerate(target.vector):
         reached, best = objective(D, y, code.coefficients[i], 1e-2), objective(D, y, exact.coefficients[i], 1e-2)
         assert (reached - best) / reached <= code.gap[i] + 1e-9

@@ -68,6 +68,7 @@ def test_lasso_equals_celer(solver):
     dictionary, target = problem(1, 60, 150, B=4, correlated=1.0)
     D = np.asfortranarray(dictionary.columns[0])
     code = solved("lasso", dictionary, target, mu=0.02, tol=1e-10)
+    assert len(target.vector) == 4
     for x, y in zip(code.coefficients, target.vector, strict=True):
         other = celer.Lasso(0.02 / 60, fit_intercept=False, tol=1e-12).fit(D, y).coef_
         np.testing.assert_allclose(x, other, atol=1e-5)

@@ -21,20 +21,17 @@ def test_idx_comes_back_as_written(tmp_path, end, dtype):
     np.testing.assert_array_equal(read, values)
 
 
-def damaged(content: bytes) -> dict[str, bytes]:
-    return {
+def test_each_kind_of_damage_is_named_with_its_file(tmp_path):
+    path = write_idx(tmp_path / "train", np.zeros((2, 3, 4), np.uint8))
+    content = path.read_bytes()
+    damaged = {
         "not an IDX file": b"PK\3\4" + content,
         "ends inside its header": content[:9],
         "should hold 24 bytes": content[:-1],
         "it holds more": content + b"x",
         "more than": content[:4] + b"\xff" * 12 + content[16:],
     }
-
-
-def test_each_kind_of_damage_is_named_with_its_file(tmp_path):
-    path = write_idx(tmp_path / "train", np.zeros((2, 3, 4), np.uint8))
-    content = path.read_bytes()
-    for said, broken in damaged(content).items():
+    for said, broken in damaged.items():
         path.write_bytes(broken)
         with pytest.raises(DataError, match=said) as caught:
             read_idx(path)

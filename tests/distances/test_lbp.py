@@ -29,6 +29,7 @@ def skimage_lbp(image, points, radius, method):
 def test_codes_are_those_of_scikit_image(points, radius):
     images = rng.random((3, 21, 17))
     codes = lbp_codes(images, points=points, radius=radius)
+    assert codes.shape == images.shape
     for image, code in zip(images, codes, strict=True):
         inside = np.s_[3:-3, 3:-3]
         np.testing.assert_array_equal(code[inside], skimage_lbp(image, points, radius, "default")[inside])

@@ -115,8 +115,9 @@ def test_trials_see_the_same_kernel(name, tabled):
     around = Surroundings(Samples(X), y, np.arange(25))
     if tabled:
         around = around.tabled(distance, 1e12, 1)
-    which, G = np.array([4, 20]), expected(X)
-    trials = DistanceGeometry(distance, around, y, around.groups).trials(which, 6)
+    which = (4, 20)
+    G = expected(X)
+    trials = DistanceGeometry(distance, around, y, around.groups).trials(np.array(which), 6)
     for at, i in enumerate(which):
         far = np.array([uphill(X[i], x) if j != i else np.inf for j, x in enumerate(X)])
         rows = np.argsort(far, kind="stable")[:6]

@@ -87,6 +87,7 @@ def test_tangents_point_where_transformed_images_go(rng, name):
     matrix, shift = (np.array(part, float) for part in PLANAR[name])
     centre = np.array([10.0, 8.5])
     step = 1e-3
+    assert len(got) == 3
     for image, direction in zip(images, got[:, 0], strict=True):
         smooth = ndimage.gaussian_filter(image, 1.0, mode="nearest")
         moved = []

@@ -161,6 +161,7 @@ def test_each_member_looks_at_its_own_view():
         among = one.pairwise(one.prepare(flat), one.prepare(flat)) ** one.power
         alone.append(one.pairwise(one.prepare(asked), one.prepare(flat)) ** one.power / scale(among, y))
     want = 0.5 * (alone[0] + alone[1])
+    assert len(evidence.rows) == len(want) > 0
     for i, rows in enumerate(evidence.rows):
         members = set(np.argsort(alone[0][i], kind="stable")[:7]) | set(np.argsort(alone[1][i], kind="stable")[:7])
         assert set(rows[rows >= 0]) == members

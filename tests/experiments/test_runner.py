@@ -161,14 +161,14 @@ def test_names_of_tables_and_figures_lead_to_their_experiment() -> None:
         experiments.load("fig99")
 
 
-def test_protocols_are_plain_data() -> None:
-    for name in experiments.names():
-        experiment = experiments.load(name)
-        for protocol in (experiment.protocol, {**experiment.protocol, **experiment.quick}):
-            cells = experiment.cells(protocol)
-            assert cells == dataclasses.replace(experiment).cells(protocol)
-            keys = [key_of(cell) for cell in cells]
-            assert len(set(keys)) == len(keys) > 0, f"{name} measures a cell twice"
+@pytest.mark.parametrize("name", experiments.names())
+def test_protocols_are_plain_data(name: str) -> None:
+    experiment = experiments.load(name)
+    for protocol in (experiment.protocol, {**experiment.protocol, **experiment.quick}):
+        cells = experiment.cells(protocol)
+        assert cells == dataclasses.replace(experiment).cells(protocol)
+        keys = [key_of(cell) for cell in cells]
+        assert len(set(keys)) == len(keys) > 0, f"{name} measures a cell twice"
 
 
 def test_a_machine_is_busy_by_what_others_do_not_by_the_measurement_itself(monkeypatch: pytest.MonkeyPatch) -> None:

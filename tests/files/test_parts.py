@@ -124,6 +124,7 @@ def test_code_is_not_stored() -> None:
     ("module", "kind"), [(importlib.import_module(m), k) for k, m in tags.REGISTRIES.items()], ids=str
 )
 def test_the_files_of_a_registry_hold_what_it_says(module, kind) -> None:
+    assert module.registry.names()
     for name in module.registry.names():
         home = module.registry.homes.get(name, module.__name__)
         assert module.registry.maker(name).__module__ == home

@@ -30,7 +30,9 @@ def test_contributions_add_up_to_the_winning_score(model_and_queries):
 
 def test_atoms_come_with_their_own_class_row_and_coefficient(model_and_queries):
     model, X = model_and_queries
-    for one in model.explain(X):
+    every = list(model.explain(X))
+    assert len(every) == len(X) > 0
+    for one in every:
         used = one.atoms[0] >= 0
         atoms = one.atoms[0, used]
         np.testing.assert_array_equal(one.rows[0, used], model.atom_rows_[atoms])

@@ -43,6 +43,7 @@ def test_equals_scikit_learn(way, dtype, close, sparsity):
 def test_is_the_projection_on_the_picked_atoms(way):
     D, Y = problem(5)
     codes = batch_omp(D @ D.T, Y @ D.T, sparsity=7)
+    assert codes.values.shape == (len(Y), 7)
     for y, atoms, values in zip(Y, codes.atoms, codes.values, strict=True):
         np.testing.assert_allclose(values, np.linalg.lstsq(D[atoms].T, y)[0], atol=1e-10)
 

@@ -48,6 +48,7 @@ def test_padding_changes_no_answer():
     X, y, Q = problem(2, n=80)
     classifier = given(4, distance=Unified(["euclidean", "chessboard"]), kernel="exp").fit(X, y)
     together = classifier.explain(Q)
+    assert len(together.labels) == len(Q) == 7
     for i in range(len(Q)):
         alone = classifier.explain(Q[i : i + 1])
         np.testing.assert_allclose(alone.residuals[0], together.residuals[i], rtol=1e-8)

@@ -70,6 +70,7 @@ def test_permuting_atoms_permutes_rows(name):
 def test_kpca_is_normalised_as_the_paper_says():
     gram, labels, real = atoms(3)
     psi = made("kpca", gram, labels, real, n_components=4)
+    assert psi.shape == (3, 14, 4)
     for G, P in zip(gram, psi, strict=True):
         for column in P.T:
             scaled = column @ G @ column / (column @ column) / 14  # λ of nλψ = Gψ
@@ -80,6 +81,7 @@ def test_kpca_is_normalised_as_the_paper_says():
 def test_centred_kpca_equals_scikit_learn():
     gram, labels, real = atoms(4)
     psi = made("kpca", gram, labels, real, n_components=3, centre=True)
+    assert psi.shape == (3, 14, 3)
     for G, P in zip(gram, psi, strict=True):
         coordinates = (P.T @ G).T / np.sqrt(14)
         coordinates -= coordinates.mean(axis=0)
@@ -189,6 +191,7 @@ def test_graph_edges_weights_and_eigenvectors(options, weights):
                 joined[i, j] = joined[j, i] = True
         np.testing.assert_allclose(w, joined * (np.exp(-squares / 0.7) if weights == "heat" else 1.0))
     psi = projection.matrix(gram, labels, real, np.random.default_rng(0))
+    assert psi.shape == (2, 14, 5)
     for w, g in zip(W, psi, strict=True):
         degree = np.diag(w.sum(axis=1))
         np.testing.assert_allclose(g.T @ degree @ g, np.eye(5), atol=1e-9)

@@ -167,6 +167,7 @@ def test_dot_products_looked_up_or_made_anew_give_the_same(name, monkeypatch):
     model = fitted({"metric": Within(0.3), **WITHIN[name]}, X, y).model_
     exclusion, which = Exclusion.of(model), np.arange(0, len(X), 7)
     known = gathered(model, exclusion, which)
+    assert len(known) == len(which) > 0
     monkeypatch.setattr("kcrc.tuning.left_out.STORED", 0)
     for one, other in zip(known, gathered(model, exclusion, which), strict=True):
         same(one, other)

@@ -9,7 +9,6 @@ import importlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -37,7 +36,6 @@ COMMANDS = {
     "compact": ("keep", "Drop removed examples for good."),
     "export": ("keep", "Write a gallery to one plain file of arrays."),
     "import": ("keep", "Add the examples of an export or of another gallery."),
-    "serve": ("serve", "Answer on a local web page."),
     "demo": ("demo", "The main job on data that comes along."),
     "bench": ("bench", "Measure speed."),
     "reproduce": ("reproduce", "Print the paper's tables."),
@@ -49,28 +47,27 @@ class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name, (file, _) in COMMANDS.items() if find_spec(f"kcrc.cli.{file}") is not None]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in self.list_commands(ctx):
+        if name not in COMMANDS:
             return None
         module = importlib.import_module(f"kcrc.cli.{COMMANDS[name][0]}")
         command: click.Command = getattr(module, f"{name}_" if name in ("import",) else name)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        known = self.list_commands(ctx)
-        if args and args[0] not in known:
+        if args and args[0] not in COMMANDS:
             import difflib
 
-            close = difflib.get_close_matches(args[0], known, n=1)
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean '{close[0]}'?" if close else " See 'kcrc --help'."
             ctx.fail(f"There is no command '{args[0]}'.{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
 
 
 @dataclass

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -202,6 +202,3 @@ def _named(rows: Sequence[sealed.Row]) -> str:
 
 def _now() -> int:
     return time.time_ns() // 1000
-
-
-Act = Callable[[sqlite3.Connection, Settings], Any]

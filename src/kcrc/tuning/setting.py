@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.prepared import Array
-
 
 @dataclass(frozen=True)
 class Setting:
@@ -57,26 +55,6 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
-    """The stored examples' own answers under the chosen setting, each left out: what confidence is fitted on.
-
-    rows (B,) which examples; truth (B,) their class numbers; residuals (B, C) as in Evidence; nearest (B,) distance
-    to the nearest other example; energy (B,) ‖y‖²; partner (B,) the nearest other example.
-    """
-
-    rows: Array
-    truth: Array
-    residuals: Array
-    nearest: Array
-    energy: Array
-    partner: Array
-    used: Array  # (n,) in how many trials' dictionaries of the winning class each stored example had a part
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
-@dataclass(frozen=True, eq=False)
 class Tuning:
     """What the search tried and chose: ``classifier.tuning_``."""
 
@@ -84,7 +62,6 @@ class Tuning:
     scores: dict[Setting, Score]
     seconds: float
     metric: Any = field(repr=False)
-    left_out: LeftOut | None = field(default=None, repr=False)
     weights: dict[str, float] | None = None
     """Of the members of a unified distance; ``best.geometry`` says whether they were learned."""
 
