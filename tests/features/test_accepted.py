@@ -92,7 +92,9 @@ def test_a_picture_that_is_only_short_of_memory_is_not_called_broken(monkeypatch
 def test_an_error_holds_on_to_nothing(tmp_path):
     (tmp_path / "cut.png").write_bytes(odd.saved(odd.noise("RGB", (60, 40)), "PNG")[:-500])
     (tmp_path / "cut.tif").write_bytes(b"II*\0" + bytes(30))
-    for problem in read_many(sorted(tmp_path.iterdir()), on_error="skip").problems:
+    problems = read_many(sorted(tmp_path.iterdir()), on_error="skip").problems
+    assert len(problems) == 2
+    for problem in problems:
         assert problem.__traceback__ is problem.__cause__ is problem.__context__ is None
 
 

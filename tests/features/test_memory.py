@@ -29,7 +29,8 @@ def test_what_is_held_at_once_stays_within_the_budget():
 def test_one_goes_ahead_even_if_it_alone_is_more_than_the_budget():
     budget = Budget(lambda: 10)
     with budget.hold(50):
-        pass
+        assert budget._held == 50
+    assert budget._held == 0
 
 
 def test_a_large_one_is_not_passed_over_by_small_ones_that_ask_later():

@@ -78,7 +78,9 @@ def files(exif: bytes) -> dict[str, bytes]:
 @pytest.mark.parametrize("name", AS_IT_STANDS)
 def test_a_picture_with_odd_exif_is_used_as_it_stands(name):
     plain = np.asarray(WIDE).astype(int)
-    for where, content in files(AS_IT_STANDS[name]).items():
+    stored = files(AS_IT_STANDS[name])
+    assert stored
+    for where, content in stored.items():
         picture = decode(content, source=where)
         assert picture.original_size == (16, 24), where
         assert np.abs(picture.pixels - plain).mean() < (4 if where == "jpeg" else 0.1), where
@@ -87,7 +89,9 @@ def test_a_picture_with_odd_exif_is_used_as_it_stands(name):
 @pytest.mark.parametrize("name", TURNED)
 def test_a_picture_whose_exif_can_be_followed_is_turned(name):
     plain = np.rot90(np.asarray(WIDE), -1).astype(int)
-    for where, content in files(TURNED[name]).items():
+    stored = files(TURNED[name])
+    assert stored
+    for where, content in stored.items():
         picture = decode(content, source=where)
         assert picture.original_size == (24, 16), where
         assert np.abs(picture.pixels - plain).mean() < (4 if where == "jpeg" else 0.1), where
