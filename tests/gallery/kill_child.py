@@ -169,16 +169,23 @@ def say(**what: Any) -> None:
     os.write(1, json.dumps(what).encode() + b"\n")
 
 
+def born(given: dict[str, Any], speech: int) -> int:
+    """Fork a worker that says on the descriptor ``speech`` when it is ready; its process id."""
+    worker = os.fork()
+    if worker == 0:
+        try:
+            os.dup2(speech, 1)
+            Worker(**given).work()
+        except BaseException:
+            traceback.print_exc()
+        os._exit(1)
+    return worker
+
+
 def main() -> None:
     KCRCClassifier(**_FIXED, n_neighbors=2).fit(np.eye(8), list("aabbccdd"))  # imports what tuning needs
     for line in sys.stdin:
-        worker = os.fork()
-        if worker == 0:
-            try:
-                Worker(**json.loads(line)).work()
-            except BaseException:
-                traceback.print_exc()
-            os._exit(1)
+        worker = born(json.loads(line), 1)
         say(worker=worker)
         say(status=os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]))
 

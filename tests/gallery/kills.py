@@ -21,13 +21,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from gallery.kill_child import ACTS, BACKUP, DIM, TEMPLATE, vector
+from gallery.kill_child import ACTS, BACKUP, DIM, TEMPLATE, born, vector
 from kcrc.gallery import Gallery, schema, verify
 from older_galleries import version_1
 
@@ -90,8 +90,28 @@ class Model:
             self.parameters = act["parameters"]
 
 
+class Starter(Protocol):
+    """Whoever lets a worker work for ``delay`` seconds, and kills it."""
+
+    def killed(self, delay: float, **given: Any) -> None: ...
+
+
+class Forks:
+    """Workers are forked from this process, which has to have no thread and no gallery open."""
+
+    def killed(self, delay: float, **given: Any) -> None:
+        reading, writing = os.pipe()
+        worker = born(given, writing)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as speech:
+            said = speech.readline()
+            time.sleep(delay)
+            os.kill(worker, signal.SIGKILL)
+        _check_killed(said, os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]))
+
+
 class Nursery:
-    """The process that workers are forked from."""
+    """Workers are forked from a process that is started for it."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -103,7 +123,6 @@ class Nursery:
         )
 
     def killed(self, delay: float, **given: Any) -> None:
-        """Let a worker work for ``delay`` seconds, and kill it."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(given) + "\n")
         self._process.stdin.flush()
@@ -111,8 +130,7 @@ class Nursery:
         assert said.keys() == {"worker", "ready"}, said
         time.sleep(delay)
         os.kill(said["worker"], signal.SIGKILL)
-        ended = self._heard()
-        assert ended == {"status": -signal.SIGKILL}, f"the worker failed: {ended}"
+        _check_killed(b"ready", self._heard()["status"])
 
     def _heard(self) -> dict[str, Any]:
         assert self._process.stdout is not None
@@ -122,19 +140,26 @@ class Nursery:
         self._process.communicate()  # the end of its input is its end
 
 
+def _check_killed(said: bytes, status: int) -> None:
+    assert b"ready" in said, "the worker failed before its first act was done"
+    assert status == -signal.SIGKILL, f"the worker failed, with status {status}"
+
+
 def run_kills(count: int, seed: int, folder: Path | None = None) -> Kills:
     """Kill a writer ``count`` times, at moments and in acts that ``seed`` chooses, and check everything after each."""
     with contextlib.ExitStack() as stack:
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         nursery = stack.enter_context(contextlib.closing(Nursery()))
-        return _Run(folder, nursery, seed).kills(count)
+        return Run(folder, nursery, seed).kills(count)
 
 
-class _Run:
-    def __init__(self, folder: Path, nursery: Nursery, seed: int) -> None:
+class Run:
+    """A gallery ``kill.kcrc`` in an empty folder, and all that is known of it."""
+
+    def __init__(self, folder: Path, starter: Starter, seed: int) -> None:
         self.folder, self.path, self.log = folder, folder / "kill.kcrc", folder / "log"
-        self.nursery, self.seed, self.rng = nursery, seed, random.Random(seed)
+        self.starter, self.seed, self.rng = starter, seed, random.Random(seed)
         Gallery.create(self.path, dim=DIM).close()
         version_1(folder / TEMPLATE, [("a", str(tag), vector(tag).tolist()) for tag in TEMPLATE_TAGS])
         self.model, self.done = Model(), Kills()
@@ -142,9 +167,10 @@ class _Run:
         self.backup: State | None = None  # what the acknowledged copy holds
 
     def kills(self, count: int) -> Kills:
+        """Kill a worker ``count`` times, each at work on another act."""
         for number in range(count):
-            focus = ACTS[number % len(ACTS)]
-            self.nursery.killed(
+            focus = ACTS[(self.seed + number) % len(ACTS)]
+            self.starter.killed(
                 self.rng.choice([self.rng.uniform(0, 0.02), self.rng.uniform(0, 0.5)]),
                 path=str(self.path),
                 log=str(self.log),
