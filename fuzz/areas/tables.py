@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 import zipfile
+from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,21 +16,27 @@ import numpy as np
 from fuzz.area import Area, Wrong, register
 from fuzz.mutation import NUMBERS, TEXTS, damaged
 from fuzz.place import Place
+from kcrc.datasets.archives import read_npz
+from kcrc.datasets.digits import read_idx, read_usps_text
+from kcrc.datasets.yaleb import read_pgm
 from kcrc.features.vectors import read_vectors
 
 _DESCRIPTIONS = ("<f4", "<f8", ">f2", "|O", "<U5", "<U99999999", "<c16", "<M8[s]", "|V10", "|b1", "x", "[('a', '<f4')]")
 
 
-@register("tables", about="tables of vectors and labels", share=1000)
+@register("tables", about="tables of vectors, labels and data sets", share=1000)
 class Tables(Area):
     def plant(self, place: Place, rng: random.Random) -> str:
-        kind = rng.choice(["npy", "npz", "csv", "parquet"])
-        make = {"npy": _npy, "npz": _npz, "csv": _csv, "parquet": _parquet}[kind]
+        kind = rng.choice(list(_MAKERS))
+        make = _MAKERS[kind]
         data = make(rng)
         place.name(f"t.{kind}").write_bytes(damaged(data, rng) if rng.random() < 0.4 or kind == "parquet" else data)
         return f"t.{kind}"
 
     def use(self, place: Place, planted: str) -> None:
+        if planted.split(".", 1)[1] in _READERS:
+            _READERS[planted.split(".", 1)[1]](place.folder / planted)
+            return
         table = read_vectors(place.folder / planted)
         if table.X.dtype != np.float32 or table.X.ndim != 2 or not np.isfinite(table.X).all():
             raise Wrong(f"vectors of {table.X.dtype}, shape {table.X.shape}, or not finite")
@@ -102,3 +111,43 @@ def _parquet(rng: random.Random) -> bytes:
         pyarrow.table({"label": list("ababababa"), **columns}), out, compression=rng.choice(["snappy", "gzip", "none"])
     )
     return out.getvalue()
+
+
+def _idx(rng: random.Random) -> bytes:
+    axes = rng.choice([0, 1, 2, 3, 255])
+    lengths = b"".join(rng.choice([0, 1, 2, 3, 28, 2**31, 2**32 - 1]).to_bytes(4, "big") for _ in range(min(axes, 4)))
+    return (
+        bytes([0, 0, rng.choice([8, 9, 11, 12, 13, 14, 99]), axes]) + lengths + bytes(rng.choice([0, 6, 784, 100_000]))
+    )
+
+
+def _usps(rng: random.Random) -> bytes:
+    line = b" ".join(
+        str(rng.choice([0, 1, 0.5, rng.choice(NUMBERS), "x"])).encode() for _ in range(rng.choice([257, 257, 9]))
+    )
+    return rng.choice([line, line + b"\n" + line, b"0 " * 257, b"\n" * 5_000_000, bytes(5_000_000), b"0 " * 2_000_000])
+
+
+def _pgm(rng: random.Random) -> bytes:
+    between = rng.choice([b" ", b"\n", b" " * 3000, b"#\n" * 1000, b"# " * 1500, b"\n#x\n \t" * 300])
+    sizes = [str(rng.choice([1, 8, 192, 10**9, 10**30])).encode() for _ in range(2)]
+    return (
+        rng.choice([b"P5", b"P2"])
+        + between.join([b"", *sizes, rng.choice([b"255", b"65535", b""])])
+        + b"\n"
+        + bytes(64)
+    )
+
+
+def _packed(make: Callable[[random.Random], bytes]) -> Callable[[random.Random], bytes]:
+    return lambda rng: gzip.compress(make(rng), 1)
+
+
+_MAKERS: dict[str, Callable[[random.Random], bytes]] = {
+    "npy": _npy, "npz": _npz, "csv": _csv, "parquet": _parquet, "set.npz": _npz, "idx": _idx, "idx.gz": _packed(_idx),
+    "text": _usps, "text.gz": _packed(_usps), "pgm": _pgm,
+}  # fmt: skip
+_READERS: dict[str, Callable[[Path], Any]] = {
+    "idx": read_idx, "idx.gz": read_idx, "text": read_usps_text, "text.gz": read_usps_text, "pgm": read_pgm,
+    "set.npz": lambda path: read_npz(path, ("vectors", "labels"), ("classes",)),
+}  # fmt: skip

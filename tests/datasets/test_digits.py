@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -142,3 +143,27 @@ def test_digits_are_always_there(no_data):
     assert ds.images is not None
     assert ds.images.min() == 0.0
     assert ds.images.max() == 1.0
+
+
+@pytest.mark.parametrize("content", [bytes(60_000_000), b"\n" * 60_000_000, b"0 " * 300 + bytes(30_000)])
+def test_few_bytes_that_unpack_to_many_are_refused(tmp_path, content):
+    (tmp_path / "zip.train.gz").write_bytes(gzip.compress(content, 1))
+    tracemalloc.start()
+    with pytest.raises(DataError, match="lines"):
+        read_usps_text(tmp_path / "zip.train.gz")
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert held < 10_000_000
+
+
+@pytest.mark.parametrize("end", ["", ".gz"])
+@pytest.mark.parametrize("lengths", [(1 << 30,), (0, 1 << 31, 1 << 31, 1 << 31), (0,) * 70])
+def test_lengths_are_claims(tmp_path, lengths, end):
+    content = bytes([0, 0, 8, len(lengths)]) + np.array(lengths, ">u4").tobytes()
+    (tmp_path / f"a{end}").write_bytes(gzip.compress(content) if end else content)
+    tracemalloc.start()
+    with pytest.raises(DataError, match="shape"):
+        read_idx(tmp_path / f"a{end}")
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert held < 10_000_000

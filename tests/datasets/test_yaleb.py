@@ -72,3 +72,12 @@ def test_a_folder_and_the_archive_give_the_same_set(shared_data, no_data):
     order = [np.lexsort((ds.extras["elevation"], ds.extras["azimuth"], ds.labels)) for ds in (folder, archive)]
     assert folder.images is not None
     np.testing.assert_array_equal(folder.images[order[0]], archive.images[order[1]])
+
+
+@pytest.mark.parametrize(
+    "head", [b"P5" + b" " * 4000, b"P5" + b"#\n" * 2000, b"P5 1" + b" \n" * 2000, b"P5 1 1" + b"\t" * 4000]
+)
+def test_a_header_without_end_is_refused_at_once(tmp_path, head):
+    (tmp_path / "a.pgm").write_bytes(head)
+    with pytest.raises(DataError, match="not a binary PGM"):
+        read_pgm(tmp_path / "a.pgm")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from kcrc import npz
 from kcrc.cache import sha256
 from kcrc.datasets.base import Dataset, Provenance
 from kcrc.errors import DataError
@@ -18,20 +17,14 @@ from kcrc.prepared import Array
 
 def read_npz(path: Path, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Array]:
     """The named arrays of an archive, whole and without pickle; else an error that names the file."""
-    try:
-        # NumPy leaves a file it cannot read open when it opened it itself.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            missing = [key for key in required if key not in archive.files]
-            if missing:
-                raise DataError(
-                    f"{path} has no array '{missing[0]}' (it has: {', '.join(archive.files) or 'nothing'}). "
-                    "It is another file of the same name, or an incomplete one."
-                )
-            return {key: archive[key] for key in (*required, *optional) if key in archive.files}
-    except DataError:
-        raise
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, KeyError) as problem:
-        raise DataError(f"{path} cannot be read: {problem}. It is damaged or incomplete; copy it again.") from problem
+    arrays, names = npz.read_npz(path, wanted={*required, *optional})
+    missing = [key for key in required if key not in arrays]
+    if missing:
+        raise DataError(
+            f"{path} has no array '{missing[0]}' (it has: {', '.join(names) or 'nothing'}). "
+            "It is another file of the same name, or an incomplete one."
+        )
+    return arrays
 
 
 def check_content(path: Path, what: str, content: Array, expected: str) -> None:

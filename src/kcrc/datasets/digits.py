@@ -36,6 +36,7 @@ MNIST_SIDES, USPS_SIDES = (60_000, 10_000), (7_291, 2_007)
 
 _IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _IDX_LIMIT = 1 << 31  # bytes of values; MNIST's largest file has 47 million
+_USPS_LINE, _USPS_LINES = 10_000, 100_000  # bytes of a line and lines that are read at most; USPS has 9,298
 
 
 def _open(path: Path) -> BinaryIO:
@@ -58,13 +59,25 @@ def read_idx(path: Path | str) -> Array:
             needed = math.prod(shape) * dtype.itemsize
             if needed > _IDX_LIMIT:
                 raise DataError(f"{path} claims {needed} bytes of values; more than {_IDX_LIMIT} are not read.")
-            body = file.read(needed + 1)
+            body = _at_most(file, needed + 1)
     except (OSError, EOFError, zlib.error) as problem:
         raise DataError(f"{path} cannot be read: {problem}. It is damaged or incomplete; copy it again.") from problem
     if len(body) != needed:
         more = "more" if len(body) > needed else f"{len(body)}"
         raise DataError(f"{path} should hold {needed} bytes of values for shape {shape}; it holds {more}.")
-    return np.frombuffer(body, dtype).reshape(shape).astype(dtype.newbyteorder("="))
+    try:
+        return np.frombuffer(body, dtype).reshape(shape).astype(dtype.newbyteorder("="))
+    except ValueError as problem:  # more axes than an array has, or lengths whose product is beyond counting
+        raise DataError(f"{path} claims the shape {str(shape)[:60]}, which no array has.") from problem
+
+
+def _at_most(file: BinaryIO, count: int) -> bytes:
+    """Up to ``count`` bytes; room is taken as they come, not as they are claimed."""
+    parts: list[bytes] = []
+    while count > 0 and (part := file.read(min(count, 1 << 20))):
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
 
 
 def mnist_from_idx(first: Path, provenance: Provenance) -> Dataset:
@@ -105,7 +118,9 @@ def read_usps_text(path: Path | str) -> tuple[Array, Array]:
     rows = []
     try:
         with _open(path) as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(iter(lambda: file.readline(_USPS_LINE), b""), start=1):
+                if number > _USPS_LINES or len(line) == _USPS_LINE:
+                    raise DataError(f"{path} has lines without end, or lines that do not end; it is another file.")
                 if not line.strip():
                     continue
                 values = np.array(line.split(), dtype=np.float64)

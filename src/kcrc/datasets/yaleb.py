@@ -19,7 +19,8 @@ COUNTS = {f"yaleB{i:02d}": 64 for i in range(1, 40) if i != 14} | {
 }  # fmt: skip
 
 _LIGHT = re.compile(r"A([+-]\d{3})E([+-]\d{2})\.pgm$", re.IGNORECASE)
-_HEADER = re.compile(rb"P5(?:\s+|\s*#[^\n]*\n)+(\d+)(?:\s+|\s*#[^\n]*\n)+(\d+)(?:\s+|\s*#[^\n]*\n)+(\d+)\s")
+_BETWEEN = rb"(?:\s|#[^\n]*\n)+"  # one way to read each byte: nothing to try again
+_HEADER = re.compile(rb"P5" + _BETWEEN + rb"(\d+)" + _BETWEEN + rb"(\d+)" + _BETWEEN + rb"(\d+)\s")
 _FILE_LIMIT = 1 << 26
 
 

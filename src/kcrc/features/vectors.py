@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +14,9 @@ import numpy as np
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.features.base import Feature, Images, Pictures, register
 from kcrc.npy import from_npy
+from kcrc.npz import read_npz
 from kcrc.prepared import Array
 
-_PACKED, _SMALL = 200, 64 << 20  # what an archive may unpack to: so many times its size, and some megabytes
 _VECTOR_KEYS = ("vectors", "features", "embeddings", "X")
 _LABEL_KEYS = ("labels", "label", "class", "y")
 _NAME_KEYS = ("name", "path", "file", "source", "id", "names", "paths")
@@ -50,17 +48,7 @@ def read_vectors(path: str | os.PathLike[str]) -> VectorTable:
         table = reader(file)
     except (DataError, ParameterError):
         raise
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        KeyError,
-        NotImplementedError,
-        RuntimeError,
-        csv.Error,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as problem:
+    except (OSError, ValueError, KeyError, csv.Error) as problem:
         raise DataError(f"{file} cannot be read: {problem}.") from problem
     return _checked(file, table)
 
@@ -81,22 +69,14 @@ def _checked(file: Path, table: VectorTable) -> VectorTable:
 
 
 def _from_npy(file: Path) -> VectorTable:
-    return VectorTable(_array(file.read_bytes(), "array", file))
+    try:
+        return VectorTable(from_npy(file.read_bytes()))
+    except FileError as problem:
+        raise DataError(f"{file} cannot be read: {problem}") from None
 
 
 def _from_npz(file: Path) -> VectorTable:
-    room = _PACKED * file.stat().st_size + _SMALL
-    arrays: dict[str, Array] = {}
-    with file.open("rb") as stream, zipfile.ZipFile(stream) as archive:
-        for name in archive.namelist():
-            with archive.open(name) as member:
-                content = member.read(room + 1)  # the size in the directory may lie
-            room -= len(content)
-            if room < 0:
-                raise DataError(f"{file} unpacks to more than {_PACKED} times its size; it is not read.")
-            if name.endswith(".npy"):
-                inside = name.removesuffix(".npy")
-                arrays[inside] = _array(content, f"array '{inside[:60]}'", file)
+    arrays, _ = read_npz(file)
     flat = [key for key, value in arrays.items() if value.ndim == 2]
     key = next((k for k in _VECTOR_KEYS if k in arrays), flat[0] if len(flat) == 1 else None)
     if key is None:
@@ -111,14 +91,6 @@ def _from_npz(file: Path) -> VectorTable:
         labels = classes[labels]
     names = next((arrays[k] for k in _NAME_KEYS if k in arrays), None)
     return VectorTable(arrays[key], _text(labels), _text(names))
-
-
-def _array(content: bytes, what: str, file: Path) -> Array:
-    """An array in the bytes of an ``.npy`` file; one that holds objects, or claims more than follows, is refused."""
-    try:
-        return from_npy(content, what=what)
-    except FileError as problem:
-        raise DataError(f"{file} cannot be read: {problem}") from None
 
 
 def _from_csv(file: Path) -> VectorTable:
