@@ -190,3 +190,23 @@ def test_names_are_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+JUNK = [
+    None, 0, -1, 10**9, -(10**9), 10**30, 1.5, float("nan"), float("inf"), "", "x", True, [], [1], [0, 0], [8, 8],
+    ["a", "b"], [[1], [2]], {}, {"a": 1}, list(range(1000)),
+]  # fmt: skip
+
+
+def test_a_forged_option_is_refused_or_harmless(name, pictures):
+    state = made(name).fit(pictures[:8]).state()
+    for option in state["options"]:
+        for value in JUNK:
+            try:
+                restored = restore({**state, "options": {**state["options"], option: value}})
+                if restored.dim < 100_000:  # a gallery has its own idea of how long vectors are
+                    restored.transform(pictures[:1])
+            except KCRCError:
+                pass
+    with pytest.raises(DataError, match="options"):
+        restore({**state, "options": {**state["options"], "threads": 10**9}})

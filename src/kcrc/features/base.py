@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from kcrc.errors import DataError, ParameterError, StateError
+from kcrc.errors import DataError, KCRCError, ParameterError, StateError
 from kcrc.features.images import AS_IT_IS, decode, read, read_chunks
 from kcrc.features.views import View, view_array
 from kcrc.prepared import Array
@@ -170,17 +170,25 @@ class Feature(TransformerMixin, BaseEstimator):
                 f"{cls.version}, with other vectors. Build it again from the images."
             )
         options = state.get("options")
-        known = cls._get_param_names()
-        if not isinstance(options, Mapping) or not set(options) <= set(known):
-            raise DataError(f"The state of '{cls.kind}' has options {options!r}; it takes {', '.join(known)}.")
-        feature = cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
-        feature._check()
-        for name in feature.fitted_arrays:
-            if name in state:
-                setattr(feature, name, state[name])
-        feature._ensure_fitted()
-        feature._check_state()
+        known = [name for name in cls._get_param_names() if name not in cls.only_speed]
+        if not isinstance(options, Mapping) or not set(options) <= set(known) or not _plain(list(options.values())):
+            raise DataError(f"The state of '{cls.kind}' has options {options!r:.500}; it takes {', '.join(known)}.")
+        try:
+            feature = cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
+            feature._check()
+            for name in feature.fitted_arrays:
+                if name in state:
+                    setattr(feature, name, state[name])
+            feature._ensure_fitted()
+            feature._check_state()
+        except KCRCError:
+            raise
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as problem:
+            raise DataError(f"The state of the feature '{cls.kind}' is damaged: {problem}.") from problem
         return feature
+
+    def keep(self) -> None:
+        """Put what ``restore`` will need beside the state into the user's cache; most features need nothing."""
 
     def _check_state(self) -> None:
         """Raise a DataError when restored arrays do not fit each other or the options."""
@@ -196,6 +204,17 @@ class Feature(TransformerMixin, BaseEstimator):
             little = value.astype(value.dtype.newbyteorder("<"), copy=False)
             digest.update(f"{name} {little.dtype.str} {little.shape}".encode() + little.tobytes())
         return f"{self.kind}:{digest.hexdigest()[:32]}"
+
+
+def _plain(values: Sequence[Any]) -> bool:
+    """True for what ``options`` writes: text, truth values, numbers that are numbers, and short lists of those."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            if len(value) > 100 or any(isinstance(one, list | tuple) for one in value) or not _plain(value):
+                return False
+        elif not isinstance(value, str | None) and not (isinstance(value, int | float) and abs(value) < 1 << 63):
+            return False
+    return True
 
 
 def stacked(batch: Pictures, kind: str) -> Array:

@@ -70,10 +70,11 @@ class HOG(Feature):
     def _check(self) -> None:
         if self.fit_to == "inside":
             raise ParameterError("The feature 'hog' needs one shape: fit_to is 'stretch' or 'crop'.")
-        if self.cell < 2 or self.orientations < 2 or self.block < 1:
+        given = (self.cell, self.orientations, self.block)
+        if self.cell < 2 or not 2 <= self.orientations <= 360 or self.block < 1 or any(n % 1 for n in given):
             raise ParameterError(
-                f"cell and orientations are at least 2, block at least 1; got {self.cell}, {self.orientations}, "
-                f"{self.block}."
+                f"cell and orientations are at least 2 (orientations at most 360), block at least 1, all whole; got "
+                f"{self.cell}, {self.orientations}, {self.block}."
             )
         if min(self._cells) < self.block:
             raise ParameterError(

@@ -143,8 +143,10 @@ class RandomFaces(_Projected):
 
     def _check_state(self) -> None:
         width = self.n_pixels_
-        if not isinstance(width, int | np.integer) or not 0 < width <= 1 << 28:
-            raise DataError(f"The state of 'random-faces' is damaged: n_pixels_ is {width!r}.")
+        if not isinstance(width, int | np.integer) or not 0 < int(width) * self.n_components <= 1 << 29:
+            raise DataError(
+                f"The state of 'random-faces' is damaged: n_pixels_ is {width!r} for {self.n_components} numbers."
+            )
         self._draw(int(width))
 
 
