@@ -2,91 +2,25 @@ from __future__ import annotations
 
 import io
 import pickle
+import resource
 import struct
 import tracemalloc
 import zipfile
-from collections import OrderedDict
 
 import numpy as np
 import pytest
 
+from features.torch_files import NUMBERS, TABLE, Stored, Tensor, as_stream, as_zip, pickled
 from kcrc.errors import DataError
 from kcrc.features.torch_weights import read_state_dict
 
-MAGIC = 0x1950A86A20F9469CFC6C
 RAN: list[str] = []
-
-
-class Named:
-    """Pickles as a bare name, the way PyTorch's classes do; PyTorch itself is not needed."""
-
-    def __init__(self, module: str, name: str) -> None:
-        self.module, self.name = module, name
-
-
-class Stored:
-    def __init__(self, key: str, kind: str, count: int) -> None:
-        self.key, self.kind, self.count = key, kind, count
-
-
-class Tensor:
-    def __init__(self, storage: Stored, offset: int, shape: tuple[int, ...], stride: tuple[int, ...]) -> None:
-        self.parts = (storage, offset, shape, stride, False, OrderedDict())
-
-
-class TorchPickler(pickle._Pickler):  # type: ignore[misc,name-defined]
-    """Writes the same opcodes as torch.save: storages as persistent ids, names as globals."""
-
-    def persistent_id(self, obj):
-        if isinstance(obj, Stored):
-            return ("storage", Named("torch", obj.kind), obj.key, "cpu", obj.count)
-        return None
-
-    def save(self, obj, save_persistent_id=True):
-        if isinstance(obj, Named):
-            self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
-        elif isinstance(obj, Tensor):
-            self.save(Named("torch._utils", "_rebuild_tensor_v2"))
-            self.save(obj.parts)
-            self.write(pickle.REDUCE)
-        else:
-            super().save(obj, save_persistent_id)
-
-
-def pickled(obj) -> bytes:
-    out = io.BytesIO()
-    TorchPickler(out, 2).dump(obj)
-    return out.getvalue()
-
-
-NUMBERS = np.arange(12, dtype="<f4")
-TABLE = OrderedDict(
-    rows=Tensor(Stored("a", "FloatStorage", 12), 0, (3, 4), (4, 1)),
-    turned=Tensor(Stored("a", "FloatStorage", 12), 0, (4, 3), (1, 4)),
-    part=Tensor(Stored("a", "FloatStorage", 12), 5, (2,), (1,)),
-    count=Tensor(Stored("b", "LongStorage", 1), 0, (), ()),
-)
 EXPECTED = {
     "rows": NUMBERS.reshape(3, 4),
     "turned": NUMBERS.reshape(3, 4).T,
     "part": NUMBERS[5:7],
     "count": np.int64(7),
 }
-
-
-def as_stream(table=TABLE, *, keys=("a", "b"), magic=MAGIC, first=None) -> bytes:
-    head = [first if first is not None else pickled(magic), pickled(1001), pickled({"little_endian": True})]
-    numbers = {"a": struct.pack("<q", 12) + NUMBERS.tobytes(), "b": struct.pack("<qq", 1, 7)}
-    return b"".join([*head, pickled(table), pickled(list(keys)), *(numbers[k] for k in keys)])
-
-
-def as_zip(table=TABLE, *, index=None, **more: bytes) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("m/data.pkl", pickled(table) if index is None else index)
-        for key, content in {"a": NUMBERS.tobytes(), "b": struct.pack("<q", 7), **more}.items():
-            archive.writestr(f"m/data/{key}", content)
-    return out.getvalue()
 
 
 @pytest.mark.parametrize("layout", [as_stream, as_zip])
@@ -188,3 +122,59 @@ def test_other_contents_are_refused():
         read_state_dict(as_stream(magic=5))
     with pytest.raises(DataError, match="larger"):
         read_state_dict(as_zip(a=NUMBERS.tobytes() * 2))
+
+
+def doubled(depth: int) -> bytes:
+    """A tuple of the same two tuples, of the same two tuples …: short, and its hash takes 2^depth steps."""
+    return b"\x80\x02}" + b")q\x00" + b"".join(b"h%c\x86q%c" % (i, i + 1) for i in range(depth)) + b"Ns."
+
+
+GREEDY = {
+    "an index of its memory": b"\x80\x02Nr\x00\x00\x00\x08.",  # ``pickle`` takes two gigabytes for it
+    "a name that takes for ever to hash": doubled(80),
+    "a table made from pairs": b"\x80\x02ccollections\nOrderedDict\n" + doubled(80)[3:-3] + b"N\x86\x85\x85R.",
+    "text of a terabyte": b"\x80\x04\x8d" + struct.pack("<Q", 2**40) + b".",
+    "bytes of a terabyte": b"\x80\x05\x96" + struct.pack("<Q", 2**40) + b".",
+    "instructions without end": b"\x80\x02" + b"N0" * 300_000 + b".",
+    "marks without end": b"\x80\x02" + b"N" * 200_000 + b"(t" * 40_000 + b".",
+}
+
+
+@pytest.mark.parametrize("what", GREEDY)
+def test_a_pickle_that_asks_for_all_memory_or_time_is_refused(what):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DataError, match="not a table of weights"):
+        read_state_dict(as_zip(index=GREEDY[what]))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kilobytes
+
+
+def test_numbers_that_are_compressed_are_refused_unread():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        count = 50_000_000
+        archive.writestr("m/data.pkl", pickled({"x": Tensor(Stored("a", "ByteStorage", count), 0, (1,), (1,))}))
+        archive.writestr("m/data/a", b"\0" * count)
+    assert len(out.getvalue()) < count // 100
+    with pytest.raises(DataError, match="compressed"):
+        read_state_dict(out.getvalue())
+
+
+def test_tensors_share_numbers_within_bounds():
+    shared = Tensor(Stored("a", "FloatStorage", 12), 0, (3, 4), (4, 1))
+    assert len(read_state_dict(as_zip({"x": shared, "y": shared}))) == 2
+    many = {f"{i}": Tensor(Stored("a", "FloatStorage", 10**6), 0, (10**6,), (1,)) for i in range(50)}
+    with pytest.raises(DataError, match="claim"):
+        read_state_dict(as_zip(many, a=bytes(4 * 10**6)))
+
+
+def test_numbers_of_one_key_are_of_one_kind():
+    two = {"x": Tensor(Stored("a", "FloatStorage", 12), 0, (1,), (1,))}
+    two["y"] = Tensor(Stored("a", "IntStorage", 12), 0, (1,), (1,))
+    with pytest.raises(DataError, match="two kinds"):
+        read_state_dict(as_zip(two))
+
+
+def test_attributes_of_a_table_are_passed_over():
+    """``state_dict()`` has a note of the versions of its layers, which is kept as an attribute."""
+    noted = pickled(TABLE)[:-1] + b"}X\x09\x00\x00\x00_metadata}sb."
+    assert read_state_dict(as_zip(index=noted)).keys() == EXPECTED.keys()
