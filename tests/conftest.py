@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # tests that import onnxruntime by themselves are quiet too
+
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("KCRC_DATA", ROOT.parent / "shared" / "data"))
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 
 import numpy as np
 import pytest
 
+from kcrc.cache import sha256
 from kcrc.errors import DataError, ParameterError
 from kcrc.features import embedding, make
 from kcrc.features.efficientnet import efficientnet_lite0
@@ -86,6 +88,27 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(weights, tmp_path, monkey
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("KCRC_CACHE", str(tmp_path / "file"))
     assert len(embedding.network()) > 10_000_000
+
+
+def test_a_network_that_somebody_put_into_the_cache_is_not_used(weights, tmp_path, monkeypatch):
+    monkeypatch.setenv("KCRC_CACHE", str(tmp_path))
+    content = embedding.network()
+    (kept,) = (tmp_path / "embedding").iterdir()
+    forged = bytearray(content)
+    forged[-500] ^= 1
+    kept.write_bytes(forged)
+    kept.with_suffix(".sha256").write_text(sha256(bytes(forged)))  # what older versions went by
+    assert embedding.network() == content
+    kept.unlink()
+    os.mkfifo(kept)
+    assert embedding.network() == content
+    kept.unlink()
+    kept.symlink_to("/dev/zero")
+    assert embedding.network() == content
+
+
+def test_the_network_is_the_same_everywhere(weights):
+    assert sha256(efficientnet_lite0(weights)) == embedding.NETWORK_SHA256
 
 
 def test_other_weights_are_refused_unread(tmp_path, monkeypatch):

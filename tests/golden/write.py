@@ -17,7 +17,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from kcrc import Gallery, KCRCClassifier, distances, projections
+from kcrc import Gallery, KCRCClassifier, distances, features, projections
+from kcrc.features.onnx_graph import GraphWriter
 from photos import folder, photo  # the tests' made-up photographs
 
 GIVEN = {
@@ -113,9 +114,28 @@ def galleries(where: Path) -> dict:
     return answers
 
 
+def network(where: Path) -> dict:
+    """A gallery made with a network of somebody's own, and the file of that network."""
+    graph = GraphWriter("tiny")
+    weight = graph.weight(np.random.default_rng(9).normal(size=(3 * 8 * 8, 6)) / 10)
+    out = graph.node("MatMul", [graph.node("Flatten", ["images"], axis=1), weight])
+    content = graph.content(input_shape=["n", 3, 8, 8], output=out, output_shape=["n", 6])
+    where = where.absolute()
+    (where / "tiny.onnx").write_bytes(content)
+    with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
+        Path("tiny.onnx").write_bytes(content)  # named without folders
+        feature = features.make("onnx", path="tiny.onnx", size=(8, 8))
+        with Gallery.from_folder(folder(Path("photos"), 5), where / "network.kcrc", feature=feature) as made:
+            asked = [str(p) for p in sorted(folder(Path("asked"), 2, first=20).rglob("*.jpg"))]
+            said_now = {**said(made.classifier(), made.answering.feature().transform(asked)), "counts": made.counts}
+    shutil.rmtree(where / ".kcrc-cache", ignore_errors=True)
+    return said_now
+
+
 def main() -> None:
     where = Path(sys.argv[1])
     where.mkdir(parents=True, exist_ok=True)
+    (where / "network.json").write_text(json.dumps(network(where), ensure_ascii=False), "utf-8")
     answers = {"classifiers": classifiers(where), "galleries": galleries(where)}
     (where / "answers.json").write_text(json.dumps(answers, ensure_ascii=False), "utf-8")
 

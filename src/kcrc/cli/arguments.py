@@ -32,18 +32,24 @@ def images_argument(function: F) -> F:
     return click.argument("images", nargs=-1, required=True)(function)
 
 
-def open_gallery(path: Path, *, write: bool = False) -> Gallery:
+def model_option(function: F) -> F:
+    """The network file, for commands that look at images."""
+    text = "The network file of a gallery made with the feature onnx, where it is not in the cache [or $KCRC_MODEL]."
+    return click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help=text)(function)
+
+
+def open_gallery(path: Path, *, write: bool = False, model: Path | None = None) -> Gallery:
     """A gallery to read, and then nothing is written to it, or to change.
 
     What a killed writer left half done is taken back first, and an older file brought up to date, where we may."""
     from kcrc.gallery import Gallery
 
-    return Gallery.open(path, readonly=not write, recover=True)
+    return Gallery.open(path, readonly=not write, recover=True, model=model)
 
 
-def open_to_ask(path: Path) -> Gallery:
+def open_to_ask(path: Path, *, model: Path | None = None) -> Gallery:
     """A gallery to ask: to read. Parameters that had yet to be chosen are, and are stored if it may be written."""
-    opened = open_gallery(path)
+    opened = open_gallery(path, model=model)
     try:
         opened.classifier()
         if opened.answering.unstored and os.access(path, os.W_OK):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argument, open_gallery
+from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argument, model_option, open_gallery
 from kcrc.cli.output import complain, note, progress, say, shown
 from kcrc.errors import DataError
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 @images_argument
 @click.option("-l", "--label", required=True, help="The class, known or new.")
 @click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
-def add(gallery: Path, images: tuple[str, ...], label: str, duplicates: Any) -> int:
+@model_option
+def add(gallery: Path, images: tuple[str, ...], label: str, duplicates: Any, model: Path | None) -> int:
     """Add IMAGES to GALLERY as examples of a class."""
     from kcrc.gallery.pictures import add_images
 
     files = expand(images)
-    with open_gallery(gallery, write=True) as opened, progress(len(files), "images") as bar:
+    with open_gallery(gallery, write=True, model=model) as opened, progress(len(files), "images") as bar:
         feature = opened.answering.feature()
         told = add_images(
             opened,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from kcrc.cli.arguments import gallery_argument, open_to_ask
+from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
 from kcrc.cli.output import complain, note, progress, say, say_json, shown
 from kcrc.cli.predict import answered
 from kcrc.errors import DataError
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 @click.option("--png", type=click.Path(path_type=Path), help="Write the confusion matrix as a picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @click.option("--worst", default=12, show_default=True, type=click.IntRange(0, 500), help="Mistakes to show.")
-def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, as_json: bool, worst: int) -> int:
+@model_option
+def evaluate(
+    gallery: Path, folder: Path, html: Path | None, png: Path | None, as_json: bool, worst: int, model: Path | None
+) -> int:
     """Classify the images of FOLDER, which has a folder for each class, and compare with those classes."""
     from kcrc.evidence import joined
     from kcrc.gallery.pictures import labelled_files
@@ -36,7 +39,7 @@ def evaluate(gallery: Path, folder: Path, html: Path | None, png: Path | None, a
     names: list[str] = []
     parts: list[Evidence] = []
     unread = 0
-    with open_to_ask(gallery) as opened:
+    with open_to_ask(gallery, model=model) as opened:
         classifier = opened.classifier()
         with progress(len(files), "images") as bar:
             for some, evidence, problems in answered(opened, classifier, [str(path) for path in files]):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, open_to_ask
+from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
 from kcrc.cli.output import note, say, say_json, shown
 
 if TYPE_CHECKING:
@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 @click.option("--png", type=click.Path(path_type=Path), help="Write a picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON.")
 @click.option("--top", default=12, show_default=True, type=click.IntRange(1, 500), help="How many examples to show.")
-def explain(gallery: Path, image: str, html: Path | None, png: Path | None, as_json: bool, top: int) -> int:
+@model_option
+def explain(
+    gallery: Path, image: str, html: Path | None, png: Path | None, as_json: bool, top: int, model: Path | None
+) -> int:
     """Show which examples of GALLERY decided what IMAGE is, and by how much."""
     from kcrc.report.case import case_of
 
-    with open_to_ask(gallery) as opened:
+    with open_to_ask(gallery, model=model) as opened:
         case = case_of(opened, image)
         if html is not None:
             from kcrc.report.evidence_page import evidence_page

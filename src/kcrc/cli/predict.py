@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import expand, gallery_argument, images_argument, open_to_ask
+from kcrc.cli.arguments import expand, gallery_argument, images_argument, model_option, open_to_ask
 from kcrc.cli.output import complain, csv_writer, progress, say, say_json, shown
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Share(click.FloatRange):
     help="Add the classes it may be of: the true one is among them for COVERAGE of images like the examples "
     "[0.95 if not given].",
 )
+@model_option
 def predict(
     gallery: Path,
     images: tuple[str, ...],
@@ -80,6 +81,7 @@ def predict(
     reject: float | None,
     mark: str | None,
     coverage: float | None,
+    model: Path | None,
 ) -> int:
     """Say what is on IMAGES: files, folders, patterns, or - for names on stdin.
 
@@ -93,7 +95,7 @@ def predict(
     files = expand(images)
     write = _writer(form, reject is not None, coverage is not None)
     failed = 0
-    with open_to_ask(gallery) as opened, progress(len(files), "images") as bar:
+    with open_to_ask(gallery, model=model) as opened, progress(len(files), "images") as bar:
         classifier = opened.classifier()
         for names, evidence, problems in answered(opened, classifier, files):
             if evidence is not None:

@@ -6,6 +6,7 @@ Importing this is light; the file of a feature is imported when the feature is m
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +47,17 @@ def make(name: str, **options: Any) -> Feature:
     return registry.make(name, **options)
 
 
-def restore(state: Mapping[str, Any], *, function: Callable[..., Any] | None = None) -> Feature:
-    """The fitted feature that ``feature.state()`` described; ``function`` where it was made from one."""
+def restore(
+    state: Mapping[str, Any],
+    *,
+    function: Callable[..., Any] | None = None,
+    model: str | os.PathLike[str] | None = None,
+) -> Feature:
+    """The fitted feature that ``feature.state()`` described; ``function`` where it was made from one, ``model`` where
+    it was made from a network file (of the user's choice: a state is no reason to open a file)."""
     name = state.get("feature")
+    if model is not None and name != "onnx":
+        raise ParameterError(f"The feature {name!r} needs no network file; leave out the model {os.fspath(model)!r}.")
     if name == "callable":
         from kcrc.features.callables import FunctionFeature
 
@@ -59,7 +68,7 @@ def restore(state: Mapping[str, Any], *, function: Callable[..., Any] | None = N
     from kcrc.features.base import registry
 
     maker: Any = registry.maker(name)
-    restored: Feature = maker.from_state(state)
+    restored: Feature = maker.from_state(state, model=model) if name == "onnx" else maker.from_state(state)
     return restored
 
 

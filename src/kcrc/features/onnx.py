@@ -5,39 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import PurePath, PureWindowsPath
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from kcrc.cache import sha256
-from kcrc.errors import DataError, ParameterError
+from kcrc.errors import DataError, ParameterError, StateError
+from kcrc.features import model_file
 from kcrc.features.base import Feature, Pictures, register, stacked
-from kcrc.features.onnx_graph import refuse_external_data
+from kcrc.features.onnx_apart import ApartSession
+from kcrc.features.onnx_runtime import Session
 from kcrc.features.views import Fit, View
 from kcrc.prepared import Array
 
-_LARGEST = (1 << 31) - 1  # bytes: Protocol Buffers end there
 _BATCH = 16
-
-
-def open_session(content: bytes, *, source: str, threads: int | None) -> Any:
-    """An onnxruntime session over the bytes of a file that has been audited."""
-    try:
-        import onnxruntime
-    except ImportError:
-        raise ParameterError(
-            "This feature runs on onnxruntime, which is not installed. Install it: pip install 'kcrc[embedding]'."
-        ) from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or os.cpu_count() or 1
-    options.log_severity_level = 3
-    # Threads that wait by spinning take the cores from the decoding of the next images.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as problem:  # onnxruntime's own exceptions share no base class
-        raise DataError(f"{source} cannot be used as an ONNX file: {str(problem).splitlines()[0]}") from problem
 
 
 class NetworkFeature(Feature):
@@ -54,16 +36,13 @@ class NetworkFeature(Feature):
     fit_to: Fit
     threads: int | None
 
-    def _network(self) -> tuple[bytes, str]:
-        """The bytes of the ONNX file and its name."""
+    def _open(self) -> Session | ApartSession:
+        """The network, ready to run."""
         raise NotImplementedError
 
     def _prepared(self, pixels: Array) -> Array:
         """Pictures (n, h, w[, 3]) 0…255 float32 as the network takes them."""
         raise NotImplementedError
-
-    def _output(self) -> str | None:
-        return None
 
     @property
     def view(self) -> View:
@@ -75,11 +54,11 @@ class NetworkFeature(Feature):
         _ = self.view
 
     @property
-    def _session(self) -> Any:
-        if getattr(self, "_opened", None) is None:
-            content, source = self._network()
-            self._opened = open_session(content, source=source, threads=1 if self.side_by_side else self.threads)
-        return self._opened
+    def _session(self) -> Session | ApartSession:
+        opened: Session | ApartSession | None = getattr(self, "_opened", None)
+        if opened is None or not opened.usable:
+            opened = self._opened = self._open()
+        return opened
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_opened": None}  # a session does not travel to other processes
@@ -94,17 +73,11 @@ class NetworkFeature(Feature):
 
     def _vectors(self, batch: Pictures) -> Array:
         session = self._session
-        name = session.get_inputs()[0].name
-        output = self._output() or session.get_outputs()[0].name
         size = _BATCH // 2 if self.side_by_side else _BATCH
 
         def part(start: int) -> Array:
             ready = self._prepared(_as_bytes_range(batch[start : start + size], self.kind))
-            try:
-                (result,) = session.run([output], {name: ready})
-            except Exception as problem:
-                raise DataError(f"The network of '{self.kind}' failed: {str(problem).splitlines()[0]}") from problem
-            return _flat(np.asarray(result), len(ready), output)
+            return _flat(session.run(ready), len(ready))
 
         starts = range(0, len(batch), size)
         workers = min(len(starts), self.threads or os.cpu_count() or 1) if self.side_by_side else 1
@@ -131,12 +104,14 @@ def _as_bytes_range(batch: Pictures, kind: str) -> Array:
     return np.clip(pixels, 0.0, 1.0) * np.float32(255.0)
 
 
-def _flat(result: Array, n: int, output: str) -> Array:
-    if result.ndim < 2 or len(result) != n or any(s != 1 for s in result.shape[2:]):
+def _flat(result: Array, n: int) -> Array:
+    shape = result.shape
+    if result.ndim < 2 or shape[0] != n or any(s != 1 for s in shape[2:]) or result.dtype.kind not in "fiub":
         raise DataError(
-            f"The output '{output}' has shape {result.shape} for {n} images; (n, d) is needed. Name another by output=."
+            f"The network's output has shape {shape} of {result.dtype} for {n} images; (n, d) numbers are needed. "
+            "Name another by output=."
         )
-    return result.reshape(n, -1)
+    return result.reshape(n, shape[1])
 
 
 @register("onnx")
@@ -145,7 +120,8 @@ class Onnx(NetworkFeature):
 
     ``mean`` and ``std`` are per channel on the scale 0…255; ``layout`` 'nchw' or 'nhwc'; ``channels`` 'rgb', 'bgr'
     or 'grey'; ``output`` the name of the output to take, or None for the first. The file is known by its content
-    (SHA-256): moved it stays the same feature, changed it is another.
+    (SHA-256): moved it stays the same feature, changed it is another. A restored feature has no path: its file is the
+    one given to ``restore(state, model=...)``, else the copy that ``keep`` put into the cache, else ``$KCRC_MODEL``.
     """
 
     kind: ClassVar[str] = "onnx"
@@ -153,7 +129,7 @@ class Onnx(NetworkFeature):
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         *,
         size: tuple[int, int] = (224, 224),
         mean: tuple[float, ...] = (0.0, 0.0, 0.0),
@@ -186,35 +162,52 @@ class Onnx(NetworkFeature):
             )
         planes = 1 if self.channels == "grey" else 3
         for name, values in (("mean", self.mean), ("std", self.std)):
-            if len(values) not in (1, planes):
-                raise ParameterError(f"{name} has {planes} values, one a channel, or one for all; got {values!r}.")
+            if len(values) not in (1, planes) or not all(isinstance(v, int | float) for v in values):
+                raise ParameterError(f"{name} has {planes} numbers, one a channel, or one for all; got {values!r}.")
         if min(self.std) <= 0:
             raise ParameterError(f"std is above 0; got {self.std!r}.")
-
-    def _read(self) -> bytes:
-        path = Path(self.path)
-        try:
-            if path.stat().st_size > _LARGEST:
-                raise DataError(f"{path} is larger than an ONNX file in one piece can be.")
-            content = path.read_bytes()
-        except OSError as problem:
-            raise DataError(f"The ONNX file {path} cannot be read: {problem.strerror or problem}.") from problem
-        refuse_external_data(content, str(path))
-        return content
+        if not isinstance(self.output, str | None):
+            raise ParameterError(f"output is the name of an output, or None for the first; got {self.output!r}.")
 
     def _network(self) -> tuple[bytes, str]:
-        content = self._read()
-        found, due = sha256(content), getattr(self, "sha256_", None)
+        """The bytes of the ONNX file and its name. Only the user says which file that is: see ``model_file``."""
+        due: str | None = getattr(self, "sha256_", None)
+        path = self.path
+        if path is None and due is None:
+            raise ParameterError("Say which network: path=, the name of an ONNX file.")
+        if path is None and due is not None:
+            if (content := model_file.kept(due)) is not None:
+                return content, self._called
+            path = os.environ.get("KCRC_MODEL") or None
+        if path is None:
+            raise StateError(
+                f"These vectors were made by the network {self._called} (SHA-256 {str(due)[:12]}…), which is not in "
+                "the cache. Name its file: --model FILE or KCRC_MODEL=FILE, in Python Gallery.open(…, model=FILE)."
+            )
+        content = model_file.read_model(path)
+        found = sha256(content)
         if due not in (None, found):
             raise DataError(
-                f"{self.path} is not the file these vectors were made with (SHA-256 {found[:12]}…, not {due[:12]}…). "
+                f"{path} is not the file these vectors were made with (SHA-256 {found[:12]}…, not {due[:12]}…). "
                 "Give the original file, or build again from the images."
             )
         self.sha256_ = found
-        return content, str(self.path)
+        return content, str(path)
 
-    def _output(self) -> str | None:
-        return self.output
+    @property
+    def _called(self) -> str:
+        """The file's name without its folders, for people; out of a state it may be anything."""
+        name = getattr(self, "file_", None) or PurePath(self.path or "").name
+        return repr(name[:200])
+
+    def _open(self) -> ApartSession:
+        content, source = self._network()
+        return ApartSession(content, source=source, threads=self.threads, output=self.output)
+
+    def keep(self) -> None:
+        """Keep a copy of the network's file in the cache, so that a gallery finds it again."""
+        if self.path is not None:
+            model_file.keep(self._network()[0])
 
     def _prepared(self, pixels: Array) -> Array:
         if pixels.ndim == 3:
@@ -235,15 +228,16 @@ class Onnx(NetworkFeature):
         return {**super().options(), "sha256": self.sha256}
 
     def state(self) -> dict[str, Any]:
-        return {**super().state(), "path": os.fspath(self.path)}
+        return {**super().state(), "file": getattr(self, "file_", None) or PurePath(self.path or "").name}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
+    def from_state(cls, state: Mapping[str, Any], *, model: str | os.PathLike[str] | None = None) -> Self:
+        """The feature again; ``model`` is the file that the user names for it. The path in older states is not used."""
         options = dict(state.get("options") or {})
         due = options.pop("sha256", None)
-        path = state.get("path")
-        if not isinstance(due, str) or not isinstance(path, str):
-            raise DataError("The state of the feature 'onnx' is damaged: its path or checksum is missing.")
-        feature = super().from_state({**state, "options": {**options, "path": path}})
-        feature.sha256_ = due
+        called = state.get("file", state.get("path"))
+        if not isinstance(due, str) or not model_file.is_sha256(due) or not isinstance(called, str):
+            raise DataError("The state of the feature 'onnx' is damaged: its file's name or checksum is missing.")
+        feature = super().from_state({**state, "options": options})
+        feature.path, feature.sha256_, feature.file_ = model, due, PureWindowsPath(called).name
         return feature

@@ -55,6 +55,8 @@ class Answering:
         self._gallery = gallery
         self._ready: _Ready | None = None
         self._feature: Feature | None = None
+        self.model: str | os.PathLike[str] | None = None
+        """The network file that the user named for this gallery."""
 
     def let_go(self) -> None:
         """Forget the classifier that was made: it holds the examples of its moment."""
@@ -182,12 +184,13 @@ class Answering:
                     f"The gallery '{gallery.path}' was made from ready vectors, so it cannot look at images. "
                     "Give vectors to gallery.classifier().predict."
                 )
-            made = restore(gallery.feature_state())
+            made = restore(gallery.feature_state(), model=self.model)
             if made.fingerprint != gallery.fingerprint:
                 raise DataError(
                     f"The feature of '{gallery.path}' gives other vectors here ({made.fingerprint}) than those "
                     f"stored ({gallery.fingerprint}). Build the gallery again from the images."
                 )
+            made.keep()  # a network file that was named is found the next time without
             self._feature = made
         return self._feature
 

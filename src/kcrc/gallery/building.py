@@ -30,6 +30,7 @@ class FittedFeature(Protocol):
     @property
     def fingerprint(self) -> str: ...
     def state(self) -> Mapping[str, Any]: ...
+    def keep(self) -> None: ...
 
 
 @contextlib.contextmanager
@@ -50,6 +51,8 @@ def building(
             schema.create(db)
             settings.write(db, made, old=None)
             settings.write_state(db, parted(feature)[1])
+        if feature is not None:
+            feature.keep()
         gallery = Gallery(passing, db)
         yield gallery
     gallery.close()

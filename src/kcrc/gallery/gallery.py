@@ -50,6 +50,25 @@ class Gallery(Store):
         self.answering = Answering(self)
 
     @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        readonly: bool = False,
+        recover: bool = False,
+        model: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Open a gallery file, after an audit of what is in it.
+
+        For reading, nothing is written, so that a file of an older version, or one that a killed program left half
+        written, is refused; with ``recover`` it is first put in order where that may be done. ``model`` is the network
+        file of a gallery made with the feature ``onnx``; it has to be named once on a machine where the gallery was
+        not built."""
+        opened = super().open(path, readonly=readonly, recover=recover)
+        opened.answering.model = model
+        return opened
+
+    @classmethod
     def create(
         cls,
         path: str | os.PathLike[str],

@@ -158,3 +158,6 @@ class _Exported:
 
     def state(self) -> dict[str, Any]:
         return {**self.values, **self._state}
+
+    def keep(self) -> None:
+        """Nothing: an export brings no network file, and names none to be opened."""
