@@ -86,7 +86,7 @@ class Watch:
         if isinstance(path, int) or path is None:
             return
         text = os.path.normpath(os.path.join(self._ours, os.fsdecode(path)))
-        ours = f"{text}/".startswith((self._ours, self._cache))
+        ours = f"{text}/".startswith((self._ours, self._cache)) or text == os.devnull
         if text in self._canaries or not (ours or (not writes and text.startswith(self._readable))):
             self._note("file", f"{what} {os.path.relpath(text, self.place.root)!r:.200}")
 
