@@ -31,7 +31,7 @@ class Networks(Area):
         self.weights = from_tests("features/test_torch_weights.py")
         self.hostile_onnx = from_tests("features/hostile_onnx.py").hostile_onnx
         self.hostile_weights = from_tests("features/hostile_weights.py").hostile_weights
-        self.network: bytes = from_tests("features/hostile_onnx.py").good_onnx()
+        self.network: bytes = from_tests("features/onnx_files.py").good_onnx()
         self.tables = (self.weights.as_stream(), self.weights.as_zip())
 
     def plant(self, place: Place, rng: random.Random) -> Any:

@@ -21,8 +21,9 @@ from kcrc.features.onnx_apart import ApartSession
 from kcrc.features.onnx_audit import audit
 from kcrc.features.torch_weights import read_state_dict
 
-from .hostile_onnx import good_onnx, hostile_onnx
+from .hostile_onnx import hostile_onnx
 from .hostile_weights import hostile_weights
+from .onnx_files import good_onnx
 from .torch_files import as_stream, as_zip
 
 SECONDS = 60

@@ -12,7 +12,7 @@ from kcrc.errors import DataError
 from kcrc.features import make, onnx_apart, onnx_child, onnx_runtime
 from kcrc.features.onnx_apart import ApartSession
 
-from .hostile_onnx import attribute, described, encoded, good_onnx, model, node, outside, tensor
+from .onnx_files import attribute, described, encoded, good_onnx, model, node, outside, tensor
 
 pytest.importorskip("onnxruntime")
 PICTURES = np.ones((2, 3, 8, 8), np.float32)
@@ -158,3 +158,9 @@ def test_messages_end_where_they_say():
         assert onnx_child.receive(stream, limit=10) == (True, b"abc")
         assert onnx_child.receive(stream, limit=10) == (False, b"no")
         assert onnx_child.receive(stream, limit=10) is None
+
+
+def test_names_out_of_a_file_do_not_make_an_error_endless():
+    with pytest.raises(DataError) as raised:
+        ApartSession(one("Relu", inputs=["x" * 9000]), source="m.onnx")
+    assert len(str(raised.value)) < 700

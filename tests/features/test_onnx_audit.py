@@ -8,7 +8,7 @@ from kcrc.features import onnx_audit
 from kcrc.features.onnx_audit import DEEPEST, audit
 from kcrc.features.protobuf import block, fields, number, packed_count, varint
 
-from .hostile_onnx import attribute, described, encoded, good_onnx, model, node, outside, padded, tensor
+from .onnx_files import attribute, described, encoded, good_onnx, model, node, outside, padded, tensor
 
 OUT = [described("y", "n", 4)]
 WEIGHT = tensor("w", np.ones((3, 4)))

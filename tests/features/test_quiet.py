@@ -12,7 +12,7 @@ import pytest
 
 import photos
 
-from .hostile_onnx import good_onnx
+from .onnx_files import good_onnx
 
 ROOT = Path(__file__).resolve().parents[2]
 

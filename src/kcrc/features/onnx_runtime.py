@@ -67,4 +67,4 @@ class Session:
 
 
 def _first_line(problem: Exception) -> str:
-    return (str(problem).splitlines() or [type(problem).__name__])[0]
+    return (str(problem).splitlines() or [type(problem).__name__])[0][:500]  # names out of the file are in it
