@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from dataclasses import fields
 from pathlib import Path
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 from gallery.forging import reseal
-from kcrc.gallery import Gallery
+from kcrc.errors import FileError
+from kcrc.gallery import Gallery, verify
 from kcrc.gallery.settings import Settings
 
 
@@ -54,3 +56,13 @@ def test_a_setting_of_a_later_version_is_passed_over_and_stays(filled: Path) -> 
     db = sqlite3.connect(filled)
     assert db.execute("SELECT value FROM settings WHERE key = 'flavour'").fetchone() == ('"sweet"',)
     db.close()
+
+
+@pytest.mark.parametrize("value", ['"x"', "null", "[1]", "{}", "-1", "1e400", "true" * 1000, "9" * 30])
+@pytest.mark.parametrize("key", [field.name for field in fields(Settings)])
+def test_no_value_of_a_setting_is_a_traceback(filled: Path, key: str, value: str) -> None:
+    forged(filled, "UPDATE settings SET value = ? WHERE key = ?", (value, key))
+    told = verify(filled)
+    assert told.sound or all(len(problem) < 600 for problem in told.problems)
+    with contextlib.suppress(FileError), Gallery.open(filled) as gallery:
+        assert len(gallery) == 3

@@ -56,12 +56,14 @@ class Settings:
             (isinstance(self.parameters, dict), "parameters"),
             (isinstance(self.next_id, int) and 0 < self.next_id < 1 << 60, "next_id"),
             (isinstance(self.revision, int) and 0 <= self.revision < 1 << 60, "revision"),
-            (isinstance(self.tuned, int) and 0 <= self.tuned <= self.revision, "tuned"),
+            (isinstance(self.tuned, int) and self.tuned >= 0, "tuned"),
         )
         for fine, name in checks:
             if not fine:
                 given = repr(getattr(self, name))[:80]
                 raise ParameterError(f"The gallery setting '{name}' cannot be {given}.")
+        if self.tuned > self.revision:
+            raise ParameterError(f"The gallery setting 'tuned' cannot be {self.tuned}: there are {self.revision} acts.")
 
     def act(self, *, new_examples: int = 0, **changes: Any) -> Settings:
         """The settings after one more act."""
