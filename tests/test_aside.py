@@ -305,7 +305,7 @@ def test_a_figure_of_an_unknown_kind_is_one_sentence(tmp_path: Path) -> None:
 # Where a file may be written in another way, and why.
 OTHER_WAYS = {
     "aside.py": "it is the one way",
-    "gallery/building.py": "a gallery is built by SQLite, and put in its place in its own way",
+    "gallery/placing.py": "a gallery is made by SQLite, and put in its place in its own way",
     "bench/memory.py": "a switch of the Linux kernel, not a file",
 }
 FORBIDDEN = {"mkstemp", "NamedTemporaryFile", "write_text", "write_bytes", "replace", "rename", "umask", "chmod"}
