@@ -36,7 +36,7 @@ READING = {
 }
 ASKING = ["predict", "explain", "evaluate", "audit"]
 WRITING = {"build", "add", "remove", "relabel", "rename", "undo", "tune", "compact", "import"}
-NO_GALLERY = {"serve", "demo", "bench", "reproduce", "completion"}
+NO_GALLERY = {"demo", "bench", "reproduce", "completion"}
 CHILD = Path(__file__).with_name("unwritable_child.py")
 
 
