@@ -30,9 +30,20 @@ def solved(coder, D, y, real=None):
     return coder.solve(coder.factorise(dictionary), target)
 
 
-def test_every_entry_has_a_reference():
-    assert set(coding.names()) <= set(references.CODERS)
-    assert set(projections.names()) <= set(references.PROJECTIONS)
+def test_the_rows_are_those_of_the_registries():
+    assert set(references.CODERS) == set(coding.names())
+    assert set(references.PROJECTIONS) == set(projections.names())
+
+
+@pytest.mark.parametrize("name", projections.names())
+def test_projections_equal_the_slow_formula(name, rng):
+    X, labels = rng.normal(size=(13, 20)), np.arange(13) % 3
+    gram = np.exp(-0.02 * ((X[:, None] - X) ** 2).sum(-1))
+    psi = projections.make(name).matrix(gram[None], labels[None], np.ones((1, 13), bool), np.random.default_rng(0))
+    got = np.eye(13) if psi is None else psi[0]
+    slow = references.PROJECTIONS[name](gram, labels, {})
+    assert got.shape == slow.shape
+    np.testing.assert_allclose(got @ got.T, slow @ slow.T, atol=1e-7 * np.abs(slow @ slow.T).max())
 
 
 @pytest.mark.parametrize("name", coding.names())

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import references
 from kcrc import distances, kernels
 from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc.prepared import Samples
 from problems import problem
 
 OPTIONS = {"gamma": 0.3, "degree": 2, "coef0": 0.5}
-NAMED = [name for name in kernels.names() if references.KERNELS.get(name) is not None]
 
 
 def made(name):
     return kernels.resolve(name, distance=distances.make("manhattan"), **OPTIONS)
 
 
-def test_every_kernel_has_a_reference():
-    assert set(kernels.names()) <= set(references.KERNELS)
+def sampled(name):
+    """The kernel fitted on the samples of its row, what is known of it then, and queries and examples prepared."""
+    X, y, Q, shape = references.KERNELS[name].samples()
+    kernel = made(name).fit(X)
+    known = references.Known(X, y, shape, SimpleNamespace(**OPTIONS))
+    return kernel, known, Q, kernel.prepare(Q), Samples(X, columns=np.arange(len(X))).of(kernel)
 
 
-@pytest.mark.parametrize("name", NAMED)
+def test_the_rows_are_those_of_the_registry():
+    assert set(references.KERNELS) == set(kernels.names())
+
+
+@pytest.mark.parametrize("name", kernels.names())
 def test_gram_equals_the_slow_formula(name):
-    X, _, Q = problem(1)
-    kernel = made(name)
-    got = kernel.gram(kernel.prepare(Q), kernel.prepare(X))
-    slow = np.array([[references.KERNELS[name](a, b, OPTIONS) for b in X] for a in Q])
-    np.testing.assert_allclose(got, slow, rtol=1e-10, atol=1e-12)
+    kernel, known, Q, a, b = sampled(name)
+    slow = np.array([[references.KERNELS[name].formula(q, x, known) for x in known.X] for q in Q])
+    np.testing.assert_allclose(kernel.gram(a, b), slow, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", kernels.names())
 def test_diagonal_cross_and_local_are_parts_of_gram(name):
-    X, _, Q = problem(2)
-    kernel = made(name)
-    a, b = kernel.prepare(Q), kernel.prepare(X)
-    rows = np.random.default_rng(0).integers(len(X), size=(len(Q), 9))
+    kernel, known, Q, a, b = sampled(name)
+    rows = np.random.default_rng(0).integers(len(known.X), size=(len(Q), 9))
     np.testing.assert_allclose(kernel.diagonal(b), np.diag(kernel.gram(b, b)), atol=1e-12)
     np.testing.assert_allclose(kernel.cross(a, b, rows), np.take_along_axis(kernel.gram(a, b), rows, 1), atol=1e-12)
     everything = kernel.gram(b, b)

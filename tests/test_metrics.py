@@ -7,8 +7,18 @@ import pytest
 from scipy.spatial.distance import pdist
 from sklearn.preprocessing import StandardScaler
 
+import references
 from kcrc import KCRCClassifier, metrics
 from problems import GIVEN, problem
+
+
+@pytest.mark.parametrize("name", metrics.names())
+def test_dot_products_equal_the_slow_formula(name):
+    assert set(references.METRICS) == set(metrics.names())
+    X, y, Q = problem(0)
+    moved = metrics.make(name).fit(X, y).transform(Q)
+    np.testing.assert_allclose(moved @ moved.T, references.METRICS[name](X, y, Q), rtol=1e-10, atol=1e-12)
+
 
 UNITS = 10.0 ** np.array([9, -6, 0, 3, -9, 5])
 

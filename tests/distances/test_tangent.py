@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,8 +14,7 @@ from scipy import ndimage
 from kcrc import KCRCClassifier, distances
 from kcrc.distances import tangent
 from kcrc.errors import DataError, ParameterError
-
-from . import reference_pixel
+from references import pixel as reference_pixel
 
 PLANAR = {  # the velocity (row, column) = A (y, x) + b of each transformation
     "x_shift": ([[0, 0], [0, 0]], [0, 1]),
@@ -47,7 +48,8 @@ def way(request, monkeypatch):
 def test_pairs_equal_the_slow_formula(way, rng):
     distance, X = fitted(pictures(rng, 6, 7, 7))
     kept = distance.prepare(X)
-    slow = np.array([[reference_pixel.tangent(a, b) for b in X] for a in X])
+    known = SimpleNamespace(options=distance)
+    slow = np.array([[reference_pixel.tangent(a, b, known) for b in X] for a in X])
     scale = np.linalg.norm(X, axis=1).max()
     np.testing.assert_allclose(distance.pairwise(kept, kept), slow, rtol=1e-10, atol=1e-10 * scale)
 

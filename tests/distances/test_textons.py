@@ -1,11 +1,14 @@
 """The filter bank and the texture distances."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from kcrc.distances import make
 from kcrc.distances.filter_bank import FilterBank, standardised
 from kcrc.errors import ParameterError, StateError
+from references.texture import responses
 
 rng = np.random.default_rng(3)
 
@@ -105,3 +108,15 @@ def test_unfitted_and_impossible_options_are_refused(name):
         make("texton-chi2", n_textons=0)
     with pytest.raises(ParameterError, match="n_bins"):
         make("marginal", n_bins=1)
+
+
+def test_every_texton_is_the_mean_of_the_responses_nearest_to_it():
+    """What k-means comes to, whatever it began with; of all pixels, by the slow formula of the responses."""
+    images = rng.random((4, 9, 9))
+    distance = fitted("texton-chi2", images, n_textons=5, scales=(0.8,), orientations=3)
+    fields = SimpleNamespace(**vars(distance))
+    points = np.concatenate([np.stack([m.ravel() for m in responses(image, fields)], axis=1) for image in images])
+    nearest = np.array([np.argmin(((distance.textons - point) ** 2).sum(axis=1)) for point in points])
+    assert set(nearest) == set(range(5))
+    for number, texton in zip(range(5), distance.textons, strict=True):
+        np.testing.assert_allclose(texton, points[nearest == number].mean(axis=0), atol=1e-9)

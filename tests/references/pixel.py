@@ -1,6 +1,6 @@
-"""Slow formulas of the histogram and tangent distances: ``f(a, b, X) -> float``, by plain loops.
+"""Slow formulas of the histogram and tangent distances: ``f(a, b, known) -> float``, by plain loops.
 
-The tangent row is for flat square images and the default options.
+The tangent row is for flat square images and all transformations, of both images.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import numpy as np
 from scipy.linalg import orth
 
 
-def chi_square(a, b, X=None):
+def chi_square(a, b, known=None):
     return math.fsum((p - q) ** 2 / (p + q) for p, q in zip(map(float, a), map(float, b), strict=True) if p + q > 0)
 
 
-def intersection(a, b, X=None):
+def intersection(a, b, known=None):
     heavier = max(math.fsum(map(float, a)), math.fsum(map(float, b)))
     if heavier == 0:
         return 0.0
@@ -61,11 +61,9 @@ def between_planes(a, b, U, V, ridge):
     return float(np.linalg.norm(target - stacked @ solution))
 
 
-def tangent(a, b, X=None, *, ridge=1e-3, sigma=0.7):
-    side = math.isqrt(len(a))
+def tangent(a, b, known):
+    """With the sigma that was chosen; of the choice, tests/distances/test_settled.py."""
+    sigma, ridge, side = known.options.sigma, known.options.ridge, math.isqrt(len(a))
     first, second = (np.asarray(v, float).reshape(side, side) for v in (a, b))
     smooth = [filtered(image, sigma).ravel() for image in (first, second)]
     return between_planes(*smooth, tangents(first, sigma), tangents(second, sigma), ridge)
-
-
-REFERENCES = {"chi2": chi_square, "intersection": intersection, "tangent": tangent}
