@@ -52,13 +52,19 @@ class Paths:
         self.path, self.callers = path, callers
         self.left: set[bool] = set()  # by a return
         self.broken: set[bool] = set()  # out of the loop, or on to its next round
-        self.holding: set[str] = {name for name, value in _assigned(parsed(path)) if self.holds(value)}
+        self.holding: set[str] = set()  # names of what is seen to hold something
+        self.learn(parsed(path))
 
     def through(self, function: Function) -> set[bool]:
         arguments = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
         self.holding -= arguments | set(_stored(function))  # names of its own, whatever they are outside
-        self.holding |= {name for name, value in _assigned(function) if self.holds(value)}
+        self.learn(function)
         return self.run(function.body, {False}) | self.left
+
+    def learn(self, tree: ast.Module | Function) -> None:
+        for name, value in _assigned(tree):  # in order: one may be made of another
+            if self.holds(value):
+                self.holding.add(name)
 
     def run(self, body: list[ast.stmt], states: set[bool]) -> set[bool]:
         for statement in body:
@@ -125,8 +131,10 @@ class Paths:
     def holds(self, node: ast.expr) -> bool:
         """Whether it is seen to hold something."""
         match node:
-            case ast.Tuple(elts=values) | ast.List(elts=values) | ast.Set(elts=values) | ast.Dict(values=values):
+            case ast.Tuple(elts=values) | ast.List(elts=values) | ast.Set(elts=values):
                 return any(not isinstance(value, ast.Starred) or self.holds(value.value) for value in values)
+            case ast.Dict(keys=keys, values=values):
+                return any(key is not None or self.holds(value) for key, value in zip(keys, values, strict=True))
             case ast.Constant(value=str() as text):
                 return bool(text)
             case ast.Name(id=name):
@@ -226,6 +234,13 @@ def test_e():
         else:
             raise ValueError
 
+ONE = (1,)
+MORE = [*ONE, *f()]
+
+def test_g():
+    for x in MORE:
+        assert x
+
 def test_f(x):
     for y in range(3):
         if x:
@@ -281,6 +296,14 @@ def test_hidden(x):
     CASES = f(x)
     for y in CASES:
         assert y
+
+def test_unpacked():
+    for x in {**f()}.values():
+        assert x
+
+def test_starred():
+    for x in [*f()]:
+        assert x
 
 def test_emptied(x):
     cases = [1, 2]
