@@ -1,12 +1,14 @@
 """Decode image files in this process and say how much memory it took at most beyond what stood before.
 
-``python image_memory_child.py '{"paths": [...], "size": [224, 224], "threads": 4}'`` prints a JSON line: the bytes
-``beyond``, for each file the bytes ``held`` for it, and the mean of its pixels or the error.
+``python image_memory_child.py '{"asked": [["a.png", [224, 224]], ...], "threads": 4}'`` prints a JSON line: the bytes
+``beyond`` (of all together, or, on one thread, of each), and for each file the bytes ``held`` for it and what was
+``found``: the mean of its pixels or the error.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,8 +28,7 @@ def status(field: str) -> int:
     return 1024 * int(STATUS.read_text().split(f"{field}:")[1].split()[0])
 
 
-def main(paths: list[str], size: list[int] | None, threads: int, out: str | None = None) -> None:
-    view = View(tuple(size)) if size else View()
+def main(asked: list[tuple[str, list[int] | None]], threads: int, out: str | None = None, room: int = 0) -> None:
     held: list[int] = []
     plain = decoding.DECODING.hold
 
@@ -39,9 +40,9 @@ def main(paths: list[str], size: list[int] | None, threads: int, out: str | None
 
     decoding.DECODING.hold = noted
 
-    def one(path: str) -> object:
+    def one(path: str, size: list[int] | None) -> object:
         try:
-            pixels = read(path, view).pixels
+            pixels = read(path, View(tuple(size)) if size else View()).pixels
         except KCRCError as problem:
             return str(problem)
         if out:
@@ -50,11 +51,18 @@ def main(paths: list[str], size: list[int] | None, threads: int, out: str | None
 
     small = eight_bits.pixels_of(Image.new("RGB", (9, 9)))  # imports are no part of it
     assert small.shape == (9, 9, 3)
-    MARK.write_text("5")
-    before = status("VmRSS")
-    with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(one, paths))
-    print(json.dumps({"beyond": status("VmHWM") - before, "held": held, "found": found}))
+    if room:  # as on a machine that has no more
+        most = status("VmSize") + room
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    found: list[object] = []
+    beyond: list[int] = []
+    for group in [[each] for each in asked] if threads == 1 else [asked]:
+        MARK.write_text("5")
+        before = status("VmRSS")
+        with ThreadPoolExecutor(threads) as pool:
+            found += pool.map(lambda each: one(*each), group)
+        beyond.append(status("VmHWM") - before)
+    print(json.dumps({"beyond": beyond, "held": held, "found": found}))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
 from features import odd_files as odd
 from kcrc.errors import ParameterError
+from kcrc.features import accepted, decoding
 from kcrc.features.accepted import Limits, fetch, from_environment
 from kcrc.features.images import ImageError, decode, read_many
 from kcrc.features.views import View
@@ -57,8 +60,6 @@ def test_each_refusal_names_the_limit_and_what_sets_another(monkeypatch, tmp_pat
 
 
 def test_what_cannot_be_scaled_down_says_why(monkeypatch):
-    from kcrc.features import decoding
-
     monkeypatch.setattr(decoding, "WHOLE_PIXELS", 1000)
     content = odd.saved(odd.noise("RGB", (60, 40)), "PNG")
     with pytest.raises(ImageError, match=r"60×40 pixels\. Wanted as it is it cannot be scaled down to 1000 pixels"):
@@ -87,6 +88,63 @@ def test_a_picture_that_is_only_short_of_memory_is_not_called_broken(monkeypatch
     with pytest.raises(ImageError, match="cannot be decoded") as caught:
         decode(content)
     assert caught.value.kind == "broken"
+
+
+def test_no_more_room_is_asked_for_than_a_file_needs(monkeypatch, tmp_path):
+    import builtins
+
+    asked = []
+    plain = builtins.open
+
+    def watched(*arguments, **options):
+        file = plain(*arguments, **options)
+        reads = file.read
+
+        class Watched:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                file.close()
+
+            fileno = file.fileno
+
+            def read(self, n: int) -> bytes:
+                asked.append(n)
+                return reads(n)
+
+        return Watched()
+
+    (tmp_path / "a.png").write_bytes(b"abc")
+    monkeypatch.setattr(builtins, "open", watched)
+    assert fetch(tmp_path / "a.png") == b"abc"
+    assert max(asked) <= 1 << 20
+
+
+def test_a_file_that_grows_while_it_is_read_is_noticed(monkeypatch, tmp_path):
+    path = tmp_path / "a.png"
+    path.write_bytes(b"a" * 5000)
+    stat = os.fstat
+    monkeypatch.setattr(os, "fstat", lambda n: os.stat_result([*stat(n)[:6], 10, *stat(n)[7:]]))  # of 10 bytes, it says
+    assert fetch(path) == b"a" * 5000
+    grown = fetch(path, limits=Limits(max_bytes=100))
+    with pytest.raises(ImageError, match="bytes, more than the limit of 100"):
+        decode(grown, limits=Limits(max_bytes=100))
+
+
+def test_a_file_there_is_no_memory_for(monkeypatch, tmp_path):
+    (tmp_path / "a.png").write_bytes(b"abc")
+
+    def no_memory(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(accepted.stat, "S_ISREG", no_memory)
+        with pytest.raises(ImageError, match="not enough memory"):
+            fetch(tmp_path / "a.png")
+    monkeypatch.setattr(decoding, "look", no_memory)
+    with pytest.raises(ImageError, match="not enough memory"):
+        decode(b"abc")
 
 
 def test_an_error_holds_on_to_nothing(tmp_path):

@@ -15,6 +15,7 @@ EXTENSION_FORMATS = {
     ".jpg": "JPEG", ".jpeg": "JPEG", ".jpe": "JPEG", ".png": "PNG", ".webp": "WEBP", ".bmp": "BMP",
     ".tif": "TIFF", ".tiff": "TIFF", ".gif": "GIF",
 }  # fmt: skip
+_PIECE = 1 << 20
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
@@ -79,6 +80,14 @@ def too_many_pixels(name: str, width: int, height: int, limits: Limits) -> Image
     )
 
 
+def no_memory(name: str) -> ImageError:
+    why = (
+        "could not be decoded because there was not enough memory; that says nothing about the file. "
+        "With KCRC_IMAGE_MEMORY=300M fewer images are decoded at once."
+    )
+    return ImageError(name, "out of memory", why)
+
+
 def fetch(path: str | os.PathLike[str], *, limits: Limits | None = None) -> bytes:
     """The bytes of a regular file that is not too large."""
     limits = limits or Limits.usual()
@@ -88,12 +97,18 @@ def fetch(path: str | os.PathLike[str], *, limits: Limits | None = None) -> byte
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise ImageError(name, "unreadable", "is not a regular file.")
-            # One byte more than allowed is read, so that a file that grows meanwhile is noticed by decode.
             if status.st_size > limits.max_bytes:
                 raise too_many_bytes(name, status.st_size, limits)
-            return file.read(limits.max_bytes + 1)
+            # No more room is asked for than the file needs. One that grows meanwhile is noticed by decode: no more
+            # than a piece beyond what is allowed is read.
+            parts = [file.read(status.st_size + 1)]
+            while parts[-1] and sum(map(len, parts)) <= limits.max_bytes:
+                parts.append(file.read(_PIECE))
+            return b"".join(parts)
     except ImageError:
         raise
+    except MemoryError:
+        raise no_memory(name) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise ImageError(name, "unreadable", f"cannot be opened ({reason}).") from problem

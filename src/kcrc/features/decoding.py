@@ -21,6 +21,7 @@ from kcrc.features.accepted import (
     FORMATS,
     ImageError,
     Limits,
+    no_memory,
     printable,
     too_many_bytes,
     too_many_pixels,
@@ -109,6 +110,8 @@ def decode(
 def _looked_at(content: bytes, source: str) -> Stored:
     try:
         return look(content)
+    except MemoryError:
+        error = no_memory(source)
     except TooMuch as problem:
         why = f"{problem}; no camera or program writes that, and it would take too long to go through."
         error = ImageError(source, "too large", why)
@@ -131,11 +134,11 @@ def _attempt(work: Callable[[], T], source: str, opening: str = "") -> T:
     except KCRCError:
         raise
     except MemoryError:
-        error = _no_memory(source)
+        error = no_memory(source)
     except Exception as problem:  # decoders raise anything, struct.error to RecursionError, on damaged files
         first_line = (str(problem) or type(problem).__name__).splitlines()[0]
         if _NO_MEMORY.search(first_line):
-            error = _no_memory(source)
+            error = no_memory(source)
         elif type(problem).__name__.startswith("DecompressionBomb"):
             error = ImageError(source, "too large", "has far more pixels than are safe to decode.")
         elif opening:
@@ -158,8 +161,10 @@ def _opened(stored: Stored) -> ImageFile:
     image: ImageFile = reader(io.BytesIO(stored.bare))
     if image.size != (stored.width, stored.height):
         raise ValueError("two sizes")
-    # In one piece: Pillow would put a long row together from small ones, copying all it has each time.
-    image.decodermaxblock = max(image.decodermaxblock, len(stored.bare))
+    # Pillow would put a long row together from small pieces, copying all it has each time: so in one piece, or, where
+    # a picture has many parts and each might read on to the end of the file, a row at a time.
+    one_row = max(8192, 8 * image.width)
+    image.decodermaxblock = len(stored.bare) if len(image.tile) <= 1 else min(len(stored.bare), one_row)
     return image
 
 
@@ -196,11 +201,11 @@ def _planned(stored: Stored, view: View) -> _Plan:
 
 def _seen_bytes(width: int, height: int, stored: Stored, view: View) -> int:
     """What it takes to bring an upright picture to the view."""
-    size = (width, height) if stored.orientation > 4 else (height, width)
-    tall, wide = view.size if view.size is not None and view.fit == "crop" else view.resized(*size)
-    # Pillow resizes across first, then down: in between there is a picture as wide as the one and as tall as the other.
-    between = 0 if view.size is None else 4 * wide * max(width, height)
+    rows, columns = (width, height) if stored.orientation > 4 else (height, width)
+    tall, wide = view.size if view.size is not None and view.fit == "crop" else view.resized(rows, columns)
     grey = 0 if view.colour else width * height
+    # Pillow first reduces to less than four times the size, then resizes across, then down.
+    between = 0 if view.size is None else 4 * min(rows, 4 * tall) * (min(columns, 4 * wide) + wide)
     return grey + between + 8 * tall * wide + _BLOCKS
 
 
@@ -234,14 +239,6 @@ def _too_much_memory(stored: Stored, source: str, needed: int) -> ImageError:
         f"limit of {allowed() / 1e6:.0f} MB. {VARIABLE}={-(-needed // 10**6)}M would let it through."
     )
     return ImageError(source, "too large", why)
-
-
-def _no_memory(source: str) -> ImageError:
-    why = (
-        "could not be decoded because there was not enough memory; that says nothing about the file. "
-        f"Fewer images at a time take less: {VARIABLE}=300M."
-    )
-    return ImageError(source, "out of memory", why)
 
 
 def _seen(whole: Any, view: View) -> Any:

@@ -123,6 +123,8 @@ def _scale(image: Image) -> float:
 
 def pixels_of(image: Any) -> Array:
     """A grey or RGB picture as (h, w) or (h, w, 3) uint8. A block at a time: at once, Pillow holds it three times."""
+    if image.width * image.height <= _BLOCK:
+        return np.array(image)
     pixels = np.empty((image.height, image.width, *((3,) if image.mode == "RGB" else ())), np.uint8)
     for left, top, right, bottom in _blocks(image.size):
         pixels[top:bottom, left:right] = np.asarray(image.crop((left, top, right, bottom)))

@@ -43,6 +43,6 @@ def exif_orientation(exif: bytes) -> int | None:
 def from_hexadecimal(profile: bytes) -> bytes:
     """EXIF as a "Raw profile type exif" has it in PNG text: a name, a length, hexadecimal digits in lines."""
     try:
-        return bytes.fromhex("".join(profile.decode("latin-1").split("\n")[3:]))
+        return bytes.fromhex(b"".join(profile.split(b"\n", 3)[3:]).replace(b"\n", b"").decode("latin-1"))
     except ValueError:
         return b""

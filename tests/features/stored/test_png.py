@@ -21,6 +21,7 @@ BOMB = odd.zeros(80 << 20)
         odd.chunk(b"zTXt", b"comment\0\0" + BOMB),
         odd.chunk(b"zTXt", b"Raw profile type exif\0\0" + BOMB),
         odd.chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + BOMB),
+        odd.chunk(b"tEXt", b"Raw profile type exif\0" + b"\n" * (20 << 20)),
         odd.chunk(b"eXIf", bytes(1 << 20)),
         odd.chunk(b"acTL", struct.pack(">II", 0xFFFFFFFF, 0)),
         odd.chunk(b"acTL", b""),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import struct
 
 import numpy as np
@@ -47,6 +48,22 @@ def test_pieces_drawn_over_each_other_are_damage():
     ):
         with pytest.raises(Damaged):
             look(content)
+
+
+def test_pieces_at_one_place_do_not_each_read_the_rest_of_the_file(monkeypatch):
+    read = 0
+
+    class Counted(io.BytesIO):
+        def read(self, n: int = -1) -> bytes:
+            nonlocal read
+            got = super().read(n)
+            read += len(got)
+            return got
+
+    content = odd.grey_tiff(3, 2000, bytes(5_000_000), odd.long(278, 1), odd.long(273, *[8] * 2000))
+    monkeypatch.setattr("kcrc.features.decoding.io.BytesIO", Counted)
+    assert (decode(content).pixels == 0).all()
+    assert read < 50_000_000  # 2000 × 5 MB would be 10 GB
 
 
 def test_pieces_without_end_are_refused():

@@ -13,7 +13,7 @@ _KEPT = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"})
 _TEXTS = frozenset({b"tEXt", b"zTXt", b"iTXt"})
 _PROFILE, _XMP = b"Raw profile type exif", b"XML:com.adobe.xmp"
 _MOST_CHUNKS = 200_000
-_MOST_TEXT = 1_000_000  # bytes of the one text that is inflated
+_MOST_TEXT = 1_000_000  # bytes of a text that is looked at
 _NAME = re.compile(rb"\w{4}")
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 
@@ -64,7 +64,7 @@ def _text(kind: bytes, rest: bytes) -> bytes:
     elif packed:
         rest = rest[1:]
     if not packed:
-        return rest
+        return rest if len(rest) <= _MOST_TEXT else b""
     unpacking = zlib.decompressobj()
     try:
         said = unpacking.decompress(rest, _MOST_TEXT)
