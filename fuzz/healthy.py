@@ -25,6 +25,9 @@ class Made:
     def state(self) -> dict[str, Any]:
         return {"feature": "some", "options": {"size": [8, 8]}, "basis": np.arange(300.0)}
 
+    def keep(self) -> None:
+        """There is nothing to keep outside the gallery."""
+
 
 def picture(seed: int) -> bytes:
     made: bytes = from_tests("photos.py").small_picture(seed)

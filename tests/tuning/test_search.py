@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from kcrc import metrics
+from kcrc import KCRCClassifier, metrics
+from kcrc.errors import DataError
 from kcrc.tuning import grid
 from kcrc.tuning import search as module
 from kcrc.tuning.geometry import VectorGeometry
@@ -142,3 +143,20 @@ def test_the_share_is_walked_where_it_is_open(clouds):
     )  # fmt: skip
     assert opened.run().share == 0.5
     assert {s.share for s in opened.scores} >= {0.25, 0.5, 1.0}
+
+
+def of_size(scale: float) -> KCRCClassifier:
+    X, y = np.random.default_rng(0).standard_normal((14, 5)) * scale, np.arange(14) % 2
+    with np.errstate(all="ignore"):
+        return KCRCClassifier(metric="plain", kernel="rbf").fit(X, y)
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300])
+def test_examples_whose_squared_distances_overflow_are_refused_in_words(scale):
+    with pytest.raises(DataError, match="scale the data"):
+        of_size(scale)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-310])
+def test_examples_whose_squared_distances_vanish_have_a_width(scale):
+    assert 0 < of_size(scale).tuning_.best.gamma < np.inf

@@ -109,7 +109,8 @@ class Grid:
                     cross = self.geometry(name).trials(self.order[:64], 25).cross
                     assert cross is not None
                     near = float(np.median(cross))
-                    self.base[name] = 1.0 / near if near > 0 else 1.0
+                    base = 1.0 / near if near > 0 else 0.0
+                    self.base[name] = base if 0.0 < base < np.inf else 1.0  # squares overflow, or vanish
                 pairs += [(kernel, factor * self.base[name]) for factor in WIDTHS]
         return pairs
 
