@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kcrc import KCRCClassifier, metrics
-from kcrc.metrics import Within, within_deviations
+from kcrc.metrics import Standard, Within, within_deviations
 from kcrc.model import FittedModel
 from kcrc.pipeline import classify
 from kcrc.tuning.left_out import LeftOut, affordable_trials, answers_without
@@ -100,11 +100,14 @@ def test_equals_storing_all_but_it(name):
         same(got, asked_without(model, model.method, i, np.array([i])))
 
 
+@pytest.mark.parametrize("first", [None, Standard()])
 @pytest.mark.parametrize(("unit", "scaled"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", WITHIN)
-def test_within_metric_forgets_it_too(name, unit, scaled):
+def test_within_metric_forgets_it_too(name, unit, scaled, first):
     X, y, _ = problem(4, n=44)
-    model = fitted({"metric": Within(0.3, unit=unit, scaled=scaled), "gamma": 0.05, **WITHIN[name]}, X, y).model_
+    model = fitted(
+        {"metric": Within(0.3, unit=unit, scaled=scaled, first=first), "gamma": 0.05, **WITHIN[name]}, X, y
+    ).model_
     which = np.arange(0, 44, 4)
     for i, got in zip(which, gathered(model, Exclusion.of(model), which), strict=True):
         metric = without_its_part(model.method.metric, X, model.labels, i)
