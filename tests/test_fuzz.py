@@ -1,4 +1,4 @@
-"""The harness of ``make fuzz`` has to notice every misdeed."""
+"""The short form of ``make fuzz``: every area a little; and the harness, which has to notice every misdeed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,22 @@ from fuzz_fakes import DEEDS
 
 pytest.importorskip("fcntl", reason="the harness forks workers")
 ROOT = Path(__file__).resolve().parents[1]
+CASES = {
+    "command": 250, "damaged": 200, "images": 400, "kills": 25, "neighbours": 300, "networks": 300, "sessions": 8,
+    "tables": 300,
+}  # fmt: skip
 
 
 def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *words], capture_output=True, text=True, cwd=ROOT, timeout=900, env={**os.environ, **more}
     )
+
+
+@pytest.mark.parametrize("area", CASES)
+def test_attacks(area: str) -> None:
+    done = run("-m", "fuzz", "--area", area, "--cases", str(CASES[area]), "--jobs", "1")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
 NOTICED = {
