@@ -23,6 +23,9 @@ class Feature:
     dim = 64
     fingerprint = "some:1"
 
+    def keep(self) -> None:
+        """All it needs is in its state."""
+
     def state(self) -> dict[str, Any]:
         return {"feature": "some", "options": {}, "basis": np.arange(3000.0)}
 
