@@ -21,6 +21,7 @@ from kcrc.distances import mutual
 from kcrc.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.distances.precomputed import prepare_columns
 from kcrc.errors import DataError, ParameterError
+from kcrc.functions import called, numbers
 from kcrc.prepared import POSITION, Array, Prepared, widened
 from kcrc.registry import Registry
 
@@ -297,11 +298,22 @@ class CallableKernel(Kernel):
 
     def gram(self, a: Prepared, b: Prepared) -> Array:
         left, right = a["vectors"], b["vectors"]
-        values = np.asarray(self.function(left, right))
+
+        def about() -> str:
+            return f"sets of {len(left)} and {len(right)} vectors"
+
+        wanted = f"it must return ({len(left)}, {len(right)}) numbers"
+        value = called("kernel function", self.function, about, left, right)
+        values = numbers("kernel function", self.function, value, about, wanted)
         if values.shape != (len(left), len(right)):
             raise DataError(
                 f"The kernel function {self.function!r} returned shape {values.shape} for sets of {len(left)} and "
                 f"{len(right)} vectors; it must return ({len(left)}, {len(right)})."
+            )
+        if not np.isfinite(values).all():
+            raise DataError(
+                f"The kernel function {self.function!r} returned NaN or infinite values for {about()}; {wanted}, all "
+                "finite."
             )
         return values
 

@@ -12,22 +12,49 @@ import numpy as np
 
 from kcrc.distances.base import VectorDistance
 from kcrc.errors import DataError, ParameterError
+from kcrc.functions import called, described, numbers, shown
 from kcrc.prepared import Array, Prepared
 
 Function = Callable[[Array, Array], float]
+Pair = Callable[[tuple[int, ...]], tuple[Array, Array]]
 
 
 class SlowDistanceWarning(UserWarning):
     """A distance will be computed by a Python call for every pair."""
 
 
-def _checked(values: Array, function: Function) -> Array:
-    if not np.isfinite(values).all() or (values < 0).any():
+_ROLE, _WANTED = "distance function", "it must return one number, 0 or more"
+
+
+def _checked(values: Array, function: Function, pair: Pair) -> Array:
+    """``values`` of any shape; ``pair`` gives the two vectors of one of them."""
+    wrong = ~np.isfinite(values) | (values < 0)
+    if wrong.any():
+        place = tuple(int(at) for at in np.argwhere(wrong)[0])
         raise DataError(
-            f"The distance function {function!r} returned a negative or non-finite value. "
-            "A distance is a finite number, 0 or more."
+            f"The distance function {function!r} returned a negative or non-finite value, {values[place]:g}, for "
+            f"{_about(*pair(place))}. A distance is a finite number, 0 or more."
         )
     return values
+
+
+def _about(u: Array, v: Array) -> str:
+    return f"the vectors {shown(u)} and {shown(v)}"
+
+
+def _one(function: Function, u: Array, v: Array) -> float:
+    """The distance of one pair."""
+
+    def about() -> str:
+        return _about(u, v)
+
+    value = called(_ROLE, function, about, u, v)
+    if isinstance(value, float):  # NumPy's too
+        return value
+    array = numbers(_ROLE, function, value, about, _WANTED)
+    if array.ndim:
+        raise DataError(f"The {_ROLE} {function!r} returned {described(value)} for {about()}; {_WANTED}.")
+    return float(array)
 
 
 @dataclass(frozen=True)
@@ -57,8 +84,8 @@ class CallableDistance(VectorDistance):
         out = np.empty((len(left), len(right)))
         for i, u in enumerate(left):
             for j, v in enumerate(right):
-                out[i, j] = self.function(u, v)
-        return _checked(out, self.function)
+                out[i, j] = _one(self.function, u, v)
+        return _checked(out, self.function, lambda at: (left[at[0]], right[at[1]]))
 
 
 def is_compiled(function: object) -> bool:
@@ -104,7 +131,7 @@ class CompiledDistance(VectorDistance):
 
     function: Function
 
-    def _run(self, loop: Callable[..., None], shape: tuple[int, ...], *arrays: Array) -> Array:
+    def _run(self, loop: Callable[..., None], shape: tuple[int, ...], pair: Pair, *arrays: Array) -> Array:
         from numba.core.errors import NumbaError
 
         out = np.empty(shape)
@@ -115,17 +142,27 @@ class CompiledDistance(VectorDistance):
                 f"Numba cannot compile the distance function {self.function!r} for two vectors of "
                 f"{arrays[0].dtype}: it takes two 1-d arrays and returns a number. Numba says: {failure}"
             ) from failure
-        return _checked(out, self.function)
+        except Exception:
+            for place in np.ndindex(shape):  # the loop does not say which pair it was; the first that fails again
+                _one(self.function, *pair(place))
+            raise
+        return _checked(out, self.function, pair)
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         left, right = a["vectors"], b["vectors"]
-        return self._run(_loops()[0], (len(left), len(right)), left, right)
+        return self._run(_loops()[0], (len(left), len(right)), lambda at: (left[at[0]], right[at[1]]), left, right)
 
     def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return self._run(_loops()[1], rows.shape, a["vectors"], b["vectors"], rows)
+        left, right = a["vectors"], b["vectors"]
+        return self._run(_loops()[1], rows.shape, lambda at: (left[at[0]], right[rows[at]]), left, right, rows)
 
     def within(self, b: Prepared, rows: Array) -> Array:
-        return self._run(_loops()[2], (*rows.shape, rows.shape[1]), b["vectors"], rows)
+        some = b["vectors"]
+
+        def pair(at: tuple[int, ...]) -> tuple[Array, Array]:
+            return some[rows[at[0], at[1]]], some[rows[at[0], at[2]]]
+
+        return self._run(_loops()[2], (*rows.shape, rows.shape[1]), pair, some, rows)
 
 
 def from_function(function: Function) -> VectorDistance:

@@ -10,6 +10,7 @@ import numpy as np
 from kcrc.errors import DataError, ParameterError, StateError
 from kcrc.features.base import Feature, Pictures
 from kcrc.features.views import Fit, View
+from kcrc.functions import called, described, numbers
 from kcrc.prepared import Array
 
 
@@ -54,13 +55,22 @@ class FunctionFeature(Feature):
         return int(self._vectors([black]).shape[1])
 
     def _vectors(self, batch: Pictures) -> Array:
-        vectors = np.asarray(self.function(list(batch)))
-        if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
+        def about() -> str:
+            return f"{len(batch)} pictures"
+
+        wanted = f"({len(batch)}, d) numbers are needed, a line for each"
+        value = called("function", self.function, about, list(batch))
+        vectors = numbers("function", self.function, value, about, wanted)
+        if vectors.ndim != 2 or len(vectors) != len(batch) or vectors.dtype.kind == "b":
+            raise DataError(f"The function {self.function!r} returned {described(vectors)} for {about()}; {wanted}.")
+        with np.errstate(over="ignore"):
+            narrow = vectors.astype(np.float32)
+        if not np.isfinite(narrow).all():
             raise DataError(
-                f"The function {self.function!r} returned shape {vectors.shape} of {vectors.dtype}; (n, d) numbers "
-                "are needed."
+                f"The function {self.function!r} returned NaN, infinite or too large numbers for {about()}; {wanted}, "
+                "finite ones of up to 3e38."
             )
-        return vectors.astype(np.float32)
+        return narrow
 
     def options(self) -> dict[str, Any]:
         known = getattr(self.function, "__qualname__", type(self.function).__qualname__)
