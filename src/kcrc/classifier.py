@@ -217,7 +217,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         method = parameters.method(among, numbers, chosen)
         self.model_ = FittedModel.build(method, vectors, classes, numbers, ids, pairs)
         self.classes_ = classes
-        self.confidence_ = Confidence.of(self.model_, groups)
+        self.confidence_ = Confidence.of(self.model_, groups, fixed=metrics.is_fixed(self.metric))
         self.tuning_ = tuning
         self.growth_ = Growth(next_row, len(numbers))
 

@@ -162,9 +162,9 @@ class Confidence:
     sets: ConformalSets | None
 
     @classmethod
-    def of(cls, model: FittedModel, groups: Array | None) -> Confidence:
-        """For a model just fitted."""
-        exclusion = Exclusion.of(model, groups)
+    def of(cls, model: FittedModel, groups: Array | None, *, fixed: bool = False) -> Confidence:
+        """For a model just fitted; ``fixed``: but for its metric, which was fitted elsewhere."""
+        exclusion = Exclusion.of(model, groups, fixed=fixed)
         left = LeftOut.of(model, exclusion)
         if left is None:
             return cls(exclusion, Calibration(), None, None, None)

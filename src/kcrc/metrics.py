@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -187,6 +188,12 @@ def resolve(spec: str | Metric) -> Metric:
     raise ParameterError(f"metric is a name or a Metric; got {spec!r}. Names: {', '.join(names())}, precomputed.")
 
 
-def refitted(metric: Metric | None, X: Array, y: Array) -> Metric | None:
-    """The same metric fitted anew."""
-    return None if metric is None else metric.fit(X, y)
+def fitted(spec: str | Metric, X: Array, y: Array) -> Metric:
+    """The metric that ``spec`` says, fitted: one that was fitted before stays as it is."""
+    metric = resolve(spec)
+    return metric if metric.fitted else metric.fit(X, y)
+
+
+def is_fixed(spec: Any) -> bool:
+    """Whether a parameter gives a metric that was fitted elsewhere, so that no example leaves it."""
+    return isinstance(spec, Metric) and spec.fitted

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc import coding, distances, kernels, metrics, projections, spaces
+from kcrc import coding, distances, kernels, metrics, projections, spaces, widths
 from kcrc._fused.native import native
 from kcrc.distances.cache import PairCache, pair_caches
 from kcrc.errors import DataError, ParameterError, UnknownName
@@ -58,16 +58,21 @@ class Parameters:
         if precomputed and params["kernel"] in ("auto", "rbf"):
             params["kernel"] = "exp"
         self._check_views(params)
-        plain = metrics.Plain() if params["metric"] in ("auto", "precomputed") else metrics.resolve(params["metric"])
-        scaled = plain.fit(X, y).transform(X)
+        first = metrics.fitted("plain" if params["metric"] in ("auto", "precomputed") else params["metric"], X, y)
+        scaled = first.transform(X)
+        if params["form"] == "raw":
+            params["kernel"] = "linear"  # whatever was said of one: the vectors themselves are the dictionary
         kernel = params["kernel"]
         searched = kernel in ("auto", "linear", "rbf", "exp") if isinstance(kernel, str) else False
         distance, coarse = self._distances(scaled, y)
         pairs: dict[str, PairCache] = {}
         if self.given.n_neighbors is not None:
             pairs = pair_caches(distance, len(X), dtype=X.dtype, budget=_bytes(self.given.memory_budget) // 2)
-        if not isinstance(distance, distances.pixel.SquaredEuclidean) and kernel != "exp" and kernel != "auto":
+        euclidean = isinstance(distance, distances.pixel.SquaredEuclidean)
+        if not euclidean and kernel != "exp" and kernel != "auto":
             searched = False
+        if params["locality"] == "classes":
+            self._check_means()
         if not searched and params["metric"] == "auto":
             params["metric"] = "plain"
         given = None if searched else self._kernel(scaled, distance, {**params, "gamma": _or(params["gamma"], "scale")})
@@ -88,9 +93,10 @@ class Parameters:
                 progress=progress,
                 coarse=None if self.given.n_candidates is None else (coarse, self.given.n_candidates),
                 pairs=pairs,
+                normalize=bool(self.given.normalize_columns),
             )
-            euclidean = isinstance(distance, distances.pixel.SquaredEuclidean)
-            values, tuning = choose(request, X if searched and euclidean else scaled, y)
+            by_products = euclidean and (searched or isinstance(given, kernels.VectorKernel))
+            values, tuning = choose(request, X if by_products else scaled, y)
             if not euclidean:  # what was fitted, under the metric that was chosen, stays fitted
                 chosen = values.pop("distance", distance)
                 values["distances"] = (chosen, chosen if coarse is distance else coarse)
@@ -156,6 +162,10 @@ class Parameters:
                 'metric="plain".'
             )
 
+    def _check_means(self) -> None:
+        if self.precomputed:
+            raise ParameterError('locality="classes" needs class means, which precomputed matrices do not give.')
+
     def method(self, X: Array, y: Array, chosen: dict[str, Any]) -> Method:
         """All parameters checked and resolved."""
         self._check_views(chosen)
@@ -169,13 +179,11 @@ class Parameters:
         coder = coding.resolve(self.given.coder, mu=chosen["mu"])
         projection = projections.resolve(chosen.get("projection", self.given.projection))
         _check_form(space, coder, projection)
-        metric = metrics.resolve(chosen["metric"])
-        if not metric.fitted:
-            metric = metric.fit(X, y)
+        metric = metrics.fitted(chosen["metric"], X, y)
         scaled = metric.transform(X)
         distance, coarse = chosen.get("distances") or self._distances(scaled, y)
-        if chosen["locality"] == "classes" and self.precomputed:
-            raise ParameterError('locality="classes" needs class means, which precomputed matrices do not give.')
+        if chosen["locality"] == "classes":
+            self._check_means()
         return Method(
             metric=metric,
             distance=distance,
@@ -245,15 +253,8 @@ class Parameters:
             kernels.positive("gamma", gamma)
             return float(gamma)
         if kernel == "exp":
-            sample = np.random.default_rng(0).permutation(len(X))[:64]
-            everyone = Samples(X, columns=np.arange(len(X)))
-            some = everyone.of(distance).take(sample) if self.precomputed else distance.prepare(X[sample])
-            mean = float(np.mean(distance.pairwise(some, some) ** distance.power))
-        elif kernel in ("rbf", "polynomial"):
-            mean = 2.0 * _total_variance(X)
-        else:
-            return 1.0
-        return 1.0 / mean if mean > 0 else 1.0
+            return widths.of_distance(distance, Samples(X, columns=np.arange(len(X))))
+        return widths.of_vectors(X) if kernel in ("rbf", "polynomial") else 1.0
 
 
 def _check_form(space: spaces.Space, coder: coding.Coder, projection: projections.Projection) -> None:
@@ -278,13 +279,6 @@ def _count(name: str, value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise ParameterError(f"{name} is a whole number, 1 or more, or None; got {value!r}.")
     return int(value)
-
-
-def _total_variance(X: Array) -> float:
-    """The sum of all features' variances, in double precision and without a copy of X."""
-    centre = X.mean(axis=0, dtype=np.float64)
-    blocks = (X[start : start + 4096] - centre for start in range(0, len(X), 4096))
-    return float(sum(np.einsum("ij,ij->", block, block) for block in blocks)) / len(X)
 
 
 def _bytes(value: int | str) -> int:

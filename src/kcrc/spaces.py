@@ -5,12 +5,14 @@ gram  D = ΨᵀG with unit columns, y = Ψᵀk (paper, Algorithm 1). Needs no po
 rkhs  the same model in the kernel's own space, Ψ absent: DᵀD = G, Dᵀy = k, ‖y‖² = k(y,y). One factorisation
       of G instead of the Gram of the Gram: about a quarter of the work.
 
-``basis`` makes the dictionary, once for all queries (rows None) or one a query; ``target`` the query's side.
+``basis`` makes the dictionary, once for all queries (rows None) or one a query; ``target`` the query's side. Both go by
+``posed`` and ``aimed``, which know of numbers alone: tuning poses its local problems by the same two.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,6 +24,7 @@ from kcrc.distances import mutual
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.kernels import DistanceKernel
 from kcrc.prepared import Array, Samples
+from kcrc.projections.base import Projection
 
 if TYPE_CHECKING:
     from kcrc.model import FittedModel, Method
@@ -105,17 +108,23 @@ class Raw(Space):
     """D = the examples as columns."""
 
     def basis(self, model: FittedModel, rows: Array | None) -> Basis:
-        real = _real(model, rows)
         vectors = _precise(model, model.vectors[None] if rows is None else model.vectors[np.maximum(rows, 0)])
-        squares = np.einsum("bkd,bkd->bk", vectors, vectors)
-        scale = self._scale(squares, real)
+        return self.posed(vectors, _real(model, rows))
+
+    def posed(self, vectors: Array, real: Array) -> Basis:
+        """The dictionary of vectors (1|B, K, d)."""
+        scale = self._scale(np.einsum("bkd,bkd->bk", vectors, vectors), real)
         columns = (vectors * scale[:, :, None]).transpose(0, 2, 1)
         return Basis(Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real), None, scale)
 
     def target(
         self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
     ) -> Target:
-        return _explicit_target(basis, _precise(model, queries.X))
+        return self.aimed(basis, _precise(model, queries.X))
+
+    def aimed(self, basis: Basis, y: Array) -> Target:
+        """The side of the queries y (B, d)."""
+        return _explicit_target(basis, y)
 
 
 def _explicit_target(basis: Basis, y: Array) -> Target:
@@ -128,6 +137,29 @@ def _explicit_target(basis: Basis, y: Array) -> Target:
 @dataclass(frozen=True)
 class KernelSpace(Space):
     """A space made from the kernel among the atoms, G, and of the query with them, k."""
+
+    @abstractmethod
+    def posed(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
+        """The dictionary of G (1|B, K, K), 0 at padding, with the atoms' class numbers (1|B, K), −1 at padding."""
+
+    @abstractmethod
+    def aimed(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
+        """The query's side of k (B, K), 0 at padding; ``energy`` gives k(y, y) (B,) where the form asks for it."""
+
+    def basis(self, model: FittedModel, rows: Array | None) -> Basis:
+        real = _real(model, rows)
+        labels = model.labels[None] if rows is None else np.where(real, model.labels[np.maximum(rows, 0)], -1)
+        return self.posed(self.gram(model, rows, real), labels, real, model.method.projection, model.method.seed)
+
+    def target(
+        self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
+    ) -> Target:
+        kernel = model.method.kernel
+
+        def energy() -> Array:
+            return _finite(kernel.diagonal(queries.of(kernel)), "kernel of the query with itself")
+
+        return self.aimed(basis, self.kernel_row(model, queries, rows, known), energy)
 
     def gram(self, model: FittedModel, rows: Array | None, real: Array) -> Array:
         kernel = model.method.kernel
@@ -166,24 +198,17 @@ class Gram(KernelSpace):
 
     projects: ClassVar[bool] = True
 
-    def basis(self, model: FittedModel, rows: Array | None) -> Basis:
-        real = _real(model, rows)
-        G = self.gram(model, rows, real)
-        labels = model.labels[None] if rows is None else np.where(real, model.labels[np.maximum(rows, 0)], -1)
-        rng = np.random.default_rng(model.method.seed)
-        psi = model.method.projection.matrix(G, labels, real, rng)
+    def posed(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
+        psi = projection.matrix(G, labels, real, np.random.default_rng(seed))
         columns = G if psi is None else psi.transpose(0, 2, 1) @ G
         scale = self._scale(np.einsum("bck,bck->bk", columns, columns), real)
         columns = columns * scale[:, None, :]
         return Basis(Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real), psi, scale)
 
-    def target(
-        self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
-    ) -> Target:
-        y = self.kernel_row(model, queries, rows, known)
+    def aimed(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
         if basis.psi is not None:
-            y = y @ basis.psi[0] if len(basis.psi) == 1 else np.einsum("bk,bkc->bc", y, basis.psi)
-        return _explicit_target(basis, y)
+            k = k @ basis.psi[0] if len(basis.psi) == 1 else np.einsum("bk,bkc->bc", k, basis.psi)
+        return _explicit_target(basis, k)
 
 
 @dataclass(frozen=True)
@@ -192,19 +217,12 @@ class Rkhs(KernelSpace):
 
     has_columns: ClassVar[bool] = False
 
-    def basis(self, model: FittedModel, rows: Array | None) -> Basis:
-        real = _real(model, rows)
-        G = self.gram(model, rows, real)
+    def posed(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
         scale = self._scale(np.einsum("bkk->bk", G), real)
         return Basis(Dictionary(G * scale[:, :, None] * scale[:, None, :], None, real), None, scale)
 
-    def target(
-        self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
-    ) -> Target:
-        k = self.kernel_row(model, queries, rows, known)
-        kernel = model.method.kernel
-        energy = _finite(kernel.diagonal(queries.of(kernel)), "kernel of the query with itself")
-        return Target(k * basis.scale, np.maximum(energy, 0.0), None)
+    def aimed(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
+        return Target(k * basis.scale, np.maximum(energy(), 0.0), None)
 
 
 FORMS: dict[str, type[Space]] = {"raw": Raw, "gram": Gram, "rkhs": Rkhs}

@@ -31,6 +31,17 @@ def test_padding_has_rows_of_zeros():
     np.testing.assert_array_equal(psi[0, :6], psi[1, :6])
 
 
+def test_how_wide_the_others_of_a_batch_are_does_not_matter():
+    """Dictionaries of unequal size are padded to the widest: each has the Ψ it has alone, wherever its atoms stand."""
+    real = np.array([[True] * 9, [True] * 6 + [False] * 3, [False, True] * 3 + [True] * 3])
+    for count in (None, 0.3, 4):
+        psi = made(np.ones((3, 9, 9)), real, n_components=count)
+        alone = made(np.ones((1, 6, 6)), np.ones((1, 6), bool), n_components=count)[0]
+        for line in (1, 2):
+            np.testing.assert_array_equal(psi[line, real[line], : alone.shape[1]], alone)
+            np.testing.assert_array_equal(psi[line, :, alone.shape[1] :], 0.0)
+
+
 def test_keeps_lengths_on_average():
     psi = made(np.ones((1, 300, 300)), np.ones((1, 300), bool), n_components=200)[0]
     x = np.random.default_rng(2).normal(size=300)

@@ -17,6 +17,7 @@ namespace kcrc {
 namespace {
 
 constexpr float LOST = -std::numeric_limits<float>::infinity();
+constexpr float UNSOLVED = std::numeric_limits<float>::quiet_NaN();
 
 // What a matrix of a trial holds.
 enum class Holds { kernel, distances, products };
@@ -24,8 +25,8 @@ enum class Holds { kernel, distances, products };
 template <class T>
 class Judge {
   public:
-    Judge(int largest, const double* mus, int n_mus, bool gram_form, Holds holds, double gamma)
-        : mus_(mus), n_mus_(n_mus), gram_form_(gram_form), holds_(holds), gamma_(T(gamma)), problem_(Panels<T>::room(largest)),
+    Judge(int largest, const double* mus, int n_mus, bool gram_form, bool normalize, Holds holds, double gamma)
+        : mus_(mus), n_mus_(n_mus), gram_form_(gram_form), normalize_(normalize), holds_(holds), gamma_(T(gamma)), problem_(Panels<T>::room(largest)),
           factor_(Panels<T>::room(largest)), b_(rounded_up(largest + 1, MR<T>)), x_(b_.size() + MR<T>), inverse_(b_.size()),
           scale_(b_.size()), squares_(b_.size()), order_(largest), start_(largest + 1), group_(largest) {}
 
@@ -68,14 +69,14 @@ class Judge {
             const bool solved = solve(T(mus_[u]), m);
             float* here = out + static_cast<std::size_t>(2 * u) * step;
             if (solved) weigh(energy, here, step);
-            else here[0] = here[step] = LOST;
+            else here[0] = here[step] = UNSOLVED;
         }
     }
 
   private:
     const double* mus_;
     int n_mus_;
-    bool gram_form_;
+    bool gram_form_, normalize_;
     Holds holds_;
     T gamma_;
     std::vector<T> problem_, factor_, b_, x_, inverse_, scale_, squares_;
@@ -86,15 +87,16 @@ class Judge {
     // Row i of a matrix in panels; entry (i, j) lies at row[j · MR].
     static T* row_of(const Panels<T>& A, int i) { return A.panel(i / MR<T>) + i % MR<T>; }
 
-    // H and b of the grouped atoms with unit columns; returns ‖y‖².
+    // H and b of the grouped atoms, with unit columns where they are normalised; returns ‖y‖².
     double pose(const T* G, int stride, const T* k, double self, int m) {
         const Panels<T> H(problem_.data(), m);
         double energy = self;
         for (int j = 0; j < m; ++j) b_[j] = holds_ == Holds::kernel ? k[order_[j]] : std::exp(-gamma_ * k[order_[j]]);
         if (!gram_form_) {
-            for (int j = 0; j < m; ++j)  // an exponential kernel has unit columns as it is
-                scale_[j] = holds_ == Holds::kernel ? unit(G[static_cast<std::size_t>(order_[j]) * (stride + 1)]) : T(1);
-            fill(H, G, stride, m, false, holds_ == Holds::kernel ? scale_.data() : nullptr);
+            const bool scaled = normalize_ && holds_ == Holds::kernel;  // an exponential kernel has unit columns as it is
+            for (int j = 0; j < m; ++j)
+                scale_[j] = scaled ? unit(G[static_cast<std::size_t>(order_[j]) * (stride + 1)]) : T(1);
+            fill(H, G, stride, m, false, scaled ? scale_.data() : nullptr);
         } else {
             const Panels<T> whole(factor_.data(), m);
             fill(whole, G, stride, m, true, nullptr);
@@ -108,8 +110,8 @@ class Judge {
                     for (int r = 0; r < MR<T>; ++r) x_[p * MR<T> + r] += column[r] * b_[j];
                 }
             std::copy(x_.begin(), x_.begin() + m, b_.begin());
-            for (int j = 0; j < m; ++j) scale_[j] = unit(H.at(j, j));
-            for (int i = 0; i < m; ++i) {
+            for (int j = 0; j < m; ++j) scale_[j] = normalize_ ? unit(H.at(j, j)) : T(1);
+            for (int i = 0; i < (normalize_ ? m : 0); ++i) {
                 T* row = row_of(H, i);
                 for (int j = 0; j <= i; ++j) row[static_cast<std::size_t>(j) * MR<T>] *= scale_[i] * scale_[j];
             }
@@ -161,7 +163,10 @@ class Judge {
             L.at(m, j) = b_[j];
         }
         std::fill(inverse_.begin(), inverse_.end(), T(0));
-        if (!(cholesky<T>(L, inverse_.data()) > T(0))) return false;
+        // As in the model's stage: without a penalty a tiny pivot means dependent atoms.
+        const T least = mu > T(0) ? T(0) : std::sqrt(std::numeric_limits<T>::epsilon());
+        const T smallest = cholesky<T>(L, inverse_.data());
+        if (!(smallest > least && std::isfinite(smallest))) return false;
         for (int j = 0; j < L.columns; ++j) x_[j] = j < m ? L.at(m, j) : T(0);
         solve_transposed<T>(L, inverse_.data(), x_.data());
         return true;
@@ -170,6 +175,7 @@ class Judge {
     void weigh(double energy, float* out, std::size_t step) {
         const Panels<T> H(problem_.data(), start_[n_groups_]);
         double ratio_best = INFINITY, plain_best = INFINITY, ratio_own = INFINITY, plain_own = INFINITY;
+        bool coded = false;
         for (int g = 0; g < n_groups_; ++g) {
             double explained = 0, length = 0;
             for (int i = start_[g]; i < start_[g + 1]; ++i) {
@@ -181,6 +187,7 @@ class Judge {
                 length += double(x_[i]) * double(x_[i]);
             }
             if (!(length > 0)) continue;
+            coded = true;
             const double plain = 0.5 * std::log(std::max(energy - explained, 1e-12 * energy));
             const double ratio = plain - 0.5 * std::log(length);
             if (g == own_) {
@@ -190,6 +197,10 @@ class Judge {
                 ratio_best = std::min(ratio_best, ratio);
                 plain_best = std::min(plain_best, plain);
             }
+        }
+        if (!coded) {  // nothing resembles the query: the nearest atom answers, which is the first, of the first class
+            out[0] = out[step] = own_ == 0 ? -LOST : LOST;
+            return;
         }
         out[0] = margin(ratio_best, ratio_own);
         out[step] = margin(plain_best, plain_own);
@@ -207,7 +218,7 @@ template <class T>
 py::array_t<float> judge(const Values<T>& G, const Values<T>& k, const Values<double>& self,
                          const Values<std::int32_t>& labels, const Values<std::int32_t>& truth,
                          const Values<std::int32_t>& sizes, const Values<double>& mus, bool gram_form,
-                         const py::object& gamma, const py::object& squares) {
+                         const py::object& gamma, const py::object& squares, bool normalize) {
     const auto B = k.shape(0), K = k.shape(1), n_sizes = sizes.shape(0), n_mus = mus.shape(0);
     const bool fits = G.ndim() == 3 && G.shape(0) == B && G.shape(1) == K && G.shape(2) == K && self.shape(0) == B &&
                       labels.shape(0) == B && labels.shape(1) == K && truth.shape(0) == B;
@@ -224,7 +235,7 @@ py::array_t<float> judge(const Values<T>& G, const Values<T>& k, const Values<do
     const double *const selves = self.data(), *const penalties = mus.data();
     const std::int32_t *const classes = labels.data(), *const truths = truth.data(), *const wanted = sizes.data();
     py::gil_scoped_release free;
-    Judge<T> one(static_cast<int>(K), penalties, static_cast<int>(n_mus), gram_form, what, width);
+    Judge<T> one(static_cast<int>(K), penalties, static_cast<int>(n_mus), gram_form, normalize, what, width);
     for (py::ssize_t q = 0; q < B; ++q)
         for (py::ssize_t s = 0; s < n_sizes; ++s)
             one.run(Gs + q * K * K, static_cast<int>(K), ks + q * K, squared == nullptr ? nullptr : squared + q * K,
@@ -242,9 +253,11 @@ void bind_judge(py::module_& m) {
         "Margins (sizes, mus, 2, B) of the true class by the ratio and by the plain residual, for local kernel\n"
         "matrices G (B, K, K), k (B, K), k(y, y) (B,), class numbers (B, K) with -1 for padding, and the truth (B,).\n"
         "With gamma, k and G are squared distances and the kernel is exp(-gamma ...); with squares (B, K) too, G holds\n"
-        "the atoms' dot products and squares their squared lengths.";
+        "the atoms' dot products and squares their squared lengths. NaN where H + mu I has no Cholesky factor.";
     m.def("judge", &kcrc::judge<float>, doc, py::arg("G").noconvert(), py::arg("k").noconvert(), "self"_a, "labels"_a,
-          "truth"_a, "sizes"_a, "mus"_a, "gram_form"_a, "gamma"_a = py::none(), "squares"_a = py::none());
+          "truth"_a, "sizes"_a, "mus"_a, "gram_form"_a, "gamma"_a = py::none(), "squares"_a = py::none(),
+          "normalize"_a = true);
     m.def("judge", &kcrc::judge<double>, doc, py::arg("G").noconvert(), py::arg("k").noconvert(), "self"_a, "labels"_a,
-          "truth"_a, "sizes"_a, "mus"_a, "gram_form"_a, "gamma"_a = py::none(), "squares"_a = py::none());
+          "truth"_a, "sizes"_a, "mus"_a, "gram_form"_a, "gamma"_a = py::none(), "squares"_a = py::none(),
+          "normalize"_a = true);
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,12 +26,13 @@ from kcrc.kernels import KernelDistance
 from kcrc.moments import units_differ
 from kcrc.prepared import Array, Samples
 from kcrc.projections.base import Identity, Projection
-from kcrc.tuning.geometries import LABEL_FREE, TABLES, geometries_of, learned_anew
+from kcrc.tuning.costs import SPEED
+from kcrc.tuning.geometries import LABEL_FREE, TABLES, geometries_of, learned_anew, of_kernel
 from kcrc.tuning.groups import duplicate_groups
-from kcrc.tuning.judging import kernel_of, margins, staged_margins
+from kcrc.tuning.judging import kernel_of, margins, nearest_atom, needs_double, shares_dictionary, staged_margins
 from kcrc.tuning.loss import loss
 from kcrc.tuning.request import Request, is_open
-from kcrc.tuning.search import SPEED, Judge, Search, stratified
+from kcrc.tuning.search import Judge, Search, stratified
 from kcrc.tuning.setting import Tuning
 from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.trials import Trials
@@ -135,13 +137,12 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         fixed["n_neighbors"] = len(X_used) - 1
     if "n_neighbors" in fixed:
         fixed.setdefault("locality", "atoms")  # a given number counts examples, unless the caller says classes
-    if fixed.get("gamma") == "scale":
-        fixed.pop("gamma")
     if isinstance(request.projection, Projection) or not hasattr(projection, "n_components"):
         fixed["share"] = None
     judge = _judge(request, projection, fixed)
+    compiled = request.coder == "ridge" and isinstance(projection, Identity)
     iterates = request.coder != "ridge" and not isinstance(request.coder, Ridge)
-    effort = 1.0 if judge is margins or (whole and not iterates) else ITERATING
+    effort = 1.0 if compiled or (whole and not iterates) else ITERATING
     weightings: dict[str, Unified] = {}
     around = Surroundings(
         Samples(X_used, columns=np.arange(len(X_used))),
@@ -154,7 +155,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         around = around.tabled(request.distance, TABLES * SPEED * request.seconds, request.n_jobs)
     if isinstance(request.distance, Unified) and request.distance.learns_weights:
         order = stratified(labels_used, np.random.default_rng(request.seed), eligible)
-        weightings = _weightings(request.distance, around, order, judge, fixed, effort, 0.25 * request.seconds)
+        weightings = _weightings(request.distance, around, order, judge, fixed, effort, request)
     geometries, fitted, kernels = geometries_of(request, X_used, around, weightings, fixed)
     search = Search(
         geometries,
@@ -177,19 +178,15 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     )
     best = search.run()
     metric = fitted[best.geometry]
-    if len(rows) < len(X) or X.dtype == np.float64:  # the search works in float32 where it can
-        metric = metrics.refitted(metric, X, labels)
+    wider = len(rows) < len(X) or X.dtype == np.float64  # the search works in float32 where it can
+    if metric is not None and wider and not metrics.is_fixed(params["metric"]):
+        metric = metric.fit(X, labels)
+    found: dict[str, Any] = {**vars(best), "gamma": "scale" if best.gamma is None else best.gamma}
     values: dict[str, Any] = {
-        "n_neighbors": None if whole else best.n_neighbors,
-        "kernel": params["kernel"] if best.kernel == "given" else best.kernel,
-        "gamma": "scale" if best.gamma is None else best.gamma,
-        "mu": best.mu,
-        "form": best.form,
-        "decision": best.decision,
-        "locality": best.locality,
-        "metric": params["metric"] if metric is None else metric,
-        "projection": _projected(projection, best.share),
+        name: found[name] if is_open(value) else value for name, value in params.items() if name != "metric"
     }
+    values["metric"] = params["metric"] if metric is None else metric
+    values["projection"] = _projected(projection, best.share)
     distance = weightings.get(best.geometry, request.distance)
     weights = distance.weights_ if isinstance(distance, Unified) else None
     if not isinstance(distance, SquaredEuclidean):
@@ -205,12 +202,22 @@ def _weightings(
     judge: Judge,
     fixed: Mapping[str, Any],
     effort: float,
-    seconds: float,
+    request: Request,
 ) -> dict[str, Unified]:
     """Every member alone, equal weights and learned weights, by the name the table shows."""
-    form = str(fixed.get("form", "rkhs")).replace("raw", "rkhs")
+    form = str(fixed.get("form", "rkhs"))
     mus = (float(fixed["mu"]),) if "mu" in fixed else (1e-3, 1e-1)
-    search = WeightSearch(distance, around, order, judge, form=form, mus=mus, effort=effort, seconds=seconds)
+    search = WeightSearch(
+        distance,
+        around,
+        order,
+        judge,
+        form=form,
+        mus=mus,
+        effort=effort,
+        seconds=0.25 * request.seconds,
+        given=None if request.given_kernel is None else of_kernel(distance, request, around),
+    )
     learned = search.run()
     equal = dict.fromkeys(search.names, 1.0 / len(search.names))
     found = {f"{single}{ALONE}": {name: float(name == single) for name in search.names} for single in search.names}
@@ -242,7 +249,7 @@ def _judge(request: Request, projection: Projection, fixed: dict[str, Any]) -> J
     """The compiled ridge; else the stages with the caller's coder and projection."""
     plain = isinstance(projection, Identity)
     if request.coder == "ridge" and plain:
-        return margins
+        return partial(margins, normalize=request.normalize)
     spec = request.coder
 
     def coder_of(mu: float) -> coding.Coder:
@@ -250,7 +257,8 @@ def _judge(request: Request, projection: Projection, fixed: dict[str, Any]) -> J
 
     if not isinstance(spec, str):
         fixed["mu"] = getattr(spec, "mu", 0.01)
-    if coder_of(0.01).needs_columns or not plain:
+    needs_columns = coder_of(0.01).needs_columns
+    if needs_columns or not plain:
         fixed.setdefault("form", "gram")
 
     def judged(
@@ -262,15 +270,29 @@ def _judge(request: Request, projection: Projection, fixed: dict[str, Any]) -> J
         form: str,
         share: float | None = None,
     ) -> Array:
-        psi = None if plain else _projected(projection, share)
+        if form == "raw" and not needs_columns:
+            form = "rkhs"  # the same problem, in the linear kernel's own space
         width = int(np.max(np.where(labels >= 0, np.arange(1, labels.shape[1] + 1), 1)))
+        if any(needs_double(width, mu, request.normalize) for mu in mus):
+            trials = trials.in_double(width)
         kernel = kernel_of(trials, gamma)
         local = (kernel[0][:, :width, :width], kernel[1][:, :width], kernel[2])
         vectors = None
-        if form == "raw" and trials.asked is not None and trials.atoms is not None:
+        if trials.asked is not None and trials.atoms is not None:
             vectors = (trials.asked, trials.atoms[:, :width])
         return staged_margins(
-            local, labels[:, :width], trials.truth, sizes, mus, form, coder_of, psi, request.seed, vectors
+            local,
+            labels[:, :width],
+            trials.truth,
+            sizes,
+            mus,
+            form,
+            coder_of,
+            None if plain else _projected(projection, share),
+            request.seed,
+            vectors,
+            nearest=nearest_atom(trials) if shares_dictionary(trials) else None,
+            normalize=request.normalize,
         )
 
     return judged

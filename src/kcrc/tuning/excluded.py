@@ -8,6 +8,7 @@ from kcrc.model import FittedModel
 from kcrc.neighbours.base import Neighbourhood, nearest
 from kcrc.neighbours.refine import refine, whole_classes
 from kcrc.prepared import Array, Samples
+from kcrc.tuning.means import to_means
 from kcrc.tuning.removed import Removed
 from kcrc.tuning.surroundings import Surroundings
 
@@ -95,51 +96,20 @@ def _whole_classes(
     model: FittedModel, which: Array, groups: Array, queries: Samples, removed: Removed | None, n_classes: int
 ) -> Neighbourhood:
     """All examples of the classes with the nearest mean, the example and its group gone from the means too."""
-    to_means = _to_means(model, which, groups, queries)
+    assert model.class_means is not None
     fine = model.method.distance
+    far_means = to_means(fine, model.vectors, model.labels, model.class_means, which, groups, queries)
     if removed is None:
-        near = whole_classes(to_means, model.labels, queries.of(fine), model.examples(fine), fine, n_classes)
+        near = whole_classes(far_means, model.labels, queries.of(fine), model.examples(fine), fine, n_classes)
         return _others(near, which, groups, near.rows.shape[1])
     far = _corrected_distances(model, which, groups, removed)
     # The correction moves means a little. Those that may come among the nearest are measured anew, exactly.
-    candidates = np.argsort(to_means, axis=1, kind="stable")[:, : min(to_means.shape[1], 2 * n_classes + 4)]
+    candidates = np.argsort(far_means, axis=1, kind="stable")[:, : min(far_means.shape[1], 2 * n_classes + 4)]
     for at, line in enumerate(candidates):
         exact = _corrected_to_means(model, which[at], groups, removed.take(np.array([at])), line)
         chosen = line[np.argsort(exact, kind="stable")[:n_classes]]
-        far[at, ~np.isin(model.labels, chosen[np.isfinite(to_means[at, chosen])])] = np.inf
+        far[at, ~np.isin(model.labels, chosen[np.isfinite(far_means[at, chosen])])] = np.inf
     return _smallest(far, int(np.isfinite(far).sum(axis=1).max()))
-
-
-def _to_means(model: FittedModel, which: Array, groups: Array, queries: Samples) -> Array:
-    """(B, C) distances to the class means, each example's group left out of them; ∞ for a class left empty."""
-    assert model.class_means is not None
-    fine = model.method.distance
-    far = fine.pairwise(queries.of(fine), model.class_means.of(fine))
-    counts = np.bincount(model.labels, minlength=len(model.classes))
-    far[:, counts == 0] = np.inf
-    members = _members(groups)
-    pairs, means = [], []
-    for at, i in enumerate(which):
-        mates = members[groups[i]]
-        for c in np.unique(model.labels[mates]):
-            out = mates[model.labels[mates] == c]
-            if len(out) == counts[c]:
-                far[at, c] = np.inf
-                continue
-            rest = counts[c] * model.class_means.X[c].astype(np.float64) - model.vectors[out].sum(axis=0)
-            pairs.append((at, c))
-            means.append(rest / (counts[c] - len(out)))
-    if pairs:
-        at, c = np.array(pairs).T
-        moved = Samples(np.array(means, model.vectors.dtype)).of(fine)
-        far[at, c] = fine.selected(queries.take(at).of(fine), moved, np.arange(len(at))[:, None])[:, 0]
-    return far
-
-
-def _members(groups: Array) -> dict[int, Array]:
-    order = np.argsort(groups, kind="stable")
-    numbers, starts = np.unique(groups[order], return_index=True)
-    return dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True))
 
 
 def _corrected_to_means(model: FittedModel, row: int, groups: Array, removed: Removed, classes: Array) -> Array:

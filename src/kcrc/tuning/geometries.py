@@ -13,12 +13,13 @@ from kcrc import metrics
 from kcrc.distances.base import Distance
 from kcrc.distances.pixel import SquaredEuclidean
 from kcrc.distances.unified import Unified
+from kcrc.kernels import VectorKernel
 from kcrc.moments import moments, units_differ, varying
 from kcrc.prepared import Array, Samples
+from kcrc.tuning.costs import SPEED
 from kcrc.tuning.geometry import VectorGeometry
 from kcrc.tuning.measured import DistanceGeometry, KernelGeometry
 from kcrc.tuning.request import Request, is_open
-from kcrc.tuning.search import SPEED
 from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.trials import Geometry
 
@@ -40,9 +41,9 @@ def geometries_of(
 ) -> tuple[Makers, Fitted, tuple[str, ...]]:
     """Geometries by name, the metric that belongs to each, and the kernels to try."""
     distance, given = request.distance, request.given_kernel
-    if given is None and isinstance(distance, SquaredEuclidean):
+    if isinstance(distance, SquaredEuclidean) and (given is None or isinstance(given, VectorKernel)):
         return _euclidean(request, _narrowed(X), around)
-    fixed["locality"] = "atoms"
+    fixed.setdefault("locality", "atoms")
     labels, groups = around.labels, around.groups
     makers: Makers
     if given is None and is_open(request.params["metric"]):
@@ -53,26 +54,55 @@ def geometries_of(
     if given is None:
         makers = {name: partial(DistanceGeometry, one, around, labels, groups) for name, one in named.items()}
     else:
-        makers = {name: partial(KernelGeometry, one, given, around, labels, groups) for name, one in named.items()}
+        makers = {name: partial(of_kernel, one, request, around) for name, one in named.items()}
     return makers, dict.fromkeys(named), ("exp" if given is None else "given",)
 
 
 def _euclidean(request: Request, X: Array, around: Surroundings) -> tuple[Makers, Fitted, tuple[str, ...]]:
     """Of vectors under each metric, with the kernels of dot products."""
-    kernel, form = request.params["kernel"], request.params["form"]
-    if not is_open(kernel):
-        kernels: tuple[str, ...] = (kernel,)
-    else:
-        kernels = ("linear",) if form == "raw" else ("linear", "rbf")
-    entries = request.coder != "ridge" and form == "raw"
+    kernel, given = request.params["kernel"], request.given_kernel
+    kernels: tuple[str, ...] = ("linear", "rbf") if is_open(kernel) else (kernel,)
+    assert given is None or isinstance(given, VectorKernel)
 
     def geometry(one: metrics.Metric) -> Geometry:
-        made = VectorGeometry(one, X, around.labels, around.groups)
-        made.keeps_vectors = entries
+        made = VectorGeometry(
+            one,
+            X,
+            around.labels,
+            around.groups,
+            kernel=given,
+            candidates=_candidates(one, request, X, around),
+            fixed=metrics.is_fixed(request.params["metric"]),
+        )
+        made.keeps_vectors = request.reads_entries
         return made
 
     found = dict(_metrics(request.params["metric"], X, around.labels))
-    return {name: partial(geometry, one) for name, one in found.items()}, {**found}, kernels
+    return (
+        {name: partial(geometry, one) for name, one in found.items()},
+        {**found},
+        kernels if given is None else ("given",),
+    )
+
+
+def _candidates(
+    metric: metrics.Metric, request: Request, X: Array, around: Surroundings
+) -> Callable[[Array], Array] | None:
+    """Where the search is coarse to fine by another distance than the Euclidean: who may be a neighbour of examples."""
+    if request.coarse is None or isinstance(request.coarse[0], SquaredEuclidean):
+        return None
+    moved, coarse = metric.transform(X), request.coarse
+    if is_open(request.params["metric"]):
+        coarse = learned_anew(coarse[0], moved, around.labels), coarse[1]
+    return replace(around, samples=Samples(moved), coarse=coarse, pairs={}).candidates
+
+
+def of_kernel(distance: Distance, request: Request, around: Surroundings) -> KernelGeometry:
+    """The geometry of a kernel that is given beside the distance."""
+    assert request.given_kernel is not None
+    made = KernelGeometry(distance, request.given_kernel, around, around.labels, around.groups)
+    made.keeps_vectors = request.reads_entries
+    return made
 
 
 def _under(metric: metrics.Metric, request: Request, X: Array, around: Surroundings) -> Geometry:
@@ -93,7 +123,7 @@ def _differ(X: Array) -> bool:
 def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Metric]]:
     """The fitted metrics to try, by the name the table shows."""
     if not is_open(metric):
-        chosen = metrics.resolve(metric).fit(X, labels)
+        chosen = metrics.fitted(metric, X, labels)
         return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), chosen)]
     found: list[tuple[str, metrics.Metric]] = [(name, metrics.make(name).fit(X, labels)) for name in LABEL_FREE]
     first = metrics.Standard().fit(X, labels) if units_differ(X) else None

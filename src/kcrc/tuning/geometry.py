@@ -2,46 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property, partial
 
 import numpy as np
 
+from kcrc import widths
 from kcrc._fused.native import native
-from kcrc.metrics import Metric, Within, within_deviations
+from kcrc.kernels import VectorKernel
+from kcrc.metrics import Metric, Unit, Within, within_deviations
 from kcrc.prepared import Array
+from kcrc.tuning.around import Around, Measured, cut, picked, smallest
 from kcrc.tuning.leverage import removed_weights, strengths
 from kcrc.tuning.surroundings import STORED
 from kcrc.tuning.trials import Geometry, Trials
-
-
-@dataclass(frozen=True, eq=False)
-class Around:
-    """What lies around one left-out example, each (W,): rows and how near their class is (whole-class dictionaries),
-    their dot products with it, squared lengths, projections on the removed direction, and scale to unit length."""
-
-    rows: Array
-    rank: Array | None
-    dot: Array
-    squares: Array
-    along: Array | None
-    scale: Array | None
+from kcrc.tuning.whitened import lengthened, rewhitened
 
 
 class VectorGeometry(Geometry):
     """Euclidean geometry of the examples under a metric, with the exact leave-one-out correction of ``Within``.
 
     What was found around an example is kept: the search over settings asks for the same examples again and again.
+    ``kernel``: one of dot products that is given and not searched; its values then stand in for them. ``candidates``
+    gives the rows (B, C) that may enter the dictionaries of examples, where the search is coarse to fine.
+    ``fixed``: the metric was fitted elsewhere, so that no example leaves it.
     """
 
-    def __init__(self, metric: Metric, X: Array, labels: Array, groups: Array) -> None:
+    def __init__(
+        self,
+        metric: Metric,
+        X: Array,
+        labels: Array,
+        groups: Array,
+        *,
+        kernel: VectorKernel | None = None,
+        candidates: Callable[[Array], Array] | None = None,
+        fixed: bool = False,
+    ) -> None:
         super().__init__(labels, groups)
-        self.metric = metric
+        self.metric, self.kernel, self.candidates = metric, kernel, candidates
         self.keeps_vectors = False
-        self.unit = isinstance(metric, Within) and metric.unit
+        self.unit = isinstance(metric, Within) and metric.unit and not fixed
         self.directions: Array | None = None
-        if isinstance(metric, Within):
+        if isinstance(metric, Within) and not fixed:
             self.Z = metric.whitened(X)
             assert metric.whitening is not None
             deviations, sizes = within_deviations(metric.ready(X), labels)
@@ -68,7 +72,11 @@ class VectorGeometry(Geometry):
         pair = 6.0 if self.products is not None else d + 6.0
         return float(trials * (finding + width**2 / 2 * pair))
 
-    def _measured(self, which: Array) -> tuple[Array, Array, Array | None, Array | None]:
+    @property
+    def scale(self) -> float:
+        return widths.of_vectors(Unit().transform(self.Z) if self.unit else self.Z)
+
+    def _measured(self, which: Array) -> Measured:
         """To all examples, each (B, n): dot products, squared lengths, projections on the removed direction, scale."""
         products = self.Z[which] @ self.Z.T if self.products is None else self.products[which]
         norms = np.broadcast_to(self.squares, products.shape)
@@ -93,34 +101,36 @@ class VectorGeometry(Geometry):
             measured = self._measured(missing)
             far = measured[1] - 2.0 * measured[0]
             far[self.groups[missing][:, None] == self.groups[None, :]] = np.inf
-            rows = np.argpartition(far, width - 1, axis=1)[:, :width]
-            order = np.lexsort((rows, np.take_along_axis(far, rows, 1)), axis=-1)
-            rows = np.take_along_axis(rows, order, 1)
+            if self.candidates is not None:
+                inside = np.zeros((len(far), far.shape[1] + 1), bool)
+                np.put_along_axis(inside, self.candidates(missing), True, axis=1)  # −1 is the last
+                far[~inside[:, :-1]] = np.inf
+            rows = smallest(far, width)
             real = np.isfinite(np.take_along_axis(far, rows, 1))
             for at, i in enumerate(missing):
-                self._nearest[i] = _picked(measured, at, rows[at][real[at]], None)
+                self._nearest[i] = picked(measured, at, rows[at][real[at]], None)
         return [self._nearest[i] for i in which]
 
     def _around_classes(self, which: Array, n_classes: int) -> list[Around]:
-        """All examples of the nearest classes but those of its group."""
+        """All examples of the nearest classes but those of its group, nearest first."""
         missing = np.array([i for i in which if i not in self._classes or self._classes[i][0] < n_classes], int)
         if len(missing):
             measured = self._measured(missing)
-            near = self._nearest_classes(missing, measured[0], n_classes)
+            near = self._nearest_classes(missing, measured, n_classes)
             for at, (i, classes) in enumerate(zip(missing, near, strict=True)):
                 rank_of = np.full(int(self.labels.max()) + 1, -1)
                 rank_of[classes] = np.arange(len(classes))
                 rank = rank_of[self.labels]
                 rank[self.groups == self.groups[i]] = -1
                 rows = np.flatnonzero(rank >= 0)
-                rows = rows[np.argsort(rank[rows], kind="stable")]
-                self._classes[i] = n_classes, _picked(measured, at, rows, rank[rows])
+                rows = rows[np.argsort(measured[1][at, rows] - 2.0 * measured[0][at, rows], kind="stable")]
+                self._classes[i] = n_classes, picked(measured, at, rows, rank[rows])
         found = [self._classes[i][1] for i in which]
-        return [_cut(one, int(np.searchsorted(one.rank, n_classes))) for one in found if one.rank is not None]
+        return [cut(one, one.rank < n_classes) for one in found if one.rank is not None]
 
     def trials(self, which: Array, width: int) -> Trials:
         width = max(1, min(width, len(self.labels) - 1))
-        return self._local(which, [_cut(one, width) for one in self._around(which, width)])
+        return self._local(which, [cut(one, slice(width)) for one in self._around(which, width)])
 
     @property
     def has_folds(self) -> bool:  # type: ignore[override]
@@ -128,9 +138,9 @@ class VectorGeometry(Geometry):
 
     def fold(self, which: Array) -> Trials:
         rows = np.flatnonzero(~np.isin(self.groups, self.groups[which]))
-        atoms, asked = self.Z[rows], self.Z[which]
-        dot, squares, own = asked @ atoms.T, self.squares[rows], self.own[which]
-        return Trials(
+        atoms, asked = self.Z[rows].astype(np.float64), self.Z[which].astype(np.float64)
+        dot, squares, own = asked @ atoms.T, np.einsum("ij,ij->i", atoms, atoms), np.einsum("ij,ij->i", asked, asked)
+        trials = Trials(
             labels=np.broadcast_to(self.labels[rows], dot.shape),
             truth=self.labels[which],
             cross=np.maximum(own[:, None] + squares - 2.0 * dot, 0.0),
@@ -141,9 +151,23 @@ class VectorGeometry(Geometry):
             asked=asked if self.keeps_vectors else None,
             atoms=atoms[None] if self.keeps_vectors else None,
         )
+        return self._valued(trials)
 
     def class_trials(self, which: Array, n_classes: int) -> Trials:
         return self._local(which, self._around_classes(which, n_classes))
+
+    def _valued(self, trials: Trials) -> Trials:
+        """With the values of the kernel in place of dot products, where one is given."""
+        if self.kernel is None:
+            return trials
+        dot, dots, own, squares = trials.dot, trials.dots, trials.self_dot, trials.squares
+        assert dot is not None and dots is not None and own is not None and squares is not None
+        return replace(
+            trials,
+            dot=self.kernel.profile(dot.copy(), own[:, None], squares),
+            dots=self.kernel.profile(dots.copy(), squares[:, :, None], squares[:, None, :]),
+            self_dot=self.kernel.profile(own.copy(), own, own),
+        )
 
     def _local(self, which: Array, around: list[Around]) -> Trials:
         widest = max(1, *(len(one.rows) for one in around))
@@ -163,8 +187,10 @@ class VectorGeometry(Geometry):
         if around[0].rank is not None:
             rank = stacked([one.rank for one in around if one.rank is not None], len(self.labels))
         own = self.own[which]
-        return Trials(
-            labels=np.where(real, self.labels[rows], -1).astype(np.int32),
+        vectors = self._entries(which, rows) if self.keeps_vectors else (None, None)
+        labels = np.where(real, self.labels[rows], -1).astype(np.int32)
+        trials = Trials(
+            labels=labels,
             truth=self.labels[which],
             cross=np.maximum(own[:, None] + squares - 2.0 * dot, 0.0),
             dot=dot,
@@ -172,9 +198,45 @@ class VectorGeometry(Geometry):
             self_dot=own,
             squares=squares,
             rank=rank,
-            asked=self.Z[which] if self.keeps_vectors else None,
-            atoms=self.Z[rows] if self.keeps_vectors else None,
+            asked=vectors[0],
+            atoms=vectors[1],
         )
+        return replace(self._valued(trials), precise=partial(self._precise, trials, which, rows))
+
+    def _precise(self, trials: Trials, which: Array, rows: Array, width: int) -> Trials:
+        """The same trials, of ``width`` atoms, from dot products in double precision."""
+        rows = rows[:, :width]
+        dots, dot, own = np.empty((*rows.shape, rows.shape[1])), np.empty(rows.shape), np.empty(len(rows))
+        for at, (i, line) in enumerate(zip(which, rows, strict=True)):
+            u, strength = (None, 0.0) if self.directions is None else (self.directions[i], float(self.strength[i]))
+            z = lengthened(self.Z[np.append(line, i)], u, strength, unit=self.unit)
+            dots[at], dot[at], own[at] = z[:-1] @ z[:-1].T, z[:-1] @ z[-1], z[-1] @ z[-1]
+        squares = np.einsum("bkk->bk", dots).copy()
+        cross = np.maximum(own[:, None] + squares - 2.0 * dot, 0.0)
+        return self._valued(
+            Trials(
+                labels=trials.labels[:, :width],
+                truth=trials.truth,
+                cross=cross,
+                dot=dot,
+                dots=dots,
+                self_dot=own,
+                squares=squares,
+                rank=None if trials.rank is None else trials.rank[:, :width],
+                asked=trials.asked,
+                atoms=None if trials.atoms is None else trials.atoms[:, :width],
+            )
+        )
+
+    def _entries(self, which: Array, rows: Array) -> tuple[Array, Array]:
+        """The vectors themselves, of the examples (B, d) and their atoms (B, W, d)."""
+        if self.directions is None:
+            return self.Z[which], self.Z[rows]
+        asked, atoms = np.empty((len(which), self.Z.shape[1])), np.empty((*rows.shape, self.Z.shape[1]))
+        for at, (i, line) in enumerate(zip(which, rows, strict=True)):
+            z = rewhitened(self.Z[np.append(line, i)], self.directions[i], float(self.strength[i]), unit=self.unit)
+            asked[at], atoms[at] = z[-1], z[:-1]
+        return asked, atoms
 
     def _products_among(self, which: Array, rows: Array, along: Array | None, scale: Array | None) -> Array:
         strength = None if along is None else self.strength[which]
@@ -191,44 +253,35 @@ class VectorGeometry(Geometry):
         return np.asarray(dots)
 
     @cached_property
-    def _class_sums(self) -> tuple[Array, Array, Array]:
-        """Membership (n, C), the vectors as they are compared (n, d), and their sums by class (C, d)."""
+    def _class_sums(self) -> tuple[Array, Array]:
+        """Membership (n, C), and the sums of the vectors by class (C, d)."""
         member = np.zeros((len(self.labels), int(self.labels.max()) + 1), self.Z.dtype)
         member[np.arange(len(self.labels)), self.labels] = 1.0
-        tiny = np.finfo(self.Z.dtype).tiny
-        Z = self.Z / np.sqrt(np.maximum(self.squares, tiny))[:, None] if self.unit else self.Z
-        return member, Z, member.T @ Z
+        return member, member.T @ self.Z
 
-    def _nearest_classes(self, which: Array, products: Array, n_classes: int) -> Array:
+    def _nearest_classes(self, which: Array, measured: Measured, n_classes: int) -> Array:
         """(B, c) the classes with the nearest mean, the example and its group left out of their own class's mean."""
-        member, Z, sums = self._class_sums
-        mean_products = products @ member
-        totals = np.broadcast_to(member.sum(axis=0), mean_products.shape).copy()
-        lengths = np.broadcast_to(np.einsum("cd,cd->c", sums, sums), mean_products.shape).copy()
-        for at, i in enumerate(which):  # without the example's group: the sums of the classes it touches change
-            mates = np.flatnonzero(self.groups == self.groups[i])
-            for c in np.unique(self.labels[mates]):
-                out = mates[self.labels[mates] == c]
-                left = sums[c] - Z[out].sum(axis=0)
-                mean_products[at, c] -= products[at, out].sum()
-                totals[at, c] -= len(out)
-                lengths[at, c] = left @ left
+        products, _, along, scale = measured
+        member, sums = self._class_sums
+        stays = self.groups[which][:, None] != self.groups
+        totals = stays.astype(self.Z.dtype) @ member
+        mean_products = np.where(stays, products, 0.0) @ member
+        if along is None:  # without the example's group: the sums of the classes it touches change
+            lengths = np.broadcast_to(np.einsum("cd,cd->c", sums, sums), totals.shape).copy()
+            for at in range(len(which)):
+                mates = np.flatnonzero(~stays[at])
+                for c in np.unique(self.labels[mates]):
+                    left = sums[c] - self.Z[mates[self.labels[mates] == c]].sum(axis=0)
+                    lengths[at, c] = left @ left
+        else:  # every example has its own geometry, and lengths of vectors in it: the sums are others for each
+            share = np.where(stays, 1.0 if scale is None else scale, 0.0).astype(self.Z.dtype)
+            gained = (share * along) @ member
+            lengths = self.strength[which][:, None] * gained**2
+            for c in range(member.shape[1]):
+                mine = self.labels == c
+                sums_of_c = share[:, mine] @ self.Z[mine]
+                lengths[:, c] += np.einsum("bd,bd->b", sums_of_c, sums_of_c)
         with np.errstate(divide="ignore", invalid="ignore"):
             score = lengths / totals**2 - 2.0 * mean_products / totals
         score = np.where(totals > 0, score, np.inf)
         return np.argsort(score, axis=1, kind="stable")[:, :n_classes]
-
-
-def _picked(
-    measured: tuple[Array, Array, Array | None, Array | None], at: int, rows: Array, rank: Array | None
-) -> Around:
-    products, norms, along, scale = (None if part is None else part[at][rows] for part in measured)
-    assert products is not None and norms is not None
-    return Around(rows, rank, products, norms, along, scale)
-
-
-def _cut(around: Around, width: int) -> Around:
-    if len(around.rows) <= width:
-        return around
-    cut: dict[str, Any] = {name: None if part is None else part[:width] for name, part in vars(around).items()}
-    return Around(**cut)

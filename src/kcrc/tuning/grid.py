@@ -103,7 +103,8 @@ class Grid:
             if kernel in ("linear", "given"):
                 pairs.append((kernel, None))
             elif "gamma" in self.fixed:
-                pairs.append((kernel, float(self.fixed["gamma"])))
+                given = self.fixed["gamma"]
+                pairs.append((kernel, self.geometry(name).scale if given == "scale" else float(given)))
             else:
                 if name not in self.base:
                     cross = self.geometry(name).trials(self.order[:64], 25).cross

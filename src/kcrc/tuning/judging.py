@@ -1,7 +1,11 @@
 """What a setting makes of trials: the margin by which the true class won or lost each of them.
 
 A margin is log(best other residual) − log(the true class's residual): above 0 is a right answer. ∞ where all
-neighbours share the true class, −∞ where the true class is not in the dictionary.
+neighbours share the true class, or nothing was coded and the nearest has it; −∞ where the true class is not in the
+dictionary or has no part in the code. A tie is no right answer: the class that sorts first would win it.
+
+The local problems are the model's own: those of ``kcrc.spaces``, or compiled, which is tested to be the same. They are
+solved in single precision where the search is and the penalty allows it.
 """
 
 from __future__ import annotations
@@ -12,13 +16,16 @@ from typing import Any
 import numpy as np
 
 from kcrc import evidence as ev
+from kcrc import spaces
 from kcrc._fused.native import native
 from kcrc.coding.base import Coder, Dictionary, Target
+from kcrc.coding.ridge import Ridge
 from kcrc.prepared import Array
-from kcrc.projections.base import Projection
+from kcrc.projections.base import Identity, Projection
 from kcrc.tuning.trials import Trials
 
 DECISIONS = ("ratio", "residual")
+SINGLE_TELLS = 0.1  # largest (condition number) × (single precision) with which margins keep their sign
 
 
 def kernel_of(trials: Trials, gamma: float | None) -> tuple[Array, Array, Array]:
@@ -33,8 +40,25 @@ def kernel_of(trials: Trials, gamma: float | None) -> tuple[Array, Array, Array]
 
 def shares_dictionary(trials: Trials) -> bool:
     """Whether the examples were left out together, of one dictionary."""
-    inside = trials.dots if trials.among is None else trials.among
-    return inside is not None and len(inside) < len(trials.truth)
+    return len(trials.inside) < len(trials.truth)
+
+
+def nearest_atom(trials: Trials) -> Array:
+    """(B,) the place of the nearest atom: the first that is real, but in a dictionary that is shared."""
+    if shares_dictionary(trials):
+        assert trials.cross is not None
+        return np.asarray(trials.cross.argmin(axis=1))
+    return np.asarray((trials.labels >= 0).argmax(axis=1))
+
+
+def needs_double(atoms: int, mu: float, normalize: bool) -> bool:
+    """Whether a penalty is so small for a dictionary of so many atoms that single precision would answer at random.
+
+    With columns of unit length the condition number is at most (K + μ)/μ; else nobody knows it.
+    """
+    if not normalize or mu <= 0:
+        return True
+    return (atoms + mu) / mu * float(np.finfo(np.float32).eps) / 2 > SINGLE_TELLS
 
 
 def squared_among(trials: Trials) -> Array:
@@ -56,6 +80,8 @@ def margins(
     mus: list[float],
     form: str,
     share: float | None = None,
+    *,
+    normalize: bool = True,
 ) -> Array:
     """(sizes, mus, 2, B) with the ridge coder: compiled where it can be, else by ``staged_margins``.
 
@@ -63,23 +89,44 @@ def margins(
     """
     if form == "raw":
         form = "rkhs"  # over the vectors themselves the ridge coder works in the linear kernel's own space
+    atoms = min(max(sizes), labels.shape[1])
+    wide = [needs_double(atoms, mu, normalize) for mu in mus]
     if native is None or shares_dictionary(trials):
-        from kcrc.coding.ridge import Ridge
+        posed = trials.in_double(atoms) if any(wide) else trials
+        return _staged_ridge(posed, gamma, labels, sizes, mus, form, normalize)
+    out = np.empty((len(sizes), len(mus), 2, len(labels)), np.float32)
+    for double in (False, True):
+        some = [u for u, each in enumerate(wide) if each == double]
+        if some:
+            posed = trials.in_double(atoms) if double else trials
+            classes = labels[:, : posed.labels.shape[1]]
+            out[:, some] = _compiled(posed, gamma, classes, sizes, [mus[u] for u in some], form, normalize)
+    unsolved = np.isnan(out)
+    left = np.flatnonzero(unsolved.any(axis=(0, 1, 2)))
+    if len(left):  # H + μI has no Cholesky factor; the stages then do what the model does
+        again = _staged_ridge(
+            trials.in_double(atoms).take(left), gamma, labels[left, :atoms], sizes, mus, form, normalize
+        )
+        out[..., left] = np.where(unsolved[..., left], again, out[..., left])
+    return out
 
-        kernel = kernel_of(trials, gamma)
-        return staged_margins(kernel, labels, trials.truth, sizes, mus, form, lambda mu: Ridge(mu=mu), None)
-    options: dict[str, Any] = {}
+
+def _compiled(
+    trials: Trials, gamma: float | None, labels: Array, sizes: list[int], mus: list[float], form: str, normalize: bool
+) -> Array:
+    """NaN where there is no Cholesky factor."""
+    assert native is not None
+    options: dict[str, Any] = {} if normalize else {"normalize": False}
     if gamma is None:
         assert trials.dots is not None and trials.dot is not None and trials.self_dot is not None
         G, k, own = trials.dots, trials.dot, trials.self_dot
     else:
         assert trials.cross is not None
-        k, own = trials.cross, np.ones(len(labels))
-        if trials.among is not None:
-            G, options = trials.among, {"gamma": gamma}
-        else:
-            assert trials.dots is not None and trials.squares is not None
-            G, options = trials.dots, {"gamma": gamma, "squares": np.ascontiguousarray(trials.squares)}
+        G, k, own = trials.inside, trials.cross, np.ones(len(labels))
+        options["gamma"] = gamma
+        if trials.among is None:
+            assert trials.squares is not None
+            options["squares"] = np.ascontiguousarray(trials.squares)
     return np.asarray(
         native.judge(
             np.ascontiguousarray(G),
@@ -95,6 +142,22 @@ def margins(
     )
 
 
+def _staged_ridge(
+    trials: Trials, gamma: float | None, labels: Array, sizes: list[int], mus: list[float], form: str, normalize: bool
+) -> Array:
+    return staged_margins(
+        kernel_of(trials, gamma),
+        labels,
+        trials.truth,
+        sizes,
+        mus,
+        form,
+        lambda mu: Ridge(mu=mu),
+        nearest=nearest_atom(trials) if shares_dictionary(trials) else None,
+        normalize=normalize,
+    )
+
+
 def staged_margins(
     kernel: tuple[Array, Array, Array],
     labels: Array,
@@ -103,14 +166,18 @@ def staged_margins(
     mus: list[float],
     form: str,
     coder_of: Callable[[float], Coder],
-    projection: Projection | None,
+    projection: Projection | None = None,
     seed: int = 0,
     vectors: tuple[Array, Array] | None = None,
+    *,
+    nearest: Array | None = None,
+    normalize: bool = True,
 ) -> Array:
     """The same for any coder and projection, by the stages of the pipeline: the readable reference.
 
     ``vectors`` (B, d) and (B, W, d) are the queries and atoms themselves, for the raw form. Where the trials share a
-    dictionary, G (1, W, W) and the atoms (1, W, d), no atom may be left out.
+    dictionary, G (1, W, W) and the atoms (1, W, d), no atom may be left out, and ``nearest`` (B,) is the place of the
+    nearest atom; else that is the first.
     """
     G_all, k_all, self_value = kernel
     everyone = np.arange(len(truth))
@@ -121,21 +188,23 @@ def staged_margins(
         real = classes >= 0
         G = np.where(real[:, :, None] & real[:, None, :], G_all[:, :size, :size], 0.0).astype(np.float64)
         k = np.where(real, k_all[:, :size], 0.0).astype(np.float64)
-        if form == "raw":
-            assert vectors is not None
-            dictionary, target = _posed_raw(vectors[0], vectors[1][:, :size], real)
-        else:
-            dictionary, target = _posed(G, k, self_value, classes, real, form, projection, seed)
+        seen = None if vectors is None else (vectors[0], vectors[1][:, :size])
+        dictionary, target = _posed(
+            G, k, self_value, classes, real, form, normalize, projection or Identity(), seed, seen
+        )
         present = np.zeros((len(classes), n_classes + 1), bool)
         np.put_along_axis(present, classes.astype(np.intp), True, axis=1)
         alone = present[:, :n_classes].sum(axis=1) == 1
-        has_truth = present[everyone if len(present) > 1 else 0, truth]
+        own_line = everyone if len(classes) > 1 else 0
+        has_truth = present[own_line, truth]
+        first = classes[own_line, real.argmax(axis=1) if nearest is None else nearest]
         for u, mu in enumerate(mus):
             coder = coder_of(mu)
             code = coder.solve(coder.factorise(dictionary), target)
             contributed = ev.contributions(dictionary, target, code, classes)
             for d, decision in enumerate(DECISIONS):
                 residuals = ev.class_residuals(contributed, code, target, classes, n_classes, decision)
+                uncoded = ~np.isfinite(residuals.min(axis=1))
                 own = residuals[everyone, truth].copy()
                 residuals[everyone, truth] = np.inf
                 other = residuals.min(axis=1)
@@ -143,6 +212,7 @@ def staged_margins(
                 with np.errstate(divide="ignore", invalid="ignore"):
                     margin = np.log(np.maximum(other, tiny)) - np.log(np.maximum(own, tiny))
                 margin = np.where(np.isfinite(own), margin, -np.inf)
+                margin = np.where(uncoded, np.where(first == truth, np.inf, -np.inf), margin)
                 margin = np.where(alone, np.where(has_truth, np.inf, -np.inf), margin)
                 out[s, u, d] = np.where(has_truth, margin, -np.inf)
     return out
@@ -155,33 +225,17 @@ def _posed(
     classes: Array,
     real: Array,
     form: str,
-    projection: Projection | None,
+    normalize: bool,
+    projection: Projection,
     seed: int,
+    vectors: tuple[Array, Array] | None,
 ) -> tuple[Dictionary, Target]:
-    """Dictionary and target of a kernel in one of the two forms, columns of unit length."""
-    if form == "gram":
-        psi = None if projection is None else projection.matrix(G, classes, real, np.random.default_rng(seed))
-        columns = G if psi is None else psi.transpose(0, 2, 1) @ G
-        y = k if psi is None else _correlations(k, psi)
-        norms = np.sqrt(np.einsum("bck,bck->bk", columns, columns))
-        columns = columns * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None, :]
-        dictionary = Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real)
-        return dictionary, Target(_correlations(y, columns), np.einsum("bc,bc->b", y, y), y)
-    norms = np.sqrt(np.maximum(np.einsum("bkk->bk", G), 0.0))
-    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-    return Dictionary(G * scale[:, :, None] * scale[:, None, :], None, real), Target(k * scale, self_value, None)
-
-
-def _posed_raw(y: Array, atoms: Array, real: Array) -> tuple[Dictionary, Target]:
-    """D = the atoms as columns of unit length."""
-    norms = np.sqrt(np.einsum("bkd,bkd->bk", atoms, atoms))
-    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=real & (norms > 0))
-    columns = (atoms * scale[:, :, None]).transpose(0, 2, 1).astype(np.float64)
-    y = y.astype(np.float64)
-    dictionary = Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real)
-    return dictionary, Target(_correlations(y, columns), np.einsum("bc,bc->b", y, y), y)
-
-
-def _correlations(y: Array, columns: Array) -> Array:
-    """Dᵀy (B, K) of y (B, c) with columns (1|B, c, K)."""
-    return np.asarray(y @ columns[0] if len(columns) == 1 else np.einsum("bc,bck->bk", y, columns))
+    """Dictionary and target in one of the forms, by the model's own spaces."""
+    space = spaces.resolve(form, normalize=normalize)
+    if isinstance(space, spaces.Raw):
+        assert vectors is not None
+        basis = space.posed(vectors[1].astype(np.float64), real)
+        return basis.dictionary, space.aimed(basis, vectors[0].astype(np.float64))
+    assert isinstance(space, spaces.KernelSpace)
+    basis = space.posed(G, classes, real, projection, seed)
+    return basis.dictionary, space.aimed(basis, k, lambda: self_value)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 
+from kcrc import widths
 from kcrc.distances.base import Distance
 from kcrc.kernels import Kernel
 from kcrc.prepared import Array, Samples
@@ -39,6 +42,20 @@ class MeasuredGeometry(Geometry):
             total += MICROSECOND * LOOKED_UP * pairs + self.around.arithmetic(self.distance, name) * new
         return total
 
+    @property
+    def scale(self) -> float:
+        return widths.of_distance(self.distance, self.around.samples)
+
+    def trials(self, which: Array, width: int) -> Trials:
+        return self.made(which, *self.around.dictionaries(self.distance, which, width))
+
+    def class_trials(self, which: Array, n_classes: int) -> Trials:
+        return self.made(which, *self.around.whole_classes(self.distance, which, n_classes))
+
+    @abstractmethod
+    def made(self, which: Array, rows: Array, far: Array, rank: Array | None) -> Trials:
+        """From the dictionaries: rows (B, W), nearest first, distances ``far`` to them, and their rank."""
+
     def _classes(self, rows: Array) -> Array:
         return np.where(rows >= 0, self.labels[np.maximum(rows, 0)], -1).astype(np.int32)
 
@@ -49,8 +66,7 @@ class DistanceGeometry(MeasuredGeometry):
     def _powered(self, values: Array) -> Array:
         return np.asarray(values**2 if self.distance.power == 2 else values, np.float32)
 
-    def trials(self, which: Array, width: int) -> Trials:
-        rows, far, rank = self.around.dictionaries(self.distance, which, width)
+    def made(self, which: Array, rows: Array, far: Array, rank: Array | None) -> Trials:
         cross = self._powered(np.where(rows >= 0, self.around.facing(self.distance, which, rows, far), 0.0))
         among = self._powered(self.around.within(self.distance, rows))
         return Trials(self._classes(rows), self.labels[which], cross, among, rank=rank)
@@ -69,12 +85,19 @@ class KernelGeometry(MeasuredGeometry):
     ) -> None:
         super().__init__(distance, X, labels, groups)
         self.kernel = kernel
+        self.keeps_vectors = False
 
-    def trials(self, which: Array, width: int) -> Trials:
-        rows, _, rank = self.around.dictionaries(self.distance, which, width)
+    def made(self, which: Array, rows: Array, far: Array | None = None, rank: Array | None = None) -> Trials:
         alike, near = self.around.samples.of(self.kernel), np.maximum(rows, 0)
-        asked = alike.take(which)
-        dot = np.asarray(self.kernel.cross(asked, alike, near), np.float32)
-        dots = np.asarray(self.kernel.local(alike, near), np.float32)
-        own = self.kernel.diagonal(asked)
-        return Trials(self._classes(rows), self.labels[which], dot=dot, dots=dots, self_dot=own, rank=rank)
+        asked, X = alike.take(which), self.around.samples.X
+        dots = np.asarray(self.kernel.local(alike, near))
+        return Trials(
+            self._classes(rows),
+            self.labels[which],
+            dot=np.asarray(self.kernel.cross(asked, alike, near), dots.dtype),
+            dots=dots,
+            self_dot=self.kernel.diagonal(asked),
+            rank=rank,
+            asked=X[which] if self.keeps_vectors else None,
+            atoms=X[near] if self.keeps_vectors else None,
+        )

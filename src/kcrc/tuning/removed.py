@@ -39,12 +39,13 @@ class Exclusion:
     weights: Array | None
 
     @classmethod
-    def of(cls, model: FittedModel, groups: Array | None = None) -> Exclusion:
-        """For a model just fitted; ``groups`` (n,) are examples that must leave together, beside exact duplicates."""
+    def of(cls, model: FittedModel, groups: Array | None = None, *, fixed: bool = False) -> Exclusion:
+        """For a model just fitted; ``groups`` (n,) are examples that must leave together, beside exact duplicates.
+        ``fixed``: the metric was fitted elsewhere, so that none leaves it."""
         raw, labels = model.raw, model.labels
         together = duplicate_groups(raw, groups)
         metric = model.method.metric
-        if not isinstance(metric, Within):
+        if fixed or not isinstance(metric, Within):
             return cls(model.ids, together, labels, None, None)
         raw = metric.ready(raw)
         sizes = np.bincount(labels, minlength=len(model.classes))

@@ -37,3 +37,9 @@ class Request:
     progress: Callable[[float], None]
     coarse: tuple[Distance, int] | None = None
     pairs: Mapping[str, PairCache] = field(default_factory=dict)
+    normalize: bool = True  # the columns of the dictionary
+
+    @property
+    def reads_entries(self) -> bool:
+        """Whether the coder looks at the entries of the vectors themselves."""
+        return self.params["form"] == "raw" and coding.resolve(self.coder).needs_columns

@@ -23,6 +23,7 @@ import numpy as np
 
 from kcrc.parallel import over_chunks
 from kcrc.prepared import Array
+from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
 from kcrc.tuning.grid import Grid
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.loss import loss
@@ -32,7 +33,6 @@ from kcrc.tuning.trials import Geometry, Trials
 TRIALS_FIRST, TRIALS_WALK, TRIALS_FINAL = 256, 512, 2500
 STEPS, LEADERS, FINALISTS = 6, 6, 32
 FEW = 200  # with fewer examples a fine grid would only fit their noise
-SPEED = 3e10  # arithmetic a second of two ordinary cores
 CLOSE = 2.5  # standard errors
 NEAR, NEAR_EXAMPLES = 0.5, 1.01  # standard errors, or examples: right as often as the best, or nearly
 TIED, TIED_EXAMPLES = 0.02, 0.75  # of the loss, or a loss of so many examples: less is not worth a higher price
@@ -179,7 +179,6 @@ class Search:
         def piece(part: slice) -> Array:
             which = rows[part]
             trials = geometry.trials(which, largest) if locality == "atoms" else geometry.class_trials(which, largest)
-            assert trials is not None
             return self._margins(trials, group)
 
         return np.concatenate(over_chunks(piece, len(rows), step, self.n_jobs), axis=1)
@@ -296,16 +295,6 @@ class Search:
         """Of an answer: the union of several members' nearest examples is as large as all of them together."""
         atoms = setting.n_neighbors * self.geometry(setting.geometry).members
         return replace(setting, n_neighbors=min(atoms, len(self.labels))).cost
-
-
-def posing_cost(k: float, form: str, projecting: float = 0.0) -> float:
-    """Arithmetic of a local problem of k atoms, roughly; ``projecting``: the cost of Ψ over k³."""
-    return k * k * (25.0 + (k if form == "gram" else 0.0) + projecting * k)
-
-
-def solving_cost(k: float) -> float:
-    """Arithmetic of its answer with one penalty, roughly."""
-    return k**3 / 3 + 60.0 * k * k + 2e4
 
 
 def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from kcrc.neighbours.exact import ExactIndex
 from kcrc.neighbours.refine import union_ranks
 from kcrc.neighbours.union import UnionIndex
 from kcrc.prepared import Array, Samples
+from kcrc.tuning.means import class_means, to_means
 
 STORED = 4000  # examples of which all pairs are kept: 64 MB for each distance
 MICROSECOND = 1e4  # the arithmetic of one
@@ -102,9 +104,9 @@ class Surroundings:
         return distance.combined(parts)
 
     def dictionaries(self, distance: Distance, which: Array, width: int) -> tuple[Array, Array, Array | None]:
-        """Rows (B, W), −1 for padding, their distances (B, W), and for a unified distance the rank (B, W) of each row:
-        it is in the union of the K nearest of each member when that is below K, and all below ``width`` are there.
-        Ordered by rank, else by distance."""
+        """Rows (B, W), nearest first, −1 for padding, their distances (B, W), and for a unified distance the rank of
+        each row (B, W): it is in the union of the K nearest of each member when that is below K, and all below
+        ``width`` are there."""
         rows = self.candidates(which)
         parts = [self.measured(distance, name, which, rows) for name in distance.components]
         far = distance.combined(parts)
@@ -112,10 +114,33 @@ class Surroundings:
             rank, order = None, np.lexsort((rows, far), axis=-1)[:, :width]
         else:
             rank = np.where(rows >= 0, union_ranks(parts, rows), far.shape[1])
-            order = np.lexsort((rows, far, rank), axis=-1)
-            order = order[:, : max(1, int((rank < width).sum(axis=1).max()))]
+            wanted = max(1, int((rank < width).sum(axis=1).max()))
+            order = np.lexsort((rows, far, rank >= width), axis=-1)[:, :wanted]
             rank = np.take_along_axis(rank, order, 1)
         return np.take_along_axis(rows, order, 1), np.take_along_axis(far, order, 1), rank
+
+    @cached_property
+    def _means(self) -> Samples:
+        return class_means(self.samples.X, self.labels, int(self.labels.max()) + 1)
+
+    def whole_classes(self, distance: Distance, which: Array, n_classes: int) -> tuple[Array, Array, Array]:
+        """Rows (B, W) of all examples of the classes with the nearest mean but those of the example's group, nearest
+        first, −1 for padding; their distances (B, W), and how near their class is (B, W)."""
+        X, asked = self.samples.X, self.samples.take(which)
+        far_means = to_means(distance, X, self.labels, self._means, which, self.groups, asked)
+        near = np.argsort(far_means, axis=1, kind="stable")[:, :n_classes]
+        place = np.full(far_means.shape, -1)
+        np.put_along_axis(place, near, np.broadcast_to(np.arange(near.shape[1]), near.shape), axis=1)
+        place[~np.isfinite(far_means)] = -1
+        rank = np.where(self.groups[which][:, None] == self.groups, -1, place[:, self.labels])
+        width = max(1, int((rank >= 0).sum(axis=1).max()))
+        rows = np.argsort(rank < 0, axis=1, kind="stable")[:, :width]
+        rank = np.take_along_axis(rank, rows, 1)
+        far = distance.combined([self._between(distance, name, which, rows) for name in distance.components])
+        rows, far = np.where(rank >= 0, rows, -1), np.where(rank >= 0, far, np.inf)
+        order = np.lexsort((rows, far), axis=-1)
+        rank = np.where(rank >= 0, rank, len(self.labels))
+        return tuple(np.take_along_axis(part, order, 1) for part in (rows, far, rank))  # type: ignore[return-value]
 
     def within(self, distance: Distance, rows: Array) -> Array:
         """Distances (B, W, W) among ``rows``."""

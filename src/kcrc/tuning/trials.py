@@ -8,7 +8,9 @@ on the grid; kernels, sizes and penalties are tried on them afterwards.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +31,8 @@ class Trials:
     rank     (B, W)     for whole-class dictionaries: how near the atom's class is (0 = nearest); for unions of the
                         nearest of several distances: the atom's best place among them
     asked, atoms        (B, d) and (B, W, d), the vectors themselves, for coders that look at their entries
+    precise             makes the same trials, cut to so many atoms, in double precision from the start; None where that
+                        cannot be had
     """
 
     labels: Array
@@ -42,6 +46,41 @@ class Trials:
     rank: Array | None = None
     asked: Array | None = None
     atoms: Array | None = None
+    precise: Callable[[int], Trials] | None = None
+    _doubles: dict[int, Trials] = field(default_factory=dict, repr=False)
+
+    @property
+    def inside(self) -> Array:
+        """What is known of pairs of atoms: among, or dots."""
+        found = self.dots if self.among is None else self.among
+        assert found is not None
+        return found
+
+    def in_double(self, width: int) -> Trials:
+        """The same in double precision, of the first ``width`` atoms: made so where they can be, else only continued.
+        Kept, as many settings ask for it."""
+        if self.inside.dtype == np.float64:
+            return self
+        width = min(width, self.labels.shape[1])
+        if width not in self._doubles:
+            self._doubles[width] = self._widened(width) if self.precise is None else self.precise(width)
+        return self._doubles[width]
+
+    def _widened(self, width: int) -> Trials:
+        cut: dict[str, Any] = {}
+        for name, part in vars(self).items():
+            if isinstance(part, np.ndarray):
+                cut[name] = part if part.ndim == 1 or name == "asked" else part[:, :width]
+                if name in ("among", "dots"):
+                    cut[name] = cut[name][:, :, :width]
+                if part.dtype == np.float32:
+                    cut[name] = cut[name].astype(np.float64)
+        return Trials(**cut)
+
+    def take(self, which: Array) -> Trials:
+        """Some of the trials, which do not share a dictionary."""
+        some: dict[str, Any] = {n: part[which] for n, part in vars(self).items() if isinstance(part, np.ndarray)}
+        return Trials(**some)
 
 
 class Geometry(ABC):
@@ -57,6 +96,11 @@ class Geometry(ABC):
     def cost(self, trials: int, width: float) -> float:
         """Arithmetic of so many trials with dictionaries of ``width`` atoms, roughly."""
 
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """What gamma = "scale" is here."""
+
     @abstractmethod
     def trials(self, which: Array, width: int) -> Trials:
         """The examples ``which`` (row numbers) left out, dictionaries of the ``width`` nearest examples."""
@@ -67,6 +111,6 @@ class Geometry(ABC):
         """The examples ``which`` left out together, of the one dictionary of all others; only if ``has_folds``."""
         raise NotImplementedError
 
-    def class_trials(self, which: Array, n_classes: int) -> Trials | None:
-        """The same with all examples of the nearest classes; None where class means are not to be had."""
-        return None
+    @abstractmethod
+    def class_trials(self, which: Array, n_classes: int) -> Trials:
+        """The same with all examples of the nearest classes."""

@@ -16,10 +16,11 @@ import numpy as np
 from kcrc.distances.unified import Unified
 from kcrc.neighbours.refine import union_ranks
 from kcrc.prepared import Array
+from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.loss import loss
-from kcrc.tuning.measured import DistanceGeometry
-from kcrc.tuning.search import SPEED, Judge, posing_cost, solving_cost
+from kcrc.tuning.measured import DistanceGeometry, KernelGeometry
+from kcrc.tuning.search import Judge
 from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.trials import Trials
 
@@ -56,8 +57,10 @@ class WeightSearch:
         mus: tuple[float, ...] = _PENALTIES,
         effort: float = 1.0,
         seconds: float,
+        given: KernelGeometry | None = None,
     ) -> None:
-        """``effort``: how much dearer the judge is than the compiled ridge."""
+        """``effort``: how much dearer the judge is than the compiled ridge; ``given``: the kernel, where the distances
+        do not make it."""
         self.distance = distance.weighted(dict.fromkeys(distance.weights_, 1.0))
         self.names = list(self.distance.weights_)
         self.judge, self.effort, self.form, self.mus = judge, effort, form, list(mus)
@@ -77,12 +80,14 @@ class WeightSearch:
         self.far = [np.take_along_axis(one, chosen, 1) for one in far]
         self.labels = np.where(self.rows >= 0, around.labels[np.maximum(self.rows, 0)], -1).astype(np.int32)
         # Each member's own normalised distances: the sum of these times the weights is the unified distance.
-        self.cross = []
-        for name, one in zip(self.names, self.far, strict=True):
-            own = members[name].combined([np.where(self.rows >= 0, one, 0.0)])
-            facing = around.facing(members[name], self.which, self.rows, own)
-            self.cross.append(np.where(self.rows >= 0, facing, 0.0).astype(np.float32))
-        self.among = [around.within(members[name], self.rows).astype(np.float32) for name in self.names]
+        self.own = [members[n].combined([one]) for n, one in zip(self.names, self.far, strict=True)]
+        self.given = None if given is None else given.made(self.which, self.rows)
+        self.cross, self.among = [], []
+        for name, one in zip(self.names, self.own, strict=True):
+            if given is None:
+                facing = around.facing(members[name], self.which, self.rows, one)
+                self.cross.append(np.where(self.rows >= 0, facing, 0.0).astype(np.float32))
+                self.among.append(around.within(members[name], self.rows).astype(np.float32))
         self.tried: dict[tuple[float, ...], Tried] = {}
 
     def score(self, weights: dict[str, float]) -> Tried:
@@ -96,30 +101,54 @@ class WeightSearch:
         used = [at for at, name in enumerate(self.names) if weights[name] > 0]
         size = max(1, LARGEST // len(used))
         rank = np.where(self.rows >= 0, union_ranks([self.far[at] for at in used], self.rows), self.rows.shape[1])
-        order = np.argsort(rank, axis=1, kind="stable")[:, : max(1, int((rank < size).sum(axis=1).max()))]
+        far = self._sum(weights, self.own)
+        wanted = max(1, int((rank < size).sum(axis=1).max()))
+        order = np.lexsort((self.rows, far, rank >= size), axis=-1)[:, :wanted]  # nearest first
         labels = np.where(np.take_along_axis(rank, order, 1) < size, np.take_along_axis(self.labels, order, 1), -1)
-        trial = np.arange(len(order))[:, None]
-        cross: Array = sum(  # type: ignore[assignment]
-            np.float32(weights[self.names[at]]) * self.cross[at][trial, order] for at in used
-        )
-        among: Array = sum(  # type: ignore[assignment]
-            np.float32(weights[self.names[at]]) * self.among[at][trial[..., None], order[:, :, None], order[:, None, :]]
-            for at in used
-        )
-        k = float(order.shape[1])
-        solving = posing_cost(k, self.form) + len(self.mus) * solving_cost(k)
-        self.spent += len(_WIDTHS) * len(order) * self.effort * solving
-        near = float(np.median(cross[labels >= 0])) if (labels >= 0).any() else 1.0
-        trials = Trials(labels.astype(np.int32), self.truth, cross, among)
+        trials = self._trials(weights, order, labels.astype(np.int32))
+        solving = posing_cost(wanted, self.form) + len(self.mus) * solving_cost(wanted)
         best = Tried(weights, -1, 1.0, len(order))
-        for width in _WIDTHS:
-            gamma = width / near if near > 0 else 1.0
-            found = self.judge(trials, gamma, trials.labels, [order.shape[1]], self.mus, self.form)
+        for gamma in self._gammas(trials):
+            self.spent += len(order) * self.effort * solving
+            found = self.judge(trials, gamma, trials.labels, [wanted], self.mus, self.form)
             for margins in np.asarray(found).reshape(len(self.mus) * len(DECISIONS), -1):
                 here = Tried(weights, int((margins > 0).sum()), loss(margins), len(order))
                 if (here.right, -here.loss) > (best.right, -best.loss):
                     best = here
         return best
+
+    def _sum(self, weights: dict[str, float], parts: list[Array]) -> Array:
+        """The unified distance of those of the members, each on its own scale already."""
+        total = sum(np.float32(weights[n]) * part for n, part in zip(self.names, parts, strict=True) if weights[n] > 0)
+        return np.asarray(total)
+
+    def _trials(self, weights: dict[str, float], order: Array, labels: Array) -> Trials:
+        """The trials of which the atoms at ``order`` (B, W) are the dictionaries."""
+        trial = np.arange(len(order))[:, None]
+        pairs = trial[..., None], order[:, :, None], order[:, None, :]
+        known = self.given
+        if known is not None:
+            assert known.dot is not None and known.dots is not None
+            return Trials(
+                labels,
+                self.truth,
+                dot=known.dot[trial, order],
+                dots=known.dots[pairs],
+                self_dot=known.self_dot,
+                asked=known.asked,
+                atoms=None if known.atoms is None else known.atoms[trial, order],
+            )
+        cross = self._sum(weights, [one[trial, order] for one in self.cross])
+        return Trials(labels, self.truth, cross, self._sum(weights, [one[pairs] for one in self.among]))
+
+    @staticmethod
+    def _gammas(trials: Trials) -> list[float | None]:
+        """The widths to try: none of a kernel that is given."""
+        if trials.cross is None:
+            return [None]
+        real = trials.cross[trials.labels >= 0]
+        near = float(np.median(real)) if len(real) else 1.0
+        return [width / near if near > 0 else 1.0 for width in _WIDTHS]
 
     def run(self) -> dict[str, float]:
         """The best weights found."""
