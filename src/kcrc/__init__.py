@@ -11,11 +11,17 @@ if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier as KCRCClassifier
     from kcrc.evidence import Evidence as Evidence
     from kcrc.gallery import Gallery as Gallery
+    from kcrc.views import Views as Views
 
 __version__ = "0.1.0"
-__all__ = ["Evidence", "Gallery", "KCRCClassifier", "coding", "distances", "kernels", "methods", "projections"]
+__all__ = ["Evidence", "Gallery", "KCRCClassifier", "Views", "coding", "distances", "kernels", "methods", "projections"]
 
-_LAZY = {"Evidence": "kcrc.evidence", "Gallery": "kcrc.gallery", "KCRCClassifier": "kcrc.classifier"}
+_LAZY = {
+    "Evidence": "kcrc.evidence",
+    "Gallery": "kcrc.gallery",
+    "KCRCClassifier": "kcrc.classifier",
+    "Views": "kcrc.views",
+}
 _MODULES = frozenset({"coding", "distances", "kernels", "methods", "projections"})
 
 

@@ -57,7 +57,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     distance, coarse_distance : str, Distance or callable, default="euclidean"
         What near means: a name of ``kcrc.distances.names()``, a Distance, or a function f(u, v) -> float.
         ``kcrc.distances.Unified`` uses several together, each on its own view of the sample where X is a dict of
-        views (name -> array).
+        views (name -> array); for scikit-learn's tools, which cut samples by rows, ``kcrc.Views`` of that dict.
     metric : {"plain", "unit", "standard", "within", "precomputed"}, Metric or "auto"
         How vectors are scaled first: as they are, to unit length, every feature standardised, or whitened by the
         pooled within-class covariance. "precomputed": X holds distances to the examples, (n, n) in ``fit``.
