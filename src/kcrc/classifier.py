@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kcrc import coding, distances, kernels, metrics, pipeline, projections
+from kcrc import coding, distances, kernels, magnitudes, metrics, pipeline, projections
 from kcrc.confidence import Confidence
 from kcrc.confident import Confident
 from kcrc.distances.cache import PairCounts
@@ -187,6 +186,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             if rows is not None and Parameters(self).precomputed:
                 raise ParameterError("rows cannot be given with a precomputed matrix: there a row is its own column.")
             vectors, labels = self._checked(X, y, reset=True)
+            precision = np.promote_types(vectors.dtype, np.float32)
+            magnitudes.check(vectors, precision, or_else=", or give float64" if precision == np.float32 else "")
             classes, numbers = np.unique(labels, return_inverse=True)
             ids = np.arange(len(numbers)) if rows is None else _row_numbers(rows, len(numbers), first=0)
             self._store(vectors, classes, numbers, ids, groups, next_row=int(ids[-1]) + 1)
@@ -262,6 +263,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self._refuse_precomputed("partial_fit")
         vectors, labels = self._checked(X, y, reset=False)
         model, growth = self.model_, self.growth_
+        magnitudes.check(vectors, model.working_type, or_else=self._or_wider)
         first = growth.next_row
         ids = np.arange(first, first + len(labels)) if rows is None else _row_numbers(rows, len(labels), first=first)
         vectors = self._as_stored(vectors)
@@ -363,11 +365,17 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _answers(self, X: Any, read: Callable[[Evidence], Any], explain: bool = False) -> list[Any]:
         check_is_fitted(self)
+        model = self.model_
         if not self._plainly_fine(X):
             X = self._side_by_side(X)
-            X = self._flat(validate_data(self, X, reset=False, dtype=FLOATS, order="C", allow_nd=True))
-        model = self.model_
-        queries = model.method.metric.transform(X.astype(model.working_type, copy=False))
+            with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
+                X = validate_data(self, X, reset=False, dtype=FLOATS, order="C", allow_nd=True)
+            X = self._flat(X)
+            magnitudes.check(X, model.working_type, or_else=self._or_wider)
+        X = X.astype(model.working_type, copy=False)
+        queries = model.method.metric.transform(X)
+        if queries is not X:
+            magnitudes.check_scaled(queries, model.working_type, type(model.method.metric).__name__)
         return pipeline.answer(model, queries, read, explain=explain)
 
     # Keeping ----------------------------------------------------------------------------------------------------
@@ -422,20 +430,26 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             and X.flags.c_contiguous
             and not self.views_
             and not hasattr(self, "feature_names_in_")
-            and math.isfinite(_total(X))  # an overflow of the sum is looked into by the full checks
+            and magnitudes.served(X, self.model_.working_type)  # what is not is looked into by the full checks
         )
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Array, Array]:
         if reset:
             self.views_ = layout_of(X) if are_views(X) else {}
         X = self._side_by_side(X)
-        X, y = validate_data(self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True)
+        with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
+            X, y = validate_data(self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True)
         with warnings.catch_warnings():  # one example a class is what few-shot users have, and no regression
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
             check_classification_targets(y)
         if reset:
             self.sample_shape_ = X.shape[1:]
         return self._flat(X), y
+
+    @property
+    def _or_wider(self) -> str:
+        """What else helps where samples are too large or small for the examples' precision."""
+        return ", or fit with float64" if self.model_.working_type == np.float32 else ""
 
     def _flat(self, X: Array) -> Array:
         if X.shape[1:] != self.sample_shape_ and X.ndim > 2:
@@ -469,8 +483,3 @@ def _row_numbers(rows: Any, n: int, *, first: int) -> Array:
             f"got {rows!r}."
         )
     return given.astype(np.intp)
-
-
-def _total(X: Array) -> float:
-    with np.errstate(all="ignore"):
-        return float(X.sum())

@@ -125,7 +125,9 @@ class Polynomial(VectorKernel):
             raise ParameterError(f"degree is a whole number, 1 or more; got {self.degree!r}.")
 
     def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
-        return np.asarray((self.gamma * dot + self.coef0) ** self.degree)
+        gamma, coef0 = within_range(self.gamma, dot.dtype), within_range(self.coef0, dot.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever codes with it looks whether it is finite
+            return np.asarray((gamma * dot + coef0) ** self.degree)
 
 
 @register("rbf")
@@ -143,8 +145,7 @@ class RBF(VectorKernel):
         dot += squares_a
         dot += squares_b
         np.maximum(dot, 0.0, out=dot)
-        dot *= -self.gamma
-        return np.exp(dot, out=dot)
+        return exp_of(dot, self.gamma)
 
     def diagonal(self, a: Prepared) -> Array:
         return np.ones(len(a), a["squares"].dtype)
@@ -192,7 +193,7 @@ class Exponential(DistanceKernel):
         positive("gamma", self.gamma)
 
     def of_distances(self, distances: Array) -> Array:
-        return np.exp(-self.gamma * self._powered(distances))
+        return exp_of(np.array(self._powered(distances)), self.gamma)
 
     def gram(self, a: Prepared, b: Prepared) -> Array:
         return self.of_distances(mutual.pairwise(self.distance, a, b))
@@ -342,6 +343,19 @@ class KernelDistance(Distance):
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         squared = self.kernel.diagonal(a)[:, None] + self.kernel.diagonal(b)[None, :] - 2.0 * self.kernel.gram(a, b)
         return np.sqrt(np.maximum(squared, 0.0))
+
+
+def within_range(value: float, dtype: Any) -> float:
+    """A parameter as arrays of this type can be multiplied by it: their largest number instead of ∞."""
+    most = float(np.finfo(dtype).max) if np.dtype(dtype).kind == "f" else np.inf
+    return float(min(max(value, -most), most))
+
+
+def exp_of(distances: Array, gamma: float) -> Array:
+    """exp(−gamma · distances), in place of them."""
+    with np.errstate(over="ignore"):  # −∞ is far enough
+        distances *= -within_range(gamma, distances.dtype)
+    return np.exp(distances, out=distances)
 
 
 def positive(name: str, value: Any) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from kcrc import magnitudes
 from kcrc.coding.base import Coder
 from kcrc.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.distances.cache import FILL_SECONDS, PairCache, PairCounts, pair_caches, pair_count
@@ -118,6 +119,11 @@ class FittedModel:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @cached_property
+    def longest(self) -> float:
+        """The length of the longest example, scaled by the metric."""
+        return float(np.sqrt(self.stores[VECTORS].prepared["squares"].max()))
+
     @property
     def largest_dictionary(self) -> int:
         """The most examples a query's dictionary can have."""
@@ -164,6 +170,8 @@ class FittedModel:
         """What all parts keep of new examples, and the examples as given where the metric changes them. Of a matrix
         that the caller computed, the column of an example is its row number, also when others were forgotten."""
         vectors = method.metric.transform(given)
+        if vectors is not given:
+            magnitudes.check_scaled(vectors, vectors.dtype, type(method.metric).__name__)
         made: dict[Hashable, Prepared] = {VECTORS: prepare_vectors(vectors)}
         if vectors is not given:
             made[RAW] = Prepared({"given": given})

@@ -22,13 +22,16 @@ from kcrc.coding.base import Dictionary, Target
 from kcrc.coding.ridge import Ridge
 from kcrc.distances import mutual
 from kcrc.errors import DataError, ParameterError, UnknownName
-from kcrc.kernels import DistanceKernel
+from kcrc.kernels import RBF, DistanceKernel, Exponential, VectorKernel
 from kcrc.prepared import Array, Samples
 from kcrc.projections.base import Projection
 
 if TYPE_CHECKING:
-    from kcrc.model import FittedModel, Method
+    from kcrc.model import FittedModel
 
+KERNELS = {"float32": 1e31, "float64": 1e125}  # the largest: their squares, sums and products with codes are numbers
+ENERGIES = {"float32": 1e31, "float64": 1e260}  # the same for ‖y‖²
+SQUARED_IN_SINGLE = 1e-16, 1e10  # k(x, x) of the longest example
 SINGLE_IS_ENOUGH = 2e-3  # largest (condition number of H + μI) × (single precision) that is solved in single precision
 
 
@@ -71,8 +74,9 @@ class Space(ABC):
         return np.asarray(np.divide(1.0, norms, out=np.zeros_like(norms), where=usable))
 
 
-def _finite(values: Array, what: str) -> Array:
-    if not np.isfinite(values).all():
+def _finite(values: Array, what: str, most: dict[str, float] = KERNELS) -> Array:
+    """``values``, where they are finite and so is all that is made of them."""
+    if not float(np.abs(values).max(initial=0.0)) <= most[values.dtype.name]:
         raise DataError(
             f"The {what} holds NaN or infinite values. Check the kernel and its parameters (a polynomial of high "
             "degree overflows on unscaled data), and scale the data."
@@ -84,21 +88,36 @@ def _real(model: FittedModel, rows: Array | None) -> Array:
     return np.ones((1, len(model.labels)), bool) if rows is None else rows >= 0
 
 
-def single_will_do(k: int, method: Method) -> bool:
+def _squares_fit(model: FittedModel) -> bool:
+    """Whether squares of the kernel stay in the range of single precision, for much longer queries too."""
+    kernel = model.method.kernel
+    if isinstance(kernel, (RBF, Exponential)):
+        return True
+    largest = np.array([model.longest**2])
+    if isinstance(kernel, VectorKernel):
+        largest = kernel.profile(largest.copy(), largest, largest)
+    least, most = SQUARED_IN_SINGLE
+    return bool(least <= largest[0] <= most)
+
+
+def single_will_do(model: FittedModel) -> bool:
     """Whether rounding in single precision stays far below what tells classes apart, for the ridge coder.
 
     With unit columns the largest eigenvalue of H is at most K, so the condition number at most (K + μ)/μ. Without
-    unit columns there is no such bound.
+    unit columns there is no such bound. The gram form squares the kernel, which for most kernels is a square already.
     """
+    method, k = model.method, model.largest_dictionary
     mu = float(getattr(method.coder, "mu", 0.0))
     if mu <= 0 or not method.space.normalize:
+        return False
+    if isinstance(method.space, Gram) and not _squares_fit(model):
         return False
     return (k + mu) / mu * float(np.finfo(np.float32).eps) / 2 <= SINGLE_IS_ENOUGH
 
 
 def _precise(model: FittedModel, values: Array) -> Array:
     """In double precision where the problem of the ridge coder needs it; other coders see to that themselves."""
-    if not isinstance(model.method.coder, Ridge) or single_will_do(model.largest_dictionary, model.method):
+    if not isinstance(model.method.coder, Ridge) or single_will_do(model):
         return values
     return values.astype(np.float64, copy=False)
 
@@ -131,7 +150,7 @@ def _explicit_target(basis: Basis, y: Array) -> Target:
     columns = basis.dictionary.columns
     assert columns is not None
     b = y @ columns[0] if len(columns) == 1 else np.einsum("bc,bck->bk", y, columns)
-    return Target(b, np.einsum("bc,bc->b", y, y), y)
+    return Target(b, _finite(np.einsum("bc,bc->b", y, y), "square of the query", ENERGIES), y)
 
 
 @dataclass(frozen=True)
@@ -173,7 +192,7 @@ class KernelSpace(Space):
             G = kernel.local_of(among, atoms, np.maximum(rows, 0))
         else:
             G = kernel.local(atoms, np.maximum(rows, 0))
-        G = _precise(model, _finite(G, f"kernel matrix of the examples ({type(kernel).__name__})"))
+        G = _finite(_precise(model, G), f"kernel matrix of the examples ({type(kernel).__name__})")
         return G if real.all() else np.where(real[:, :, None] & real[:, None, :], G, 0.0)
 
     def kernel_row(self, model: FittedModel, queries: Samples, rows: Array | None, known: Array | None) -> Array:
@@ -189,7 +208,7 @@ class KernelSpace(Space):
             else:
                 k = kernel.cross(queries.of(kernel), atoms, near)
             k = np.where(rows >= 0, k, 0.0)
-        return _precise(model, _finite(k, f"kernel of the query with the examples ({type(kernel).__name__})"))
+        return _finite(_precise(model, k), f"kernel of the query with the examples ({type(kernel).__name__})")
 
 
 @dataclass(frozen=True)

@@ -178,11 +178,11 @@ def test_the_compiled_form_checks_what_it_is_given():
     options = (5, 12, 0.125, 2.0, 1, 0.25, 0.25, 1.0)
     side = (points, histograms, patches, count)
     native.shape_context(*side, *side, pair, pair, options, 0.3, 0.0)
-    with pytest.raises(IndexError):
+    with pytest.raises(ValueError, match="second lie between 0 and 1"):
         native.shape_context(*side, *side, pair, pair + 2, options, 0.3, 0.0)
     with pytest.raises(ValueError, match="count"):
         native.shape_context(points, histograms, patches, count + 1, *side, pair, pair, options, 0.3, 0.0)
-    with pytest.raises(ValueError, match="bins"):
+    with pytest.raises(ValueError, match=r"contexts is .* of shape \(2, 4, 55\)"):
         native.shape_context(*side, *side, pair, pair, (5, 11, *options[2:]), 0.3, 0.0)
-    with pytest.raises(ValueError, match="pairs"):
+    with pytest.raises(ValueError, match=r"second is .* of shape \(1,\)"):
         native.shape_context(*side, *side, pair, np.array([0, 1]), options, 0.3, 0.0)

@@ -115,7 +115,7 @@ def test_the_compiled_functions_refuse_wrong_shapes():
         native.batch_omp(np.eye(3), np.ones((2, 3)), 4, 0.0)
     atoms, residual, values = np.eye(2), np.ones((3, 2)), np.ones((3, 1))
     ends = np.array([0, 1, 1])
-    with pytest.raises(ValueError, match="out of range"):
+    with pytest.raises(ValueError, match="slots lie between 0 and 2"):
         native.update_atoms(atoms, residual, values, np.array([3]), ends, 0.0)
     with pytest.raises(ValueError, match="ends"):
         native.update_atoms(atoms, residual, values, np.array([0]), np.array([0, 5, 1]), 0.0)

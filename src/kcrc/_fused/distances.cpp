@@ -4,8 +4,6 @@
 // inside, a micro-kernel holds MR × NR pairs in registers. A pair's value is summed in the same order wherever it
 // stands, so it does not depend on the batch it came in. Every measure here is symmetric and gives 0 for two zeros,
 // so that short rows are filled up with zeros and either set may stand on the side the kernel holds more of.
-#include <pybind11/numpy.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,13 +11,14 @@
 #include <type_traits>
 #include <vector>
 
+#include "checks.hpp"
 #include "lanes.hpp"
 #include "module.hpp"
 
-namespace py = pybind11;
-
 namespace {
 
+using kcrc::ANY;
+using kcrc::Argument;
 using kcrc::Fused;
 using kcrc::Lanes;
 using std::ptrdiff_t;
@@ -278,79 +277,71 @@ template <class T, class Work> void by_name(const std::string& measure, Work&& w
     throw py::value_error("unknown measure '" + measure + "'");
 }
 
-template <class T> using Matrix = py::array_t<T, py::array::c_style>;
-using Indices = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
-
-template <class T> Rows<T> rows_of(const Matrix<T>& X) {
-    if (X.ndim() != 2) throw py::value_error("samples are a matrix (n, d)");
-    return {X.data(), X.shape(0), X.shape(1)};
-}
-
-// Row numbers as NumPy reads them: negative ones count from the end.
-std::vector<std::int64_t> checked(const Indices& rows, ptrdiff_t n) {
-    if (rows.ndim() != 2) throw py::value_error("rows are a matrix (B, K)");
-    std::vector<std::int64_t> out(rows.data(), rows.data() + rows.size());
-    for (auto& row : out) {
-        if (row < -n || row >= n) throw py::index_error("row " + std::to_string(row) + " of " + std::to_string(n));
-        if (row < 0) row += n;
-    }
-    return out;
-}
-
-template <class T> Matrix<T> py_pairwise(const std::string& measure, const Matrix<T>& a, const Matrix<T>& b) {
-    const Rows<T> left = rows_of(a), right = rows_of(b);
-    if (left.width != right.width) throw py::value_error("the two sets differ in width");
-    Matrix<T> out({left.count, right.count});
-    T* values = out.mutable_data();
-    by_name<T>(measure, [&](auto chosen) {
-        py::gil_scoped_release release;
-        pairwise<T, decltype(chosen)>(left, right, values);
+py::array py_pairwise(const std::string& measure, const py::object& a_, const py::object& b_) {
+    const Argument a("a", a_), b("b", b_);
+    a.memory({ANY, ANY});
+    const ptrdiff_t width = a.extent(1);
+    b.memory({ANY, width});
+    return kcrc::by_precision(a, [&](auto zero) -> py::array {
+        using T = decltype(zero);
+        const Rows<T> left{a.values<T>({ANY, width}), a.extent(0), width}, right{b.values<T>({ANY, width}), b.extent(0), width};
+        py::array_t<T> out({left.count, right.count});
+        T* values = out.mutable_data();
+        by_name<T>(measure, [&](auto chosen) {
+            py::gil_scoped_release release;
+            pairwise<T, decltype(chosen)>(left, right, values);
+        });
+        return out;
     });
-    return out;
 }
 
-template <class T>
-Matrix<T> py_selected(const std::string& measure, const Matrix<T>& a, const Matrix<T>& b, const Indices& rows) {
-    const Rows<T> left = rows_of(a), right = rows_of(b);
-    if (left.width != right.width) throw py::value_error("the two sets differ in width");
-    const std::vector<std::int64_t> wanted = checked(rows, right.count);
-    if (rows.shape(0) != left.count) throw py::value_error("one row of indices a query");
-    const ptrdiff_t per_query = rows.shape(1);
-    Matrix<T> out({left.count, per_query});
-    T* values = out.mutable_data();
-    by_name<T>(measure, [&](auto chosen) {
-        py::gil_scoped_release release;
-        selected<T, decltype(chosen)>(left, right, wanted.data(), per_query, values);
+py::array py_selected(const std::string& measure, const py::object& a_, const py::object& b_, const py::object& rows_) {
+    const Argument a("a", a_), b("b", b_), rows("rows", rows_);
+    a.memory({ANY, ANY});
+    const ptrdiff_t count = a.extent(0), width = a.extent(1);
+    b.memory({ANY, width});
+    const auto* named = rows.values<std::int64_t>({count, ANY});
+    const ptrdiff_t per_query = rows.extent(1);
+    const std::vector<std::int64_t> wanted = kcrc::from_start("rows", named, count * per_query, b.extent(0));
+    return kcrc::by_precision(a, [&](auto zero) -> py::array {
+        using T = decltype(zero);
+        const Rows<T> left{a.values<T>({count, width}), count, width}, right{b.values<T>({ANY, width}), b.extent(0), width};
+        py::array_t<T> out({count, per_query});
+        T* values = out.mutable_data();
+        by_name<T>(measure, [&](auto chosen) {
+            py::gil_scoped_release release;
+            selected<T, decltype(chosen)>(left, right, wanted.data(), per_query, values);
+        });
+        return out;
     });
-    return out;
 }
 
-template <class T> Matrix<T> py_within(const std::string& measure, const Matrix<T>& b, const Indices& rows) {
-    const Rows<T> right = rows_of(b);
-    const std::vector<std::int64_t> wanted = checked(rows, right.count);
-    const ptrdiff_t n_sets = rows.shape(0), size = rows.shape(1);
-    Matrix<T> out({n_sets, size, size});
-    T* values = out.mutable_data();
-    by_name<T>(measure, [&](auto chosen) {
-        py::gil_scoped_release release;
-        within<T, decltype(chosen)>(right, wanted.data(), n_sets, size, values);
+py::array py_within(const std::string& measure, const py::object& b_, const py::object& rows_) {
+    const Argument b("b", b_), rows("rows", rows_);
+    b.memory({ANY, ANY});
+    const ptrdiff_t count = b.extent(0), width = b.extent(1);
+    const auto* named = rows.values<std::int64_t>({ANY, ANY});
+    const ptrdiff_t n_sets = rows.extent(0), size = rows.extent(1);
+    const std::vector<std::int64_t> wanted = kcrc::from_start("rows", named, n_sets * size, count);
+    return kcrc::by_precision(b, [&](auto zero) -> py::array {
+        using T = decltype(zero);
+        const Rows<T> right{b.values<T>({count, width}), count, width};
+        py::array_t<T> out({n_sets, size, size});
+        T* values = out.mutable_data();
+        by_name<T>(measure, [&](auto chosen) {
+            py::gil_scoped_release release;
+            within<T, decltype(chosen)>(right, wanted.data(), n_sets, size, values);
+        });
+        return out;
     });
-    return out;
-}
-
-template <class T> void bind(py::module_& m) {
-    using namespace py::literals;
-    m.def("distances_pairwise", &py_pairwise<T>, "measure"_a, py::arg("a").noconvert(), py::arg("b").noconvert(),
-          "All distances (len(a), len(b)).");
-    m.def("distances_selected", &py_selected<T>, "measure"_a, py::arg("a").noconvert(), py::arg("b").noconvert(),
-          "rows"_a, "Distances (B, K) of row i of a to the rows rows[i] of b.");
-    m.def("distances_within", &py_within<T>, "measure"_a, py::arg("b").noconvert(), "rows"_a,
-          "Distances (B, K, K) among the rows rows[i] of b.");
 }
 
 }  // namespace
 
 void bind_distances(py::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
+    using namespace py::literals;
+    m.def("distances_pairwise", &py_pairwise, "measure"_a, "a"_a, "b"_a, "All distances (len(a), len(b)).");
+    m.def("distances_selected", &py_selected, "measure"_a, "a"_a, "b"_a, "rows"_a,
+          "Distances (B, K) of row i of a to the rows rows[i] of b.");
+    m.def("distances_within", &py_within, "measure"_a, "b"_a, "rows"_a, "Distances (B, K, K) among the rows rows[i] of b.");
 }

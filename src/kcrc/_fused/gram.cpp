@@ -1,5 +1,5 @@
 // The kernel matrix of all examples, for when it is stored.
-#include "arrays.hpp"
+#include "checks.hpp"
 #include "module.hpp"
 #include "sources.hpp"
 
@@ -45,20 +45,19 @@ void fill_kernel(const S* vectors, const T* squares, std::int64_t n, std::int64_
     scratch.trim();
 }
 
-void kernel_rows(const py::array& vectors, const py::array& squares, int kind, double gamma, double coef0, int degree,
-                 std::int64_t start, std::int64_t stop, py::array out) {
-    const bool wide = holds<double>(out);
-    require(wide || holds<float>(out), "out is float32 or float64");
-    require(vectors.ndim() == 2 && is_plain(vectors), "vectors is (n, d), C-ordered");
-    require(holds_floats(vectors), "vectors is float16, float32 or float64");
-    const std::int64_t n = vectors.shape(0), width = vectors.shape(1);
-    require(has_shape(out, {n, n}) && has_shape(squares, {n}), "out is (n, n), squares (n,)");
-    require(wide ? holds<double>(squares) : holds<float>(squares), "squares has the precision of out");
-    require(0 <= start && start < stop && stop <= n && kind >= 0 && kind <= 2 && degree >= 1, "rows lie within the examples");
-    const KernelShape shape{static_cast<Kind>(kind), gamma, coef0, degree};
-    const void *atoms = vectors.data(), *square = squares.data();
-    void* target = out.mutable_data();
-    const Storage storage = storage_of(vectors);
+void kernel_rows(const py::object& vectors_, const py::object& squares_, int kind, double gamma, double coef0, int degree,
+                 std::int64_t start, std::int64_t stop, const py::object& out_) {
+    const Argument vectors("vectors", vectors_), squares("squares", squares_), out("out", out_);
+    const Storage storage = vectors.storage();
+    const void* const atoms = vectors.memory({ANY, ANY});
+    const std::int64_t n = vectors.extent(0), width = vectors.extent(1);
+    between<std::int64_t>("start", start, 0, n - 1);
+    between<std::int64_t>("stop", stop, start + 1, n);
+    const bool wide = out.is_wide();
+    const KernelShape shape = kernel_shape(kind, gamma, coef0, degree, wide);
+    void* const target = wide ? static_cast<void*>(out.results<double>({n, n})) : out.results<float>({n, n});
+    const void* const square = wide ? static_cast<const void*>(squares.values<double>({n})) : squares.values<float>({n});
+    check_apart({&out}, {&vectors, &squares});
     py::gil_scoped_release release;
     const auto fill = [&](auto working, auto stored) {
         using T = decltype(working);
@@ -80,7 +79,7 @@ void kernel_rows(const py::array& vectors, const py::array& squares, int kind, d
 void bind_gram(py::module_& m) {
     using namespace py::literals;
     m.def("kernel_rows", &kcrc::kernel_rows, py::kw_only(), "vectors"_a, "squares"_a, "kind"_a, "gamma"_a = 1.0,
-          "coef0"_a = 0.0, "degree"_a = 1, "start"_a, "stop"_a, py::arg("out").noconvert(),
+          "coef0"_a = 0.0, "degree"_a = 1, "start"_a, "stop"_a, "out"_a,
           "Kernel of the vectors start … stop−1 with all before them and each other, into both halves of out (n, n):\n"
           "bit for bit what the local stage computes for the same pair.");
 }

@@ -5,11 +5,14 @@
 // dictionary of size K': kernel values, or for an exponential kernel squared distances, or dot products from which the
 // squared distances follow. A Cholesky factor for each penalty costs less than the one eigendecomposition that
 // would serve all of them: at K = 200 about 1/40 of it.
+#include <pybind11/stl.h>
+
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
-#include "arrays.hpp"
+#include "checks.hpp"
 #include "module.hpp"
 #include "panels.hpp"
 
@@ -26,7 +29,7 @@ template <class T>
 class Judge {
   public:
     Judge(int largest, const double* mus, int n_mus, bool gram_form, bool normalize, Holds holds, double gamma)
-        : mus_(mus), n_mus_(n_mus), gram_form_(gram_form), normalize_(normalize), holds_(holds), gamma_(T(gamma)), problem_(Panels<T>::room(largest)),
+        : mus_(mus), n_mus_(n_mus), gram_form_(gram_form), normalize_(normalize), holds_(holds), gamma_(narrowed<T>(gamma)), problem_(Panels<T>::room(largest)),
           factor_(Panels<T>::room(largest)), b_(rounded_up(largest + 1, MR<T>)), x_(b_.size() + MR<T>), inverse_(b_.size()),
           scale_(b_.size()), squares_(b_.size()), order_(largest), start_(largest + 1), group_(largest) {}
 
@@ -211,36 +214,37 @@ class Judge {
     }
 };
 
-template <class T>
-using Values = py::array_t<T, py::array::c_style>;
-
-template <class T>
-py::array_t<float> judge(const Values<T>& G, const Values<T>& k, const Values<double>& self,
-                         const Values<std::int32_t>& labels, const Values<std::int32_t>& truth,
-                         const Values<std::int32_t>& sizes, const Values<double>& mus, bool gram_form,
-                         const py::object& gamma, const py::object& squares, bool normalize) {
-    const auto B = k.shape(0), K = k.shape(1), n_sizes = sizes.shape(0), n_mus = mus.shape(0);
-    const bool fits = G.ndim() == 3 && G.shape(0) == B && G.shape(1) == K && G.shape(2) == K && self.shape(0) == B &&
-                      labels.shape(0) == B && labels.shape(1) == K && truth.shape(0) == B;
-    require(fits, "judge: shapes do not fit");
-    const Holds what = gamma.is_none() ? Holds::kernel : squares.is_none() ? Holds::distances : Holds::products;
-    const double width = gamma.is_none() ? 0.0 : gamma.cast<double>();
-    const py::array lengths = or_empty(squares);
-    require(what != Holds::products || (holds<T>(lengths) && has_shape(lengths, {B, K})),
-            "judge: squares is (B, K), in the precision of G");
-    py::array_t<float> out({n_sizes, n_mus, py::ssize_t(2), B});
+py::array judge(const py::object& G_, const py::object& k_, const py::object& self_, const py::object& labels_,
+                const py::object& truth_, const py::object& sizes_, const py::object& mus_, bool gram_form,
+                std::optional<double> gamma, const py::object& squares_, bool normalize) {
+    const Argument G("G", G_), k("k", k_), sizes("sizes", sizes_), mus("mus", mus_), squares("squares", squares_);
+    G.memory({ANY, ANY, ANY});
+    const std::int64_t B = G.extent(0), K = G.extent(1);
+    const auto* const self = Argument("self", self_).values<double>({B});
+    const auto* const labels = Argument("labels", labels_).values<std::int32_t>({B, K});
+    const auto* const truth = Argument("truth", truth_).values<std::int32_t>({B});
+    const auto* const wanted = sizes.values<std::int32_t>({ANY});
+    const auto* const penalties = mus.values<double>({ANY});
+    const std::int64_t n_sizes = sizes.extent(0), n_mus = mus.extent(0);
+    check_within("sizes", wanted, n_sizes, 1, LONGEST);
+    const Holds what = !gamma ? Holds::kernel : !squares ? Holds::distances : Holds::products;
+    const double width = gamma.value_or(0.0);
+    require(std::isfinite(width), "gamma", "is finite");
+    py::array_t<float> out({n_sizes, n_mus, std::int64_t(2), B});
     float* const to = out.mutable_data();
-    const T *const Gs = G.data(), *const ks = k.data();
-    const T* const squared = what == Holds::products ? static_cast<const T*>(lengths.data()) : nullptr;
-    const double *const selves = self.data(), *const penalties = mus.data();
-    const std::int32_t *const classes = labels.data(), *const truths = truth.data(), *const wanted = sizes.data();
-    py::gil_scoped_release free;
-    Judge<T> one(static_cast<int>(K), penalties, static_cast<int>(n_mus), gram_form, normalize, what, width);
-    for (py::ssize_t q = 0; q < B; ++q)
-        for (py::ssize_t s = 0; s < n_sizes; ++s)
-            one.run(Gs + q * K * K, static_cast<int>(K), ks + q * K, squared == nullptr ? nullptr : squared + q * K,
-                    selves[q], classes + q * K, truths[q], std::min<int>(wanted[s], static_cast<int>(K)),
-                    to + s * n_mus * 2 * B + q, static_cast<std::size_t>(B));
+    by_precision(G, [&](auto zero) {
+        using T = decltype(zero);
+        const T *const Gs = G.values<T>({B, K, K}), *const ks = k.values<T>({B, K});
+        const T* const squared = what == Holds::products ? squares.values<T>({B, K}) : nullptr;
+        if (out.size() == 0) return;
+        py::gil_scoped_release free;
+        Judge<T> one(static_cast<int>(K), penalties, static_cast<int>(n_mus), gram_form, normalize, what, width);
+        for (std::int64_t q = 0; q < B; ++q)
+            for (std::int64_t s = 0; s < n_sizes; ++s)
+                one.run(Gs + q * K * K, static_cast<int>(K), ks + q * K, squared == nullptr ? nullptr : squared + q * K,
+                        self[q], labels + q * K, truth[q], std::min<int>(wanted[s], static_cast<int>(K)),
+                        to + s * n_mus * 2 * B + q, static_cast<std::size_t>(B));
+    });
     return out;
 }
 
@@ -254,10 +258,6 @@ void bind_judge(py::module_& m) {
         "matrices G (B, K, K), k (B, K), k(y, y) (B,), class numbers (B, K) with -1 for padding, and the truth (B,).\n"
         "With gamma, k and G are squared distances and the kernel is exp(-gamma ...); with squares (B, K) too, G holds\n"
         "the atoms' dot products and squares their squared lengths. NaN where H + mu I has no Cholesky factor.";
-    m.def("judge", &kcrc::judge<float>, doc, py::arg("G").noconvert(), py::arg("k").noconvert(), "self"_a, "labels"_a,
-          "truth"_a, "sizes"_a, "mus"_a, "gram_form"_a, "gamma"_a = py::none(), "squares"_a = py::none(),
-          "normalize"_a = true);
-    m.def("judge", &kcrc::judge<double>, doc, py::arg("G").noconvert(), py::arg("k").noconvert(), "self"_a, "labels"_a,
-          "truth"_a, "sizes"_a, "mus"_a, "gram_form"_a, "gamma"_a = py::none(), "squares"_a = py::none(),
-          "normalize"_a = true);
+    m.def("judge", &kcrc::judge, doc, "G"_a, "k"_a, "self"_a, "labels"_a, "truth"_a, "sizes"_a, "mus"_a, "gram_form"_a,
+          "gamma"_a = py::none(), "squares"_a = py::none(), "normalize"_a = true);
 }

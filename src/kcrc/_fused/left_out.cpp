@@ -2,7 +2,7 @@
 //
 // Removing an example from the within-class covariance adds β (u·z_i)(u·z_j) to z_i·z_j (kcrc/tuning/leverage.py);
 // vectors of unit length are scaled anew after that.
-#include "arrays.hpp"
+#include "checks.hpp"
 #include "module.hpp"
 #include "sources.hpp"
 
@@ -43,37 +43,30 @@ void fill_products(const T* values, std::int64_t width, bool products, const std
     scratch.trim();
 }
 
-py::array left_out_products(const py::array& values, bool products, const py::array& rows, const py::object& along,
-                            const py::object& strength, const py::object& scale) {
-    require(values.ndim() == 2 && is_plain(values), "values is 2-D, C-ordered");
-    const bool wide = holds<double>(values);
-    require(wide || holds<float>(values), "values is float32 or float64");
-    const std::int64_t n = values.shape(0), width = values.shape(1);
-    require(!products || n == width, "products is (n, n)");
-    require(rows.ndim() == 2 && is_plain(rows) && holds<std::int64_t>(rows), "rows is (B, W), int64");
-    const std::int64_t B = rows.shape(0), W = rows.shape(1);
-    const auto* const which = static_cast<const std::int64_t*>(rows.data());
-    for (std::int64_t i = 0; i < B * W; ++i) require(which[i] >= 0 && which[i] < n, "rows lie within the examples");
-    const auto optional = [&](const py::object& given, std::initializer_list<std::int64_t> shape) -> const void* {
-        if (given.is_none()) return nullptr;
-        const auto array = py::reinterpret_borrow<py::array>(given);
-        require((wide ? holds<double>(array) : holds<float>(array)) && has_shape(array, shape),
-                "along and scale are (B, W), strength is (B,), in the precision of values");
-        return array.data();
-    };
-    const void *const u = optional(along, {B, W}), *const b = optional(strength, {B}), *const s = optional(scale, {B, W});
-    require((u == nullptr) == (b == nullptr), "along and strength come together");
-    const auto run = [&](auto zero) -> py::array {
+py::array left_out_products(const py::object& values_, bool products, const py::object& rows_, const py::object& along_,
+                            const py::object& strength_, const py::object& scale_) {
+    const Argument values("values", values_), rows("rows", rows_);
+    const Argument along("along", along_), strength("strength", strength_), scale("scale", scale_);
+    values.memory({ANY, ANY});
+    const std::int64_t n = values.extent(0), width = values.extent(1);
+    require(!products || n == width, "values", "is (n, n) where it holds products");
+    const auto* const which = rows.values<std::int64_t>({ANY, ANY});
+    const std::int64_t B = rows.extent(0), W = rows.extent(1);
+    check_within("rows", which, B * W, 0, n);
+    require(static_cast<bool>(along) == static_cast<bool>(strength), "along", "and strength come together");
+    return by_precision(values, [&](auto zero) -> py::array {
         using T = decltype(zero);
+        const T* const from = values.values<T>({n, width});
+        const T* const u = along ? along.values<T>({B, W}) : nullptr;
+        const T* const b = strength ? strength.values<T>({B}) : nullptr;
+        const T* const s = scale ? scale.values<T>({B, W}) : nullptr;
         py::array_t<T> out({B, W, W});
         T* const to = out.mutable_data();
-        const T* const from = static_cast<const T*>(values.data());
+        if (B == 0) return out;
         py::gil_scoped_release release;
-        fill_products<T>(from, width, products, which, B, static_cast<int>(W), static_cast<const T*>(u),
-                         static_cast<const T*>(b), static_cast<const T*>(s), to);
+        fill_products<T>(from, width, products, which, B, static_cast<int>(W), u, b, s, to);
         return out;
-    };
-    return wide ? run(double{}) : run(float{});
+    });
 }
 
 }  // namespace
@@ -81,8 +74,8 @@ py::array left_out_products(const py::array& values, bool products, const py::ar
 
 void bind_left_out(py::module_& m) {
     using namespace py::literals;
-    m.def("left_out_products", &kcrc::left_out_products, py::arg("values").noconvert(), "products"_a,
-          py::arg("rows").noconvert(), "along"_a = py::none(), "strength"_a = py::none(), "scale"_a = py::none(),
+    m.def("left_out_products", &kcrc::left_out_products, "values"_a, "products"_a, "rows"_a,
+          "along"_a = py::none(), "strength"_a = py::none(), "scale"_a = py::none(),
           "Dot products (B, W, W) among the rows (B, W) of values: vectors, or the products (n, n) of all of them.\n"
           "strength (B,) times the outer product of along (B, W) is added, then rows and columns are scaled.");
 }

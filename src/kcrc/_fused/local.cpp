@@ -1,12 +1,14 @@
 // Python's door to the local stage: checks shapes and types once a chunk, then works without the interpreter.
 #include <memory>
 
-#include "arrays.hpp"
+#include "checks.hpp"
 #include "module.hpp"
 #include "stage.hpp"
 
 namespace kcrc {
 namespace {
+
+constexpr std::int64_t MOST_NEIGHBOURS = (1 << 20) - 1;
 
 // a·b (or ‖a − b‖²) in an order that depends on the width alone
 template <class T, class S, bool DIFFERENCE>
@@ -143,74 +145,65 @@ void solve_chunk(const Chunk& chunk, const Answers& answers) {
     scratch.trim();
 }
 
-using Doubles = py::array_t<double>;
-
-py::array local_stage(const py::array& rows, const py::array& labels, int n_classes, const py::object& kernel_,
+py::array local_stage(const py::object& rows_, const py::object& labels_, int n_classes, const py::object& kernel_,
                       const py::object& vectors_, const py::object& squares_, int kind, double gamma, double coef0,
                       int degree, const py::object& cross_, const py::object& squared_, const py::object& queries_,
-                      const py::array& self, double mu, bool gram_form, bool normalize, bool ratio, bool wide,
-                      Doubles coefficients, Doubles contributions, Doubles residuals, Doubles energy,
-                      py::array_t<std::int64_t> winner) {
-    const py::array kernel = or_empty(kernel_), vectors = or_empty(vectors_), squares = or_empty(squares_);
-    const py::array cross = or_empty(cross_), squared = or_empty(squared_), queries = or_empty(queries_);
-    const bool stored = !kernel_.is_none();
-    const bool by_cross = !cross_.is_none(), by_squared = !by_cross && !squared_.is_none();
-    const bool by_queries = !by_cross && !by_squared;
-    const auto is_working = [wide](const py::array& a) { return wide ? holds<double>(a) : holds<float>(a); };
-    require(rows.ndim() == 2 && holds<std::int64_t>(rows) && is_plain(rows), "rows is a C-ordered int64 matrix");
-    require(labels.ndim() == 1 && holds<std::int32_t>(labels) && is_plain(labels), "labels is a plain int32 vector");
-    const std::int64_t B = rows.shape(0), K = rows.shape(1), n = labels.shape(0);
-    require(K > 0 && K < (1 << 20), "rows names between 1 and a million neighbours");
-    require(n < (std::int64_t(1) << 31), "there are fewer than 2^31 examples");
-    require(self.ndim() == 1 && self.shape(0) == B && holds<double>(self) && is_plain(self), "self is float64 (B,)");
-    if (stored) {
-        require(kernel.ndim() == 2 && kernel.shape(0) == n && kernel.shape(1) == n && is_plain(kernel),
-                "kernel is (n, n), C-ordered");
-        require(holds<float>(kernel) || holds<double>(kernel), "kernel is float32 or float64");
+                      const py::object& self_, double mu, bool gram_form, bool normalize, bool ratio, bool wide,
+                      const py::object& coefficients_, const py::object& contributions_, const py::object& residuals_,
+                      const py::object& energy_, const py::object& winner_) {
+    const Argument rows("rows", rows_), labels("labels", labels_), kernel("kernel", kernel_), vectors("vectors", vectors_);
+    const Argument squares("squares", squares_), cross("cross", cross_), squared("squared", squared_);
+    const Argument queries("queries", queries_), self("self", self_);
+    const Argument coefficients("coefficients", coefficients_), contributions("contributions", contributions_);
+    const Argument residuals("residuals", residuals_), energy("energy", energy_), winner("winner", winner_);
+    const auto working = [wide](const Argument& one, Shape shape) -> const void* {
+        return wide ? static_cast<const void*>(one.values<double>(shape)) : one.values<float>(shape);
+    };
+    Chunk chunk{};
+    chunk.rows = rows.values<std::int64_t>({ANY, ANY});
+    chunk.labels = labels.values<std::int32_t>({ANY});
+    const std::int64_t B = chunk.batch = rows.extent(0), K = chunk.K = rows.extent(1), n = chunk.n = labels.extent(0);
+    between<std::int64_t>("the width of rows", K, 1, MOST_NEIGHBOURS);
+    between("n_classes", n_classes, 1, static_cast<int>(LONGEST));
+    chunk.self = self.values<double>({B});
+    chunk.shape = kernel_shape(kind, gamma, coef0, degree, wide);
+    chunk.settings = {mu, gram_form, normalize, ratio, n_classes};
+    if (kernel) {
+        chunk.kernel_storage = kernel.is_wide() ? Storage::wide : Storage::single;
+        chunk.kernel = kernel.memory({n, n});
     }
-    require(kind >= 0 && kind <= 2 && degree >= 1, "kind is 0, 1 or 2 and degree 1 or more");
-    if (!stored || by_queries) {
-        require(vectors.ndim() == 2 && vectors.shape(0) == n && is_plain(vectors), "vectors is (n, d), C-ordered");
-        require(holds_floats(vectors),
-                "vectors is float16, float32 or float64");
+    if (!kernel || !(cross || squared)) {
+        chunk.vector_storage = vectors.storage();
+        chunk.vectors = vectors.memory({n, ANY});
+        chunk.width = vectors.extent(1);
     }
-    if (!stored)
-        require(squares.ndim() == 1 && squares.shape(0) == n && is_working(squares) && is_plain(squares),
-                "squares is (n,) of the working precision");
-    const py::array& k = by_cross ? cross : by_squared ? squared : queries;
-    require(k.ndim() == 2 && k.shape(0) == B && is_plain(k), "cross, squared or queries is C-ordered with a line a query");
-    require(by_squared ? holds<double>(k) : is_working(k), "squared is float64, cross and queries of the working precision");
-    require(k.shape(1) == (by_queries ? vectors.shape(1) : K), "cross and squared are (B, K), queries (B, d)");
-    require(!by_squared || static_cast<Kind>(kind) == Kind::rbf, "squared distances serve the rbf kernel only");
-    const Chunk chunk{static_cast<const std::int64_t*>(rows.data()), static_cast<const std::int32_t*>(labels.data()),
-                      stored ? kernel.data() : nullptr, vectors.data(), squares.data(),
-                      by_cross ? cross.data() : nullptr, queries.data(),
-                      by_squared ? static_cast<const double*>(squared.data()) : nullptr,
-                      static_cast<const double*>(self.data()), storage_of(kernel), storage_of(vectors), B, K, n,
-                      vectors.ndim() == 2 ? vectors.shape(1) : 0,
-                      {static_cast<Kind>(kind), gamma, coef0, degree},
-                      {mu, gram_form, normalize, ratio, n_classes}};
-
+    if (!kernel) chunk.squares = working(squares, {n});
+    if (cross) {
+        chunk.cross = working(cross, {B, K});
+    } else if (squared) {
+        require(chunk.shape.kind == Kind::rbf, "squared", "distances serve the rbf kernel only");
+        chunk.squared = squared.values<double>({B, K});
+    } else {
+        chunk.queries = working(queries, {B, chunk.width});
+    }
     const std::int64_t C = n_classes;
-    require(has_shape(coefficients, {B, K}) && has_shape(contributions, {B, K}), "coefficients, contributions are (B, K)");
-    require(has_shape(residuals, {B, C}) && has_shape(energy, {B}) && has_shape(winner, {B}),
-            "residuals is (B, C), energy and winner are (B,)");
     py::array_t<std::int8_t> flags(B);
-    const Answers answers{coefficients.mutable_data(), contributions.mutable_data(), residuals.mutable_data(),
-                          energy.mutable_data(), winner.mutable_data(), flags.mutable_data()};
-    bool in_range = true;
+    const Answers answers{coefficients.results<double>({B, K}), contributions.results<double>({B, K}),
+                          residuals.results<double>({B, C}),    energy.results<double>({B}),
+                          winner.results<std::int64_t>({B}),    flags.mutable_data()};
+    check_apart({&coefficients, &contributions, &residuals, &energy, &winner},
+                {&rows, &labels, &kernel, &vectors, &squares, &cross, &squared, &queries, &self});
     {
         py::gil_scoped_release release;
-        const std::int64_t* row = chunk.rows;
-        const std::int32_t* label = chunk.labels;
-        for (std::int64_t i = 0; i < B * K; ++i)
-            in_range = in_range && row[i] < n && (row[i] < 0 || (label[row[i]] >= 0 && label[row[i]] < n_classes));
-        if (in_range) {
-            if (wide) solve_chunk<double>(chunk, answers);
-            else solve_chunk<float>(chunk, answers);
+        bool in_range = true;
+        for (std::int64_t i = 0; i < B * K; ++i) {
+            const std::int64_t row = chunk.rows[i];
+            in_range = in_range && row < n && (row < 0 || (chunk.labels[row] >= 0 && chunk.labels[row] < n_classes));
         }
+        require(in_range, "rows", "point outside labels, or labels outside the classes");
+        if (wide) solve_chunk<double>(chunk, answers);
+        else solve_chunk<float>(chunk, answers);
     }
-    require(in_range, "rows point outside labels, or labels outside the classes");
     return flags;
 }
 
@@ -223,8 +216,7 @@ void bind_local(py::module_& m) {
           "vectors"_a = py::none(), "squares"_a = py::none(), "kind"_a = 0, "gamma"_a = 1.0, "coef0"_a = 0.0,
           "degree"_a = 1, "cross"_a = py::none(), "squared"_a = py::none(), "queries"_a = py::none(), "self"_a,
           "mu"_a, "gram_form"_a = false, "normalize"_a = true, "ratio"_a = true, "wide"_a = false,
-          py::arg("coefficients").noconvert(), py::arg("contributions").noconvert(), py::arg("residuals").noconvert(),
-          py::arg("energy").noconvert(), py::arg("winner").noconvert(),
+          "coefficients"_a, "contributions"_a, "residuals"_a, "energy"_a, "winner"_a,
           "Fills in coefficients, contributions (B, K), residuals (B, C), energy and winner (B,) of the queries it\n"
           "solves and returns flags (B,): 0 coded, 1 unanimous, 2 nothing resembles it, 3 not solved.\n"
           "The kernel among neighbours comes from `kernel` (n, n) or from `vectors` and `squares`; the query's from\n"

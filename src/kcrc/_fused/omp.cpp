@@ -8,14 +8,11 @@
 // One triangular solve at the end gives the coefficients.
 //
 // The atom update of K-SVD, which learns the atoms from such codes, follows below.
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
 #include <vector>
 
+#include "checks.hpp"
 #include "module.hpp"
 
 #if defined(_MSC_VER)
@@ -24,9 +21,10 @@
 #define KCRC_RESTRICT __restrict__
 #endif
 
-namespace py = pybind11;
-
 namespace {
+
+using kcrc::ANY;
+using kcrc::Argument;
 
 // out -= sum_j weights[j] * rows[j], four rows a sweep so that out is loaded and stored a quarter as often.
 template <typename T>
@@ -114,29 +112,29 @@ void pursue(const T* gram, const T* correlation, std::int64_t n_atoms, std::int6
     }
 }
 
-template <typename T>
-using Matrix = py::array_t<T, py::array::c_style>;
-
-template <typename T>
-py::tuple batch_omp(const Matrix<T>& gram, const Matrix<T>& correlations, std::int64_t sparsity, T tolerance) {
-    if (gram.ndim() != 2 || correlations.ndim() != 2 || gram.shape(0) != gram.shape(1) ||
-        correlations.shape(1) != gram.shape(0))
-        throw std::invalid_argument("batch_omp: gram is (K, K) and correlations (N, K)");
-    const std::int64_t n_atoms = gram.shape(0), n = correlations.shape(0);
-    if (sparsity < 1 || sparsity > n_atoms) throw std::invalid_argument("batch_omp: sparsity is 1 .. K");
-    py::array_t<std::int64_t> atoms({n, sparsity});
-    Matrix<T> values({n, sparsity});
-    const T *G = gram.data(), *b = correlations.data();
-    std::int64_t* out_atoms = atoms.mutable_data();
-    T* out_values = values.mutable_data();
-    {
-        py::gil_scoped_release release;
-        Workspace<T> workspace(n_atoms, sparsity);
-        for (std::int64_t i = 0; i < n; ++i)
-            pursue(G, b + i * n_atoms, n_atoms, sparsity, tolerance, workspace, out_atoms + i * sparsity,
-                   out_values + i * sparsity);
-    }
-    return py::make_tuple(atoms, values);
+py::tuple batch_omp(const py::object& gram_, const py::object& correlations_, std::int64_t sparsity, double tolerance) {
+    const Argument gram("gram", gram_), correlations("correlations", correlations_);
+    gram.memory({ANY, ANY});
+    const std::int64_t n_atoms = gram.extent(0);
+    correlations.memory({ANY, n_atoms});
+    const std::int64_t n = correlations.extent(0);
+    kcrc::require(sparsity >= 1 && sparsity <= n_atoms, "sparsity", "lies between 1 and the number of atoms");
+    return kcrc::by_precision(gram, [&](auto zero) -> py::tuple {
+        using T = decltype(zero);
+        const T *G = gram.values<T>({n_atoms, n_atoms}), *b = correlations.values<T>({n, n_atoms});
+        py::array_t<std::int64_t> atoms({n, sparsity});
+        py::array_t<T> values({n, sparsity});
+        std::int64_t* out_atoms = atoms.mutable_data();
+        T* out_values = values.mutable_data();
+        {
+            py::gil_scoped_release release;
+            Workspace<T> workspace(n_atoms, sparsity);
+            for (std::int64_t i = 0; i < n; ++i)
+                pursue(G, b + i * n_atoms, n_atoms, sparsity, static_cast<T>(tolerance), workspace,
+                       out_atoms + i * sparsity, out_values + i * sparsity);
+        }
+        return py::make_tuple(atoms, values);
+    });
 }
 
 // A dot product in eight parts, which the compiler may keep in vector registers without reordering any sum itself.
@@ -155,20 +153,8 @@ T dot(const T* KCRC_RESTRICT a, const T* KCRC_RESTRICT b, std::int64_t size) {
 // atom k's coefficients. With E the residual of the atom's users without it: d = E'g / |E'g|, then g = E d.
 // atoms, residual and values change in place; an atom without users stays.
 template <typename T>
-void update_atoms(Matrix<T>& atoms, Matrix<T>& residual, Matrix<T>& values, const Matrix<std::int64_t>& slots,
-                  const Matrix<std::int64_t>& ends, T zero) {
-    if (atoms.ndim() != 2 || residual.ndim() != 2 || values.ndim() != 2 || residual.shape(1) != atoms.shape(1) ||
-        values.shape(0) != residual.shape(0) || ends.size() != atoms.shape(0) + 1)
-        throw std::invalid_argument("update_atoms: atoms (K, m), residual (N, m), values (N, T), ends (K + 1,)");
-    const std::int64_t n_atoms = atoms.shape(0), size = atoms.shape(1), width = values.shape(1);
-    const std::int64_t *place = slots.data(), *end = ends.data(), n_places = values.size();
-    for (std::int64_t k = 0; k < n_atoms; ++k)
-        if (end[k] < 0 || end[k] > end[k + 1] || end[k + 1] > slots.size())
-            throw std::invalid_argument("update_atoms: ends must rise within slots");
-    for (std::int64_t s = 0; s < slots.size(); ++s)
-        if (place[s] < 0 || place[s] >= n_places) throw std::invalid_argument("update_atoms: a slot is out of range");
-    T *D = atoms.mutable_data(), *R = residual.mutable_data(), *x = values.mutable_data();
-    py::gil_scoped_release release;
+void update_atoms(T* D, T* R, T* x, const std::int64_t* place, const std::int64_t* end, std::int64_t n_atoms,
+                  std::int64_t size, std::int64_t width, T zero) {
     std::vector<T> fresh(size);
     for (std::int64_t k = 0; k < n_atoms; ++k) {
         if (end[k] == end[k + 1]) continue;
@@ -199,21 +185,31 @@ void update_atoms(Matrix<T>& atoms, Matrix<T>& residual, Matrix<T>& values, cons
     }
 }
 
-template <typename T>
-void bind_update(py::module_& m) {
-    m.def("update_atoms", &update_atoms<T>, "One K-SVD pass over the atoms, in place.", py::arg("atoms").noconvert(),
-          py::arg("residual").noconvert(), py::arg("values").noconvert(), py::arg("slots").noconvert(),
-          py::arg("ends").noconvert(), py::arg("zero"));
+void update_given_atoms(const py::object& atoms_, const py::object& residual_, const py::object& values_,
+                        const py::object& slots_, const py::object& ends_, double zero) {
+    const Argument atoms("atoms", atoms_), residual("residual", residual_), values("values", values_);
+    const Argument slots("slots", slots_), ends("ends", ends_);
+    for (const Argument* one : {&atoms, &residual, &values}) one->memory({ANY, ANY});
+    const std::int64_t n_atoms = atoms.extent(0), size = atoms.extent(1), n = residual.extent(0), width = values.extent(1);
+    const auto* place = slots.values<std::int64_t>({ANY});
+    const auto* end = ends.values<std::int64_t>({n_atoms + 1});
+    kcrc::check_rising("ends", end, n_atoms, slots.extent(0));
+    kcrc::check_within("slots", place, slots.extent(0), 0, n * width);
+    kcrc::check_apart({&atoms, &residual, &values}, {&slots, &ends});
+    kcrc::by_precision(atoms, [&](auto kind) {
+        using T = decltype(kind);
+        T *D = atoms.results<T>({n_atoms, size}), *R = residual.results<T>({n, size}), *x = values.results<T>({n, width});
+        py::gil_scoped_release release;
+        update_atoms<T>(D, R, x, place, end, n_atoms, size, width, static_cast<T>(zero));
+    });
 }
 
 }  // namespace
 
 void bind_omp(py::module_& m) {
-    const char* doc = "Orthogonal matching pursuit of N signals: (atoms (N, T), -1 where unused; values (N, T)).";
-    m.def("batch_omp", &batch_omp<float>, doc, py::arg("gram").noconvert(), py::arg("correlations").noconvert(),
-          py::arg("sparsity"), py::arg("tolerance"));
-    m.def("batch_omp", &batch_omp<double>, doc, py::arg("gram").noconvert(), py::arg("correlations").noconvert(),
-          py::arg("sparsity"), py::arg("tolerance"));
-    bind_update<float>(m);
-    bind_update<double>(m);
+    using namespace py::literals;
+    m.def("batch_omp", &batch_omp, "gram"_a, "correlations"_a, "sparsity"_a, "tolerance"_a,
+          "Orthogonal matching pursuit of N signals: (atoms (N, T), -1 where unused; values (N, T)).");
+    m.def("update_atoms", &update_given_atoms, "atoms"_a, "residual"_a, "values"_a, "slots"_a, "ends"_a, "zero"_a,
+          "One K-SVD pass over the atoms, in place.");
 }

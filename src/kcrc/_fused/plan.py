@@ -34,6 +34,7 @@ from kcrc.spaces import Gram, Raw, Rkhs, single_will_do
 native: Any = _native
 
 LINEAR, POLYNOMIAL, RADIAL = 0, 1, 2
+HIGHEST_DEGREE = 64  # of a polynomial: it takes as many products
 NOT_SOLVED = 3
 _SQUARED = (Euclidean, SquaredEuclidean, Mahalanobis)  # whose powered distance is the squared one of prepared vectors
 
@@ -92,7 +93,7 @@ class _Shape:
 def _shape(kernel: Kernel) -> _Shape | None:
     if type(kernel) is Linear:
         return _Shape(LINEAR)
-    if type(kernel) is Polynomial:
+    if type(kernel) is Polynomial and kernel.degree <= HIGHEST_DEGREE:
         return _Shape(POLYNOMIAL, float(kernel.gamma), float(kernel.coef0), int(kernel.degree))
     if type(kernel) is RBF:
         return _Shape(RADIAL, float(kernel.gamma))
@@ -124,7 +125,7 @@ class Stage:
         self._atoms = model.examples(method.kernel)
         self._labels = np.ascontiguousarray(model.labels, np.int32)
         storage = self._matrix if self._matrix is not None else self._atoms["vectors"]
-        self._wide = storage.dtype == np.float64 or not single_will_do(model.largest_dictionary, method)
+        self._wide = storage.dtype == np.float64 or not single_will_do(model)
         self._working = np.dtype(np.float64 if self._wide else np.float32)
         self._options = {
             "labels": self._labels,

@@ -68,6 +68,11 @@ double squared_distance(const S* a, const Q* b, std::int64_t width, double enoug
     return total;
 }
 
+// A distance that is no number counts as far.
+KCRC_INLINE double or_far(double squared) {
+    return std::isnan(squared) ? std::numeric_limits<double>::infinity() : squared;
+}
+
 // What a scan reads: panels of scan coordinates, stored or made block by block.
 struct ScanSource {
     virtual ~ScanSource() = default;

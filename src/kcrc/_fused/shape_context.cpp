@@ -1,25 +1,24 @@
 // Shape context distances of many pairs: the compiled form of distances/shape_matching.py, step for step.
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <stdexcept>
 #include <tuple>
 #include <vector>
 
+#include "checks.hpp"
 #include "module.hpp"
-
-namespace py = pybind11;
 
 namespace {
 
+using kcrc::ANY;
+using kcrc::Argument;
 using Vec = std::vector<double>;
-using Reals = py::array_t<double, py::array::c_style>;
-using Numbers = py::array_t<std::int64_t, py::array::c_style>;
+
+constexpr std::int64_t kMostPoints = 1 << 14;  // a table of all pairs of them is counted by an int
+constexpr double kFar = 1e100;                 // a cost or a place beyond this counts as this, and so does what is no number
 
 constexpr double kTieWeight = 1e-6;     // TIE_WEIGHT
 constexpr double kAffineSlack = 1e-11;   // AFFINE_SLACK
@@ -68,6 +67,11 @@ class Matcher {
             assign(n, m);
             if (rows_.size() < 3) break;
             bending = thin_plate(a, b);
+            if (!std::isfinite(bending)) {  // points so far apart that the spline is lost: the shape stays as it is
+                warped_.assign(a.points, a.points + 2 * n);
+                bending = 0.0;
+                break;
+            }
             contexts(n);
             context_costs(contexts_.data(), n, m);
         }
@@ -108,7 +112,8 @@ class Matcher {
         for (int i = 0; i < n; ++i)
             for (int j = 0; j < m; ++j) {
                 const double dy = warped_[2 * i] - b.points[2 * j], dx = warped_[2 * i + 1] - b.points[2 * j + 1];
-                tied_[i * m + j] = costs_[i * m + j] + kTieWeight * (dy * dy + dx * dx);
+                const double cost = costs_[i * m + j] + kTieWeight * (dy * dy + dx * dx);
+                tied_[i * m + j] = std::fabs(cost) <= kFar ? cost : kFar;
             }
     }
 
@@ -192,7 +197,8 @@ class Matcher {
         }
     }
 
-    // Sets warped_ to where the spline through the matched points takes all points of a; returns its energy.
+    // Sets warped_ to where the spline through the matched points takes all points of a; returns its energy, NaN where
+    // it takes one of them nowhere.
     double thin_plate(const Shape &a, const Shape &b) {
         const int n = a.count, k = static_cast<int>(rows_.size()), size = k + 3;
         const int wide = size + 2;  // the system and, behind it, its two right sides
@@ -223,9 +229,10 @@ class Matcher {
                 double value = solved(k, axis, wide, size) + solved(k + 1, axis, wide, size) * a.points[2 * i] +
                                solved(k + 2, axis, wide, size) * a.points[2 * i + 1];
                 for (int q = 0; q < k; ++q) value += bumps_[i * n + rows_[q]] * solved(q, axis, wide, size);
+                if (!(std::fabs(value) <= kFar)) return std::numeric_limits<double>::quiet_NaN();
                 warped_[2 * i + axis] = value;
             }
-        return std::max(0.0, 0.5 * bending);
+        return bending > 0.0 ? 0.5 * bending : std::isnan(bending) ? bending : 0.0;
     }
 
     double solved(int row, int axis, int wide, int size) const {
@@ -326,42 +333,46 @@ class Matcher {
     std::vector<int> column_of_, row_of_, from_, open_, rows_, columns_;
 };
 
-Shapes shapes(const Reals &points, const Reals &contexts, const Reals &patches, const Numbers &count, std::size_t bins) {
-    const auto rows = static_cast<std::size_t>(count.size());
-    if (points.ndim() != 3 || contexts.ndim() != 3 || patches.ndim() != 3 || points.shape(2) != 2)
-        throw std::invalid_argument("points, contexts and patches are (samples, points, values).");
-    const auto capacity = static_cast<std::size_t>(points.shape(1));
-    for (const Reals *part : {&points, &contexts, &patches})
-        if (static_cast<std::size_t>(part->shape(0)) != rows || static_cast<std::size_t>(part->shape(1)) != capacity)
-            throw std::invalid_argument("points, contexts, patches and count have the same samples and points.");
-    if (static_cast<std::size_t>(contexts.shape(2)) != bins)
-        throw std::invalid_argument("contexts have n_radii · n_angles bins.");
-    for (std::size_t i = 0; i < rows; ++i)
-        if (count.data()[i] < 0 || count.data()[i] > static_cast<std::int64_t>(capacity))
-            throw std::invalid_argument("count lies between 0 and the points there is room for.");
-    return {points.data(), contexts.data(), patches.data(),
-            count.data(),  rows,            capacity,
-            bins,          static_cast<std::size_t>(patches.shape(2))};
+// One side: its arrays (samples, points, values) and how many points each sample has.
+Shapes shapes(const py::object &points_, const py::object &contexts_, const py::object &patches_, const py::object &count_,
+              std::int64_t bins) {
+    const Argument points("points", points_), contexts("contexts", contexts_), patches("patches", patches_);
+    const Argument count("count", count_);
+    const double *places = points.values<double>({ANY, ANY, 2});
+    const std::int64_t rows = points.extent(0), capacity = points.extent(1);
+    kcrc::between<std::int64_t>("the room for points", capacity, 0, kMostPoints);
+    const double *histograms = contexts.values<double>({rows, capacity, bins});
+    const double *windows = patches.values<double>({rows, capacity, ANY});
+    const std::int64_t *counts = count.values<std::int64_t>({rows});
+    kcrc::check_within("count", counts, rows, 0, capacity + 1);
+    return {places, histograms, windows, counts, static_cast<std::size_t>(rows), static_cast<std::size_t>(capacity),
+            static_cast<std::size_t>(bins), static_cast<std::size_t>(patches.extent(2))};
 }
 
-Reals shape_context(const Reals &points_a, const Reals &contexts_a, const Reals &patches_a, const Numbers &count_a,
-                    const Reals &points_b, const Reals &contexts_b, const Reals &patches_b, const Numbers &count_b,
-                    const Numbers &first, const Numbers &second,
-                    const std::tuple<int, int, double, double, int, double, double, double> &options,
-                    double bending_weight, double appearance_weight) {
+py::array shape_context(const py::object &points_a, const py::object &contexts_a, const py::object &patches_a,
+                        const py::object &count_a, const py::object &points_b, const py::object &contexts_b,
+                        const py::object &patches_b, const py::object &count_b, const py::object &first_,
+                        const py::object &second_,
+                        const std::tuple<int, int, double, double, int, double, double, double> &options,
+                        double bending_weight, double appearance_weight) {
     const Matching matching = std::apply([](auto... value) { return Matching{value...}; }, options);
-    const auto bins = static_cast<std::size_t>(matching.radii) * matching.angles;
+    kcrc::between("the number of radii", matching.radii, 1, 1 << 12);
+    kcrc::between("the number of angles", matching.angles, 1, 1 << 12);
+    kcrc::between("inner", matching.inner, 1 / kFar, kFar);
+    kcrc::require(matching.outer > matching.inner && matching.outer <= kFar, "outer", "lies above inner");
+    kcrc::between("the number of iterations", matching.iterations, 0, 1 << 20);
+    kcrc::between("dummies", matching.dummies, 0.0, 1000.0);
+    kcrc::between("dummy_cost", matching.dummy_cost, 0.0, kFar);
+    const auto bins = static_cast<std::int64_t>(matching.radii) * matching.angles;
     const Shapes left = shapes(points_a, contexts_a, patches_a, count_a, bins);
     const Shapes right = shapes(points_b, contexts_b, patches_b, count_b, bins);
-    if (first.size() != second.size() || left.window != right.window)
-        throw std::invalid_argument("Both sides have as many pairs and as large patches.");
-    const auto pairs = static_cast<std::size_t>(first.size());
-    const std::int64_t *i = first.data(), *j = second.data();
-    for (std::size_t p = 0; p < pairs; ++p)
-        if (i[p] < 0 || j[p] < 0 || static_cast<std::size_t>(i[p]) >= left.rows ||
-            static_cast<std::size_t>(j[p]) >= right.rows)
-            throw std::out_of_range("A pair names a sample that is not there.");
-    Reals out(static_cast<py::ssize_t>(pairs));
+    kcrc::require(left.window == right.window, "patches", "are as large on both sides");
+    const Argument first("first", first_), second("second", second_);
+    const std::int64_t *i = first.values<std::int64_t>({ANY}), *j = second.values<std::int64_t>({first.extent(0)});
+    const auto pairs = static_cast<std::size_t>(first.extent(0));
+    kcrc::check_within("first", i, first.extent(0), 0, static_cast<std::int64_t>(left.rows));
+    kcrc::check_within("second", j, first.extent(0), 0, static_cast<std::int64_t>(right.rows));
+    py::array_t<double> out(static_cast<py::ssize_t>(pairs));
     double *distance = out.mutable_data();
     {
         py::gil_scoped_release release;
@@ -383,5 +394,8 @@ Reals shape_context(const Reals &points_a, const Reals &contexts_a, const Reals 
 }  // namespace
 
 void bind_shape_context(py::module_ &m) {
-    m.def("shape_context", &shape_context, "Shape context distances of the pairs (first, second) of two sets of shapes.");
+    using namespace py::literals;
+    m.def("shape_context", &shape_context, "points_a"_a, "contexts_a"_a, "patches_a"_a, "count_a"_a, "points_b"_a,
+          "contexts_b"_a, "patches_b"_a, "count_b"_a, "first"_a, "second"_a, "options"_a, "bending_weight"_a,
+          "appearance_weight"_a, "Shape context distances of the pairs (first, second) of two sets of shapes.");
 }

@@ -1,9 +1,11 @@
 // A vector of T that fills one register, and the few operations the kernels need.
 // GCC and Clang have vectors in the language; elsewhere a small array stands in and the compiler does what it can.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #if defined(__AVX__)
@@ -199,6 +201,13 @@ template <class T>
 KCRC_INLINE Vec<T> square_root(Vec<T> v) {
     for (int i = 0; i < lanes<T>; ++i) v[i] = std::sqrt(v[i]);
     return v;
+}
+
+// A number in a working precision: the largest there is instead of ∞, which would make no number of ∞ · 0.
+template <class T>
+KCRC_INLINE T narrowed(double value) {
+    constexpr double most = std::numeric_limits<T>::max();
+    return static_cast<T>(std::max(-most, std::min(most, value)));
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "checks.hpp"
 #include "panels.hpp"
 
 namespace kcrc {
@@ -65,6 +66,8 @@ struct Scratch {
 
 enum class Kind : int { linear = 0, polynomial = 1, rbf = 2 };
 
+constexpr int HIGHEST_DEGREE = 64;  // of a polynomial; as many products
+
 struct KernelShape {
     Kind kind;
     double gamma, coef0;
@@ -90,6 +93,15 @@ struct KernelShape {
         return result;
     }
 };
+
+// ``wide``: the kernel is computed in double precision.
+inline KernelShape kernel_shape(int kind, double gamma, double coef0, int degree, bool wide) {
+    between("kind", kind, 0, 2);
+    between("degree", degree, 1, HIGHEST_DEGREE);
+    require(std::isfinite(gamma) && std::isfinite(coef0), "gamma and coef0", "are finite");
+    if (wide) return {static_cast<Kind>(kind), gamma, coef0, degree};
+    return {static_cast<Kind>(kind), narrowed<float>(gamma), narrowed<float>(coef0), degree};
+}
 
 template <class T>
 struct Source {

@@ -4,25 +4,25 @@
 // optimality conditions most; inside it coordinate descent finds the signs and a Newton step over the support (one
 // Cholesky, up to the first coefficient that would change its sign) finds the values; the duality gap decides when
 // to stop. The Gram matrix may be float or double; all arithmetic is double.
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "checks.hpp"
 #include "module.hpp"
 
-namespace py = pybind11;
-
 namespace {
+
+using kcrc::ANY;
+using kcrc::Argument;
 
 // Chosen by time on Extended Yale B (1216 atoms, 504 random faces).
 constexpr int TURNS = 30;     // Newton steps in a row
 constexpr int SWEEPS = 2;     // passes of coordinate descent before them
 constexpr double FALL = 0.3;  // from one λ to the next on the way down
+constexpr double LEAST = 1e-11;  // λ over max |b|: below, rounding decides, and would be worked on without end
 
 using std::ptrdiff_t;
 using std::size_t;
@@ -73,7 +73,11 @@ class Solver {
     template <class T>
     int run(const T* H, const T* b, const unsigned char* real, double energy, double lam, double tol, int max_iter) {
         begin(H, b);
+        double most = 0;
+        for (size_t j = 0; j < K; ++j) most = std::max(most, std::fabs(static_cast<double>(b[j])));
+        lam = std::max(lam, LEAST * most);
         last = full_gap(b, energy, lam);
+        if (!std::isfinite(last.steepest)) return 0;  // overflowed: there is no way down from ∞
         // The way down from large λ, where few atoms take part, keeps the signs nearly right throughout.
         for (double now = FALL * last.steepest; now > lam; now *= FALL) advance(H, b, real, energy, now, 0.1);
         int rounds = 0, idle = 0;
@@ -254,6 +258,12 @@ class Solver {
                 const double* row = factor.data() + i * stride;
                 wanted[i] = (wanted[i] - dot(row + i + 1, wanted.data() + i + 1, s - i - 1)) / row[i];
             }
+            bool finite = true;
+            for (size_t i = 0; i < s; ++i) finite &= std::isfinite(wanted[i] - wx[support[i]]);
+            if (!finite) {
+                refresh();
+                return false;
+            }
             if (!along(lam)) break;
         }
         refresh();
@@ -362,34 +372,33 @@ class Solver {
     }
 };
 
-template <class T>
-using Plain = py::array_t<T, py::array::c_style>;
-
-template <class T>
-py::tuple lasso(const Plain<T>& gram, const Plain<unsigned char>& real, const Plain<std::int64_t>& which,
-                const Plain<T>& b, const Plain<double>& energy, const Plain<double>& lam, Plain<double>& x, double tol,
-                int max_iter) {
-    if (gram.ndim() != 3 || b.ndim() != 2 || x.ndim() != 2 || real.ndim() != 2 || which.ndim() != 1)
-        throw std::invalid_argument("gram (D, K, K), real (D, K), which (B,), b (B, K), x (B, K)");
-    const auto B = b.shape(0), K = b.shape(1), D = gram.shape(0);
-    if (gram.shape(1) != K || gram.shape(2) != K || x.shape(0) != B || x.shape(1) != K || real.shape(0) != D ||
-        real.shape(1) != K || which.shape(0) != B || energy.size() != B || lam.size() != B)
-        throw std::invalid_argument("the shapes of gram, real, which, b, energy, lam and x do not fit each other");
-    const auto *d = which.data();
-    for (py::ssize_t i = 0; i < B; ++i)
-        if (d[i] < 0 || d[i] >= D) throw std::invalid_argument("which names a dictionary that is not there");
-    Plain<double> facts({B, py::ssize_t{5}});
-    Plain<std::int64_t> rounds(B);
-    const T *Hs = gram.data(), *bs = b.data();
-    const unsigned char* reals = real.data();
-    const double *energies = energy.data(), *lams = lam.data();
-    double *xs = x.mutable_data(), *fs = facts.mutable_data();
+py::tuple lasso(const py::object& gram_, const py::object& real_, const py::object& which_, const py::object& b_,
+                const py::object& energy_, const py::object& lam_, const py::object& x_, double tol, int max_iter) {
+    const Argument gram("gram", gram_), real("real", real_), which("which", which_), b("b", b_), energy("energy", energy_);
+    const Argument lam("lam", lam_), x("x", x_);
+    gram.memory({ANY, ANY, ANY});
+    b.memory({ANY, gram.extent(1)});
+    const std::int64_t D = gram.extent(0), K = gram.extent(1), B = b.extent(0);
+    const auto* reals = real.values<unsigned char>({D, K});
+    const auto* d = which.values<std::int64_t>({B});
+    const double *energies = energy.values<double>({B}), *lams = lam.values<double>({B});
+    double* xs = x.results<double>({B, K});
+    kcrc::check_within("which", d, B, 0, D);
+    kcrc::check_finite("lam", lams, B);
+    kcrc::require(B == 0 || *std::min_element(lams, lams + B) >= 0, "lam", "is 0 or more");
+    kcrc::check_apart({&x}, {&gram, &real, &which, &b, &energy, &lam});
+    py::array_t<double> facts({B, std::int64_t(5)});
+    py::array_t<std::int64_t> rounds(B);
+    double* fs = facts.mutable_data();
     auto* ns = rounds.mutable_data();
-    {
+    kcrc::by_precision(gram, [&](auto zero) {
+        using T = decltype(zero);
+        const T *Hs = gram.values<T>({D, K, K}), *bs = b.values<T>({B, K});
+        if (B == 0) return;
         py::gil_scoped_release unlocked;
         const auto size = static_cast<size_t>(K);
         Solver solver(size);
-        for (py::ssize_t i = 0; i < B; ++i) {
+        for (std::int64_t i = 0; i < B; ++i) {
             std::copy_n(xs + i * K, size, solver.x.begin());
             ns[i] = solver.run(Hs + d[i] * K * K, bs + i * K, reals + d[i] * K, energies[i], lams[i], tol, max_iter);
             std::copy_n(solver.x.begin(), size, xs + i * K);
@@ -397,20 +406,15 @@ py::tuple lasso(const Plain<T>& gram, const Plain<unsigned char>& real, const Pl
             const double row[5] = {last.primal, last.gap, last.r2, last.yr, last.steepest};
             std::copy_n(row, 5, fs + i * 5);
         }
-    }
+    });
     return py::make_tuple(facts, rounds);
 }
 
 }  // namespace
 
 void bind_sparse(py::module_& m) {
-    const char* doc =
-        "min ½‖y − Dx‖² + λ‖x‖₁ for every row of b; x holds the start and is overwritten by the solution.\n"
-        "Returns (objective, gap, ‖y − Dx‖², yᵀ(y − Dx), max|Dᵀ(y − Dx)|) (B, 5) and the rounds (B,).";
-    m.def("lasso", &lasso<float>, py::arg("gram").noconvert(), py::arg("real"), py::arg("which"),
-          py::arg("b").noconvert(), py::arg("energy"), py::arg("lam"), py::arg("x").noconvert(), py::arg("tol"),
-          py::arg("max_iter"), doc);
-    m.def("lasso", &lasso<double>, py::arg("gram").noconvert(), py::arg("real"), py::arg("which"),
-          py::arg("b").noconvert(), py::arg("energy"), py::arg("lam"), py::arg("x").noconvert(), py::arg("tol"),
-          py::arg("max_iter"), doc);
+    using namespace py::literals;
+    m.def("lasso", &lasso, "gram"_a, "real"_a, "which"_a, "b"_a, "energy"_a, "lam"_a, "x"_a, "tol"_a, "max_iter"_a,
+          "min ½‖y − Dx‖² + λ‖x‖₁ for every row of b; x holds the start and is overwritten by the solution.\n"
+          "Returns (objective, gap, ‖y − Dx‖², yᵀ(y − Dx), max|Dᵀ(y − Dx)|) (B, 5) and the rounds (B,).");
 }

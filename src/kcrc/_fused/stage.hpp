@@ -363,7 +363,9 @@ class Stage {
         answers_.energy[query] = energy;
         answers_.flags[query] = winner < 0 ? NEAREST : CODED;
         if (winner < 0) {  // nothing resembles the query: the class of its first neighbour, judged by ‖y‖ alone
-            winner = labels_[rows_[query * K_]];
+            const std::int64_t* first = rows_ + query * K_;
+            while (*first < 0) ++first;  // there is one: a query of none is not coded
+            winner = labels_[*first];
             residuals[winner] = std::sqrt(energy);
         }
         answers_.winner[query] = winner;

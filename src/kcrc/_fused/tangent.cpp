@@ -5,20 +5,19 @@
 //     min ‖r + Uα − Vβ‖² + ridge (‖α‖² + ‖β‖²)  =  ‖r‖² − gᵀ (WᵀW + ridge I)⁻¹ g,   W = [U V],  g = Wᵀ r,
 // so that all a pair needs are the 64 products of (r, U) with (r, V). They are summed in registers pixel by pixel;
 // what is left is an 8 × 8 elimination. One-sided, with the tangents of y alone, it is ‖r‖² − ‖Vᵀr‖² / (1 + ridge).
-#include <pybind11/numpy.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "checks.hpp"
 #include "lanes.hpp"
 #include "module.hpp"
 
-namespace py = pybind11;
-
 namespace {
 
+using kcrc::ANY;
+using kcrc::Argument;
 using kcrc::Lanes;
 using std::ptrdiff_t;
 
@@ -117,89 +116,92 @@ template <class T> struct Pairs {
     }
 };
 
-template <class T> using Frames = py::array_t<T, py::array::c_style>;
-using Indices = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
-
-template <class T> std::vector<const T*> each(const Frames<T>& frames) {
-    if (frames.ndim() != 3 || frames.shape(2) != W) throw py::value_error("frames are (n, pixels, 8)");
-    std::vector<const T*> rows(frames.shape(0));
-    for (size_t i = 0; i < rows.size(); ++i) rows[i] = frames.data() + i * frames.shape(1) * W;
-    return rows;
+// Where each frame begins, or each of those at some rows.
+template <class T> std::vector<const T*> each(const T* frames, ptrdiff_t count, ptrdiff_t pixels) {
+    std::vector<const T*> found(count);
+    for (ptrdiff_t i = 0; i < count; ++i) found[i] = frames + i * pixels * W;
+    return found;
 }
-
-// The frames at some rows, which are read as NumPy reads them: negative ones count from the end.
-template <class T> std::vector<const T*> chosen(const Frames<T>& frames, const Indices& rows) {
-    if (rows.ndim() != 2) throw py::value_error("rows are a matrix (B, K)");
-    const std::vector<const T*> all = each(frames);
-    const std::int64_t n = all.size();
-    std::vector<const T*> out(rows.size());
-    for (size_t i = 0; i < out.size(); ++i) {
-        const std::int64_t row = rows.data()[i];
-        if (row < -n || row >= n) throw py::index_error("row " + std::to_string(row) + " of " + std::to_string(n));
-        out[i] = all[row < 0 ? row + n : row];
-    }
-    return out;
-}
-
-template <class T> Pairs<T> pairs_of(const Frames<T>& a, const Frames<T>& b, double ridge, bool both) {
-    if (a.shape(1) != b.shape(1)) throw py::value_error("the two sets differ in pixels");
-    return {a.shape(1), ridge, both};
-}
-
-template <class T> Frames<T> pairwise(const Frames<T>& a, const Frames<T>& b, double ridge, bool both) {
-    const std::vector<const T*> left = each(a), right = each(b);
-    const Pairs<T> pairs = pairs_of(a, b, ridge, both);
-    Frames<T> out({a.shape(0), b.shape(0)});
-    T* values = out.mutable_data();
-    const ptrdiff_t n = right.size();
-    py::gil_scoped_release release;
-    pairs.all(left, right, false, [=](ptrdiff_t i, ptrdiff_t j, T value) { values[i * n + j] = value; });
-    return out;
-}
-
 template <class T>
-Frames<T> selected(const Frames<T>& a, const Frames<T>& b, const Indices& rows, double ridge, bool both) {
-    const std::vector<const T*> left = each(a), right = chosen(b, rows);
-    const Pairs<T> pairs = pairs_of(a, b, ridge, both);
-    if (rows.shape(0) != a.shape(0)) throw py::value_error("one row of indices a query");
-    const ptrdiff_t per_query = rows.shape(1);
-    Frames<T> out({a.shape(0), per_query});
-    T* values = out.mutable_data();
-    py::gil_scoped_release release;
-    for (size_t i = 0; i < right.size(); ++i) values[i] = pairs(left[i / per_query], right[i]);
-    return out;
+std::vector<const T*> chosen(const T* frames, ptrdiff_t pixels, const std::vector<std::int64_t>& rows) {
+    std::vector<const T*> found(rows.size());
+    for (size_t i = 0; i < found.size(); ++i) found[i] = frames + rows[i] * pixels * W;
+    return found;
 }
 
-template <class T> Frames<T> within(const Frames<T>& b, const Indices& rows, double ridge, bool both) {
-    const std::vector<const T*> right = chosen(b, rows);
-    const Pairs<T> pairs = pairs_of(b, b, ridge, both);
-    const ptrdiff_t n_sets = rows.shape(0), size = rows.shape(1);
-    Frames<T> out({n_sets, size, size});
-    T* values = out.mutable_data();
-    py::gil_scoped_release release;
-    for (ptrdiff_t q = 0; q < n_sets; ++q, values += size * size) {
-        const std::vector<const T*> local(right.begin() + q * size, right.begin() + (q + 1) * size);
-        pairs.all(local, local, both, [=](ptrdiff_t i, ptrdiff_t j, T value) {
-            values[i * size + j] = value;
-            if (both) values[j * size + i] = value;
-        });
-    }
-    return out;
+py::array pairwise(const py::object& a_, const py::object& b_, double ridge, bool both) {
+    const Argument a("a", a_), b("b", b_);
+    a.memory({ANY, ANY, W});
+    const ptrdiff_t pixels = a.extent(1);
+    b.memory({ANY, pixels, W});
+    return kcrc::by_precision(a, [&](auto zero) -> py::array {
+        using T = decltype(zero);
+        const std::vector<const T*> left = each(a.values<T>({ANY, pixels, W}), a.extent(0), pixels);
+        const std::vector<const T*> right = each(b.values<T>({ANY, pixels, W}), b.extent(0), pixels);
+        py::array_t<T> out({a.extent(0), b.extent(0)});
+        T* values = out.mutable_data();
+        const ptrdiff_t n = right.size();
+        py::gil_scoped_release release;
+        Pairs<T>{pixels, ridge, both}.all(left, right, false,
+                                          [=](ptrdiff_t i, ptrdiff_t j, T value) { values[i * n + j] = value; });
+        return out;
+    });
 }
 
-template <class T> void bind(py::module_& m) {
-    using namespace py::literals;
-    m.def("tangent_pairwise", &pairwise<T>, py::arg("a").noconvert(), py::arg("b").noconvert(), "ridge"_a, "both"_a,
-          "All tangent distances (len(a), len(b)) of frames (n, pixels, 8).");
-    m.def("tangent_selected", &selected<T>, py::arg("a").noconvert(), py::arg("b").noconvert(), "rows"_a, "ridge"_a,
-          "both"_a, "Tangent distances (B, K) of frame i of a to the frames rows[i] of b.");
-    m.def("tangent_within", &within<T>, py::arg("b").noconvert(), "rows"_a, "ridge"_a, "both"_a,
-          "Tangent distances (B, K, K) among the frames rows[i] of b.");
+py::array selected(const py::object& a_, const py::object& b_, const py::object& rows_, double ridge, bool both) {
+    const Argument a("a", a_), b("b", b_), rows("rows", rows_);
+    a.memory({ANY, ANY, W});
+    const ptrdiff_t count = a.extent(0), pixels = a.extent(1);
+    b.memory({ANY, pixels, W});
+    const auto* named = rows.values<std::int64_t>({count, ANY});
+    const ptrdiff_t per_query = rows.extent(1);
+    const std::vector<std::int64_t> wanted = kcrc::from_start("rows", named, count * per_query, b.extent(0));
+    return kcrc::by_precision(a, [&](auto zero) -> py::array {
+        using T = decltype(zero);
+        const std::vector<const T*> left = each(a.values<T>({count, pixels, W}), count, pixels);
+        const std::vector<const T*> right = chosen(b.values<T>({ANY, pixels, W}), pixels, wanted);
+        py::array_t<T> out({count, per_query});
+        T* values = out.mutable_data();
+        py::gil_scoped_release release;
+        const Pairs<T> pairs{pixels, ridge, both};
+        for (size_t i = 0; i < right.size(); ++i) values[i] = pairs(left[i / per_query], right[i]);
+        return out;
+    });
+}
+
+py::array within(const py::object& b_, const py::object& rows_, double ridge, bool both) {
+    const Argument b("b", b_), rows("rows", rows_);
+    b.memory({ANY, ANY, W});
+    const ptrdiff_t pixels = b.extent(1);
+    const auto* named = rows.values<std::int64_t>({ANY, ANY});
+    const ptrdiff_t n_sets = rows.extent(0), size = rows.extent(1);
+    const std::vector<std::int64_t> wanted = kcrc::from_start("rows", named, n_sets * size, b.extent(0));
+    return kcrc::by_precision(b, [&](auto zero) -> py::array {
+        using T = decltype(zero);
+        const std::vector<const T*> right = chosen(b.values<T>({ANY, pixels, W}), pixels, wanted);
+        py::array_t<T> out({n_sets, size, size});
+        T* values = out.mutable_data();
+        py::gil_scoped_release release;
+        const Pairs<T> pairs{pixels, ridge, both};
+        for (ptrdiff_t q = 0; q < n_sets; ++q, values += size * size) {
+            const std::vector<const T*> local(right.begin() + q * size, right.begin() + (q + 1) * size);
+            pairs.all(local, local, both, [=](ptrdiff_t i, ptrdiff_t j, T value) {
+                values[i * size + j] = value;
+                if (both) values[j * size + i] = value;
+            });
+        }
+        return out;
+    });
 }
 
 }  // namespace
 
 void bind_tangent(py::module_& m) {
-    bind<float>(m);
-    bind<double>(m);
+    using namespace py::literals;
+    m.def("tangent_pairwise", &pairwise, "a"_a, "b"_a, "ridge"_a, "both"_a,
+          "All tangent distances (len(a), len(b)) of frames (n, pixels, 8).");
+    m.def("tangent_selected", &selected, "a"_a, "b"_a, "rows"_a, "ridge"_a, "both"_a,
+          "Tangent distances (B, K) of frame i of a to the frames rows[i] of b.");
+    m.def("tangent_within", &within, "b"_a, "rows"_a, "ridge"_a, "both"_a,
+          "Tangent distances (B, K, K) among the frames rows[i] of b.");
 }

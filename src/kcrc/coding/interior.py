@@ -78,6 +78,8 @@ def minimise(
     while n_iter < max_iter and best_gap > tol:
         n_iter += 1
         room = 1.0 - sign * z
+        if not room.all():  # rounding has put z on its bound: there is no way on
+            break
         system = _Newton(D, 1.0 / (parts / room).sum(axis=0), mu, lam, outer)
         primal, dual = t - Ax - parts[0] + parts[1], Atz - 2 * mu * x
 

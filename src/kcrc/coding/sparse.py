@@ -132,7 +132,7 @@ class BasisPursuitDenoising(Coder):
             n_iter[rows] += done.n_iter + 1
             excess = done.squared_residual - wanted[rows]
             norm1 = np.abs(done.x).sum(axis=1)
-            bound = done.with_residual - self.mu * np.sqrt(energy[rows] * done.squared_residual)
+            bound = done.with_residual - self.mu * np.sqrt(energy[rows]) * np.sqrt(done.squared_residual)
             bound = np.divide(bound, done.steepest, out=np.zeros_like(bound), where=done.steepest > 0)
             gap[rows] = np.divide(np.abs(norm1 - bound), norm1, out=np.ones_like(bound), where=norm1 > 0)
             met = np.abs(excess) <= self.tol * wanted[rows]

@@ -90,7 +90,7 @@ def selected(measure: str, left: Array, right: Array, rows: Array) -> Array:
     right, rows = _needed(right, rows)
     left, right = _floating(left, right)
     if native is not None:
-        return np.asarray(native.distances_selected(measure, left, right, rows))
+        return np.asarray(native.distances_selected(measure, left, right, np.ascontiguousarray(rows, np.int64)))
     out = np.empty(rows.shape, left.dtype)
     step = max(1, _BLOCK_VALUES // max(1, rows.shape[1] * left.shape[1]))
     for start in range(0, len(left), step):
@@ -104,7 +104,7 @@ def within(measure: str, right: Array, rows: Array) -> Array:
     right, rows = _needed(right, rows)
     (right,) = _floating(right)
     if native is not None:
-        return np.asarray(native.distances_within(measure, right, rows))
+        return np.asarray(native.distances_within(measure, right, np.ascontiguousarray(rows, np.int64)))
     out = np.empty((*rows.shape, rows.shape[1]), right.dtype)
     for i, wanted in enumerate(rows):
         out[i] = pairwise(measure, right[wanted], right[wanted])

@@ -223,6 +223,7 @@ class Tangent(Distance):
     def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
         left, right = _alike(a["frames"], b["frames"])
         if native is not None:
+            rows = np.ascontiguousarray(rows, np.int64)
             return np.asarray(native.tangent_selected(left, right, rows, self.ridge, self.two_sided))
         out = np.empty(rows.shape, left.dtype)
         for i, wanted in enumerate(rows):
@@ -232,6 +233,7 @@ class Tangent(Distance):
     def within(self, b: Prepared, rows: Array) -> Array:
         (frames,) = _alike(b["frames"])
         if native is not None:
+            rows = np.ascontiguousarray(rows, np.int64)
             return np.asarray(native.tangent_within(frames, rows, self.ridge, self.two_sided))
         return super().within(b, rows)
 

@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kcrc import magnitudes
 from kcrc.errors import ParameterError
 from kcrc.learned.atom_evidence import AtomEvidence, atom_evidence
 from kcrc.learned.ksvd import check_whole, draw_atoms, encode, learn, progress_bar, unit_rows
@@ -96,8 +97,10 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> DictionaryClassifier:
         """Learn atoms and classifier from X (n_samples, n_features) and labels y (n_samples,)."""
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
+        with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
+            X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
         check_classification_targets(y)
+        magnitudes.check(X, X.dtype, or_else=", or give float64" if X.dtype == np.float32 else "")
         self.classes_, coded = np.unique(y, return_inverse=True)
         n_iter = check_whole("n_iter", self.n_iter, least=1)
         init_iter = check_whole("init_iter", self.init_iter, least=1)
@@ -194,8 +197,11 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
         return np.ascontiguousarray(atoms * scale), np.ascontiguousarray(W.T)
 
     def _encode(self, X: Any) -> SparseCodes:
-        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
-        X = X.astype(self.components_.dtype, copy=False)
+        with np.errstate(invalid="ignore"):
+            X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
+        precision = self.components_.dtype
+        magnitudes.check(X, precision, or_else=", or fit with float64" if precision == np.float32 else "")
+        X = X.astype(precision, copy=False)
         return encode(unit_rows(X) if self.unit_length else X, self.components_, sparsity=self.sparsity_)
 
     def _scores(self, codes: SparseCodes) -> Array:

@@ -2,7 +2,8 @@
 
 Where a distance can be screened (Euclidean as one matrix product) the screen is off by no more than a known error,
 so the true k nearest are among the examples within twice that error of the k-th screened value. Those are measured
-by the distance's own exact formula, which is why an answer does not depend on the batch it was asked in.
+by the distance's own exact formula, which is why an answer does not depend on the batch it was asked in. Where examples
+differ so much in size that the error rules hardly any of them out, all are measured.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from kcrc.neighbours.base import Neighbourhood, NeighbourIndex, nearest
 from kcrc.prepared import Array, Prepared
 
 BLOCK = 8192  # examples screened at a time: no queries × examples matrix is ever held
+WIDEST = 2 * BLOCK  # candidates of a query, beyond the k wanted, that a screen may leave
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,24 +28,35 @@ class ExactIndex(NeighbourIndex):
     atoms: Prepared
 
     def query(self, queries: Prepared, k: int) -> Neighbourhood:
-        n, batch = len(self.atoms), len(queries)
-        k = min(k, n)
-        values = np.empty((batch, 0))
-        rows = np.empty((batch, 0), np.intp)
-        screened = False
-        for start in range(0, n, BLOCK):
-            block = self.atoms.take(slice(start, start + BLOCK))
-            screen = self.distance.screen(queries, block)
+        k = min(k, len(self.atoms))
+        rows = self._screened(queries, k)
+        if rows is None:
+            return self._measured(queries, k)
+        return nearest(self.distance.selected(queries, self.atoms, rows), rows, k)
+
+    def _screened(self, queries: Prepared, k: int) -> Array | None:
+        """Rows (B, M) among which the k nearest are; None where screening does not help."""
+        batch = len(queries)
+        values, rows, error = np.empty((batch, 0)), np.empty((batch, 0), np.intp), np.zeros(batch)
+        for start in range(0, len(self.atoms), BLOCK):
+            if values.shape[1] > k + WIDEST:
+                return None
+            screen = self.distance.screen(queries, self.atoms.take(slice(start, start + BLOCK)))
             if screen is None:
-                new, error = self.distance.pairwise(queries, block), np.zeros(batch)
-            else:
-                (new, error), screened = screen, True
-            here = np.broadcast_to(np.arange(start, start + len(block)), new.shape)
-            values, rows = _within_reach(
-                np.concatenate([values, new], axis=1), np.concatenate([rows, here], axis=1), k, error
-            )
-        if screened:
-            values = self.distance.selected(queries, self.atoms, rows)
+                return None
+            new, error = screen[0], np.maximum(error, screen[1])
+            values, rows = _within_reach(*_joined(values, rows, new, start), k, error)
+        return rows
+
+    def _measured(self, queries: Prepared, k: int) -> Neighbourhood:
+        batch = len(queries)
+        values, rows = np.empty((batch, 0)), np.empty((batch, 0), np.intp)
+        for start in range(0, len(self.atoms), BLOCK):
+            new = self.distance.pairwise(queries, self.atoms.take(slice(start, start + BLOCK)))
+            values, rows = _within_reach(*_joined(values, rows, new, start), k, np.zeros(batch))
+            if values.shape[1] > k + WIDEST:  # so many are equally far
+                found = nearest(values, rows, k)
+                values, rows = found.distances, found.rows
         return nearest(values, rows, k)
 
     def appended(self, atoms: Prepared) -> ExactIndex:
@@ -51,6 +64,12 @@ class ExactIndex(NeighbourIndex):
 
     def kept(self, atoms: Prepared, keep: Array) -> ExactIndex:
         return ExactIndex(self.distance, atoms)
+
+
+def _joined(values: Array, rows: Array, new: Array, start: int) -> tuple[Array, Array]:
+    """Candidates and their values with those of the block that begins at row ``start`` behind them."""
+    here = np.broadcast_to(np.arange(start, start + new.shape[1]), new.shape)
+    return np.concatenate([values, new], axis=1), np.concatenate([rows, here], axis=1)
 
 
 def _within_reach(values: Array, rows: Array, k: int, error: Array) -> tuple[Array, Array]:

@@ -37,6 +37,7 @@ PRUNING_PAYS_FROM = 4_000_000  # stored values; below it, a basis costs more tha
 TYPICAL_K = 50
 WIDTHS = (12, 16, 24, 32, 48, 64, 96, 128, 192)
 MEASURING = 12.0  # cost of one exact value against one of the scan, from memory; measured in docs/performance.md
+FARTHEST = 1e15  # length of scan coordinates whose products, and the sums of those, are numbers in single precision
 SINGLE, DOUBLE = float(np.finfo(np.float32).eps) / 2, float(np.finfo(np.float64).eps)
 _LIKE_EUCLIDEAN = (SquaredEuclidean, Euclidean, Mahalanobis, Cosine, Correlation)
 
@@ -78,7 +79,8 @@ class ScanIndex(NeighbourIndex):
         new = slice(len(self.atoms), None)
         if isinstance(self.distance, (Cosine, Correlation)) and not atoms["squares"][new].all():
             return ExactIndex(self.distance, atoms)
-        return ScanIndex(self.distance, atoms, self.scan.appended(atoms["vectors"][new]))
+        scan = self.scan.appended(atoms["vectors"][new])
+        return ExactIndex(self.distance, atoms) if scan is None else ScanIndex(self.distance, atoms, scan)
 
     def kept(self, atoms: Prepared, keep: Array) -> NeighbourIndex:
         return ScanIndex(self.distance, atoms, self.scan.kept(keep))
@@ -182,6 +184,17 @@ class Scan:
 
     def nearest(self, vectors: Array, queries: Array, k: int) -> tuple[Array, Array]:
         """Rows and squared distances (B, k): ascending, ties by row."""
+        with np.errstate(over="ignore"):
+            coordinates = self.coordinates(queries)
+        square = np.einsum("ij,ij->i", coordinates, coordinates, dtype=np.float64)
+        near = square <= FARTHEST**2
+        if not near.all():  # the others' coordinates are no numbers to go by: every example is measured for them
+            far = ~near
+            rows, squared = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
+            rows[far], squared[far] = native.nearest_measured(vectors=vectors, queries=queries[far], k=k)
+            if near.any():
+                rows[near], squared[near] = self.nearest(vectors, queries[near], k)
+            return rows, squared
         options: dict[str, Any] = {}
         if self.panels is not None:
             panels = self.panels
@@ -189,8 +202,6 @@ class Scan:
         else:
             wide = np.float64 if vectors.dtype == np.float64 else np.float32
             options = {"centre": self.centre.astype(wide)}
-        coordinates = self.coordinates(queries)
-        square = np.einsum("ij,ij->i", coordinates, coordinates, dtype=np.float64)
         length = np.sqrt(square)
         width, depth, reach = len(self.centre), coordinates.shape[1], self.longest * (1.0 + 1e-6)
         rows, squared = native.nearest(
@@ -214,10 +225,15 @@ class Scan:
         halves[self.count :] = np.inf
         return halves
 
-    def appended(self, new: Array) -> Scan:
-        """With examples behind the old, which are not looked at again; this scan stays what it was."""
+    def appended(self, new: Array) -> Scan | None:
+        """With examples behind the old, which are not looked at again; this scan stays what it was.
+
+        None where a new example is too far from the others for coordinates in their unit.
+        """
+        largest = self._longest(new) / self.scale if len(new) else 0.0
+        if not largest <= FARTHEST:
+            return None
         if self.panels is None:
-            largest = max(self.longest, replace(self, longest=0.0)._longest(new) / self.scale) if len(new) else 0.0
             return replace(self, longest=max(self.longest, largest), count=self.count + len(new))
         panels = self.panels
         if panels.used != self.count or self.count + len(new) > len(panels.halves):

@@ -20,6 +20,7 @@ from kcrc import spaces
 from kcrc._fused.native import native
 from kcrc.coding.base import Coder, Dictionary, Target
 from kcrc.coding.ridge import Ridge
+from kcrc.kernels import exp_of
 from kcrc.prepared import Array
 from kcrc.projections.base import Identity, Projection
 from kcrc.tuning.trials import Trials
@@ -34,8 +35,8 @@ def kernel_of(trials: Trials, gamma: float | None) -> tuple[Array, Array, Array]
         assert trials.dots is not None and trials.dot is not None and trials.self_dot is not None
         return trials.dots, trials.dot, np.asarray(trials.self_dot, np.float64)
     assert trials.cross is not None
-    k = np.multiply(trials.cross, -gamma)
-    return np.exp(-gamma * squared_among(trials)), np.exp(k, out=k), np.ones(len(k))
+    k = exp_of(trials.cross.copy(), gamma)
+    return exp_of(squared_among(trials).copy(), gamma), k, np.ones(len(k))
 
 
 def shares_dictionary(trials: Trials) -> bool:
@@ -131,9 +132,9 @@ def _compiled(
         native.judge(
             np.ascontiguousarray(G),
             np.ascontiguousarray(k),
-            np.asarray(own, np.float64),
-            np.ascontiguousarray(labels),
-            trials.truth,
+            np.ascontiguousarray(own, np.float64),
+            np.ascontiguousarray(labels, np.int32),
+            np.ascontiguousarray(trials.truth, np.int32),
             np.asarray(sizes, np.int32),
             np.asarray(mus, np.float64),
             form == "gram",

@@ -1,0 +1,65 @@
+"""How large and how small samples may be for the arithmetic here.
+
+Everything is made of squares and products of samples, and the gram form squares those again. Within the lengths below
+(the root of the sum of squares) none of it overflows, and none of it vanishes beside what it is compared with.
+A sample of length 0 is always fine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kcrc.errors import DataError
+from kcrc.prepared import Array
+
+LENGTHS: dict[str, tuple[float, float]] = {"float32": (1e-15, 1e15), "float64": (1e-60, 1e60)}
+_NAMES = {"float32": "single precision (float32)", "float64": "double precision"}
+
+
+def served(X: Array, precision: np.dtype[Any]) -> bool:
+    """Whether every row of X (n, d), a floating type, has a length that ``precision`` serves; False with a NaN."""
+    least, most = LENGTHS[precision.name]
+    X = X.astype(np.promote_types(X.dtype, precision), copy=False)
+    squares = np.einsum("ij,ij->i", X, X)
+    if len(squares) == 1:
+        smallest = largest = float(squares[0])
+    else:
+        smallest, largest = float(squares.min()), float(squares.max())
+    if not largest <= most**2:
+        return False
+    return smallest >= least**2 or not X[squares < least**2].any()
+
+
+def check(X: Array, precision: np.dtype[Any], *, or_else: str = "") -> None:
+    """Raise unless ``served``; ``or_else`` says what else would help."""
+    if not served(X, precision):
+        _refuse(X, precision, "", or_else)
+
+
+def check_scaled(X: Array, precision: np.dtype[Any], metric: str) -> None:
+    """Raise where a row under a metric is too long. It may be as short as it likes: so near to the mean."""
+    squares = np.einsum("ij,ij->i", X, X)
+    if not float(squares.max(initial=0.0)) <= LENGTHS[precision.name][1] ** 2:
+        _refuse(X, precision, f" under the metric {metric}", "")
+
+
+def _refuse(X: Array, precision: np.dtype[Any], where: str, or_else: str) -> None:
+    least, most = LENGTHS[precision.name]
+    lengths = _lengths(X)
+    fine = ((lengths >= least) | (lengths == 0)) & (lengths <= most)
+    row = int((lengths > most).argmax()) if where else int(fine.argmin())
+    raise DataError(
+        f"Row {row} of X has the length {lengths[row]:.3g}{where} (the root of the sum of its squares). Lengths from "
+        f"{least:g} to {most:g}, or 0, can be compared in {_NAMES[precision.name]}. Scale the data{or_else}."
+    )
+
+
+def _lengths(X: Array) -> Array:
+    """‖x‖ of every row in double precision, whatever its squares do."""
+    wide = np.asarray(X, np.float64)
+    largest = np.abs(wide).max(axis=1, initial=0.0)
+    unit = np.divide(wide, largest[:, None], out=np.zeros_like(wide), where=largest[:, None] > 0)
+    with np.errstate(over="ignore"):
+        return np.asarray(largest * np.sqrt(np.einsum("ij,ij->i", unit, unit)))
