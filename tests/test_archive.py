@@ -24,7 +24,7 @@ def test_npy_bytes_come_back_and_are_what_numpy_writes(array: np.ndarray) -> Non
     np.testing.assert_array_equal(np.load(io.BytesIO(data), allow_pickle=False), array)
     back = from_npy(data)
     np.testing.assert_array_equal(back, array)
-    assert back.dtype == array.dtype
+    assert back.dtype == array.dtype.newbyteorder("=")
     assert not back.flags.writeable
 
 

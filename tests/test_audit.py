@@ -115,3 +115,12 @@ def test_what_is_refused_and_the_smallest_cases(spoiled):
     twins = given().fit([[1.0], [1.0]], ["a", "b"]).audit()
     assert [(c.row, c.other) for c in twins.clashes] == [(0, 1)]
     assert len(twins.to_frame()) == 1
+
+
+def test_examples_that_leave_with_most_others_are_asked_beside_those_that_leave_alone(rng, monkeypatch):
+    """The first have few neighbours left, fewer than are told as evidence; each chunk is as wide as its own."""
+    monkeypatch.setattr("kcrc.audit.STEP", 1)
+    X, y = rng.standard_normal((12, 3)), np.arange(12) % 3
+    audit = given(n_neighbors=None, metric="plain", gamma=1.0).fit(X, y, groups=[0] * 11 + [1]).audit()
+    assert audit.asked == 12
+    assert {len(suspect.because) for suspect in audit.mislabelled if suspect.row < 11} == {1}

@@ -17,6 +17,7 @@ from typing import Any
 
 from kcrc.aside import aside
 from kcrc.errors import DataError, FileError
+from kcrc.files.plain_json import read_json
 from kcrc.npy import from_npy, to_npy
 from kcrc.prepared import Array
 
@@ -110,8 +111,8 @@ def _header(archive: zipfile.ZipFile, path: object) -> dict[str, Any]:
     if len(members) != 1 or not _stored(members[0]) or members[0].file_size > _HEADER_LIMIT:
         raise FileError(f"'{path}' has no header that kcrc wrote.")
     try:
-        header = json.loads(archive.read(members[0]))
-    except (ValueError, RecursionError):
+        header = read_json(archive.read(members[0]))
+    except ValueError:
         header = None
     if not isinstance(header, dict):
         raise FileError(f"The header of '{path}' is not readable.")

@@ -194,13 +194,18 @@ def _watch(model: FittedModel, confidence: Confidence, evidence: Evidence, which
         answer=evidence.winner,
         probability=p[batch, evidence.winner],
         of_label=p[batch, truth],
-        because=np.take_along_axis(evidence.rows, top, 1),
-        share=np.take_along_axis(spoke, top, 1),
+        because=_widened(np.take_along_axis(evidence.rows, top, 1), -1),
+        share=_widened(np.take_along_axis(spoke, top, 1), -np.inf),
         nearest=evidence.rows[batch, first],
         distance=evidence.distances[batch, first],
         present=_counted(evidence.rows[real]),
         helped=_counted(evidence.rows[helped]),
     )
+
+
+def _widened(values: Array, filling: float) -> Array:
+    """As wide as the others: where most examples leave together, few are left to speak."""
+    return np.pad(values, ((0, 0), (0, TOP - values.shape[1])), constant_values=filling)
 
 
 def _counted(rows: Array) -> tuple[Array, Array]:

@@ -36,7 +36,7 @@ def to_npy(array: Array) -> bytes:
 
 
 def from_npy(data: bytes | memoryview, *, what: str = "array") -> Array:
-    """The array in ``.npy`` bytes, read-only; ``what`` names it in an error."""
+    """The array in ``.npy`` bytes, read-only, in this machine's byte order; ``what`` names it in an error."""
     start = bytes(data[:12])
     wide = start[6:7] == b"\x02"  # version 2 has four bytes for the length of the header, version 1 two
     begin = 12 if wide else 10
@@ -52,5 +52,6 @@ def from_npy(data: bytes | memoryview, *, what: str = "array") -> Array:
         raise FileError(f"The {what} claims shape {shape} of {dtype}, {claimed} bytes, but has {len(body)}.")
     flat = np.frombuffer(body, dtype)
     array: Array = flat.reshape(shape[::-1]).T if found["fortran"] == b"True" else flat.reshape(shape)
+    array = array.astype(dtype.newbyteorder("="), copy=False)  # it may come from a machine of the other byte order
     array.flags.writeable = False
     return array

@@ -141,7 +141,7 @@ class Parameters:
             projections.resolve(self.given.projection),
         )
         if params["form"] != "auto":
-            _check_form(spaces.resolve(params["form"], normalize=self.given.normalize_columns), coder, projection)
+            check_form(spaces.resolve(params["form"], normalize=self.given.normalize_columns), coder, projection)
         if (
             isinstance(self.given.n_neighbors, int)
             and self.given.n_candidates is not None
@@ -178,7 +178,7 @@ class Parameters:
         space = spaces.resolve(chosen["form"], normalize=self.given.normalize_columns)
         coder = coding.resolve(self.given.coder, mu=chosen["mu"])
         projection = projections.resolve(chosen.get("projection", self.given.projection))
-        _check_form(space, coder, projection)
+        check_form(space, coder, projection)
         metric = metrics.fitted(chosen["metric"], X, y)
         scaled = metric.transform(X)
         distance, coarse = chosen.get("distances") or self._distances(scaled, y)
@@ -257,7 +257,7 @@ class Parameters:
         return widths.of_vectors(X) if kernel in ("rbf", "polynomial") else 1.0
 
 
-def _check_form(space: spaces.Space, coder: coding.Coder, projection: projections.Projection) -> None:
+def check_form(space: spaces.Space, coder: coding.Coder, projection: projections.Projection) -> None:
     """Raise where the form does not have what the coder or the projection works on."""
     if coder.needs_columns and not space.has_columns:
         raise ParameterError(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,8 @@ import kcrc
 from kcrc.archive import check_version, read_archive, write_archive
 from kcrc.confidence import Confidence
 from kcrc.errors import FileError, KCRCError, StateError
+from kcrc.files.bounds import most_memory
+from kcrc.files.coherence import check_answering, check_description
 from kcrc.files.parts import READING_ERRORS, decode, encode
 from kcrc.growth import Growth
 from kcrc.model import FittedModel, Method
@@ -84,7 +86,7 @@ def load(path: str | os.PathLike[str]) -> KCRCClassifier:
         classes = decode(header["classes"], arrays) if "classes" in header else arrays["classes"]
         examples = [arrays[name] for name in ("vectors", "labels", "ids")]
     except READING_ERRORS as problem:
-        raise FileError(f"'{path}' lacks a part of the examples ({problem}).") from None
+        raise FileError(f"'{path}' lacks a part of the examples ({_short(problem)}).") from None
     return rebuild(header, arrays, np.array(classes), *map(np.array, examples), path=path)
 
 
@@ -130,7 +132,7 @@ def described(header: Mapping[str, Any], arrays: Mapping[str, Array], *, path: o
     except FileError:
         raise
     except (KCRCError, *READING_ERRORS) as problem:
-        raise FileError(f"'{path}' does not describe a classifier ({problem}).") from None
+        raise FileError(f"'{path}' does not describe a classifier ({_short(problem)}).") from None
     return made
 
 
@@ -148,12 +150,16 @@ def rebuild(
     from kcrc.classifier import KCRCClassifier
 
     told = described(header, arrays, path=path)
-    if not _fit_together(vectors, labels, ids, classes):
-        raise FileError(f"The parts of '{path}' do not fit one another; it is damaged.")
     try:
-        return KCRCClassifier.restored(told, FittedModel.build(told.method, vectors, classes, labels, ids))
+        if not _fit_together(vectors, labels, ids, classes):
+            raise FileError("its examples do not fit one another")
+        check_description(told, vectors)
+        method = replace(told.method, memory_budget=min(told.method.memory_budget, most_memory()))
+        model = FittedModel.build(method, vectors, classes, labels, ids)
+        check_answering(model)
+        return KCRCClassifier.restored(told, model)
     except (KCRCError, *READING_ERRORS) as problem:
-        raise FileError(f"'{path}' does not describe a classifier ({problem}).") from None
+        raise FileError(f"'{path}' does not describe a classifier ({_short(problem)}).") from None
 
 
 def _from_version_1(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,15 +205,20 @@ def _names(value: Any) -> Array | None:
     return value
 
 
+def _short(problem: BaseException) -> str:
+    return f"{problem}"[:200].rstrip(".") or type(problem).__name__
+
+
 def _fit_together(vectors: Array, labels: Array, ids: Array, classes: Array) -> bool:
-    n = len(labels)
     return bool(
         vectors.ndim == 2
         and vectors.dtype.kind == "f"
-        and n == len(vectors) == len(ids) > 0
         and labels.ndim == ids.ndim == classes.ndim == 1
+        and len(labels) == len(vectors) == len(ids) > 0
         and labels.dtype.kind == ids.dtype.kind == "i"
         and 0 <= labels.min() <= labels.max() < len(classes)
-        and len(np.unique(ids)) == n
+        and (ids[1:] > ids[:-1]).all()
+        and len(np.unique(classes)) == len(classes)
         and np.isfinite(vectors).all()
+        and (classes.dtype.kind != "f" or np.isfinite(classes).all())
     )

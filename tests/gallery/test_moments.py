@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gallery.forging import reseal
+from gallery.forged_files import reseal
 from kcrc.cli import main
 from kcrc.gallery import Gallery, verify
 from kcrc.gallery.moments import in_words, moment

@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import fft
 
-from kcrc.distances.grey_images import spread
+from kcrc.distances.grey_images import check_size, spread
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array
 
@@ -40,6 +40,8 @@ class FilterBank:
             raise ParameterError(f"orientations is a whole number, 1 or more; got {self.orientations!r}.")
         if not 1 <= self.elongation < np.inf:
             raise ParameterError(f"elongation is a number, 1 or more; got {self.elongation!r}.")
+        side = 6.0 * self.elongation * max(self.scales) + 1
+        check_size("The filters", len(self) * side * side)
 
     def __len__(self) -> int:
         return len(self.scales) * (2 * self.orientations + 2)

@@ -16,7 +16,7 @@ from scipy.ndimage import gaussian_filter, map_coordinates
 
 from kcrc.distances.base import register
 from kcrc.distances.edges import edge_points, evenly, padded_points
-from kcrc.distances.grey_images import GreyImageDistance, unit_range
+from kcrc.distances.grey_images import GreyImageDistance, check_size, unit_range
 from kcrc.distances.sift import gradient, orientation_maps
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array, Prepared
@@ -64,6 +64,7 @@ class GeometricBlur(GreyImageDistance):
                 raise ParameterError(f"{name} is a number, 0 or more; got {getattr(self, name)!r}.")
         if not 0 <= self.threshold <= 1:
             raise ParameterError(f"threshold lies between 0 and 1; got {self.threshold!r}.")
+        check_size("The descriptors", self.n_points * (1 + self.n_rings * self.n_spokes) * self.n_angles)
 
     def prepare(self, X: Array) -> Prepared:
         features, counts = [], []

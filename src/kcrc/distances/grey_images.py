@@ -22,6 +22,13 @@ FLAT = 1e-6
 """An image whose values differ by no more than this part of the largest is constant: the rest is rounding."""
 
 _CHUNK_VALUES = 1 << 21  # pixels, times maps of each, worked on at once
+_LARGEST = 1 << 26  # numbers that the options of a distance may ask for
+
+
+def check_size(what: str, count: float) -> None:
+    """Raise where options together ask for more numbers than a distance between images can need."""
+    if count > _LARGEST:
+        raise ParameterError(f"{what} would take {count:.0f} numbers for one image; at most {_LARGEST} are kept.")
 
 
 def checked_shape(shape: tuple[int, ...], *, name: str) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 from kcrc.distances.base import register
-from kcrc.distances.grey_images import spread
+from kcrc.distances.grey_images import check_size, spread
 from kcrc.distances.regions import (
     HistogramImageDistance,
     checked_grid,
@@ -99,6 +99,7 @@ class LBPChi2(HistogramImageDistance):
         object.__setattr__(self, "window", checked_grid(self.window, name="window"))
         if self.grid is not None:
             object.__setattr__(self, "grid", checked_grid(self.grid, name="grid"))
+            check_size("The histograms", self.grid[0] * self.grid[1] * (self.points * (self.points - 1) + 3))
         if self.weights is not None:
             weights = tuple(float(w) for w in np.ravel(self.weights))
             if not all(0 <= w < np.inf for w in weights) or not any(weights):

@@ -17,7 +17,7 @@ from scipy.ndimage import map_coordinates
 from kcrc._fused.native import native
 from kcrc.distances.base import register
 from kcrc.distances.edges import edge_points, evenly, padded_points
-from kcrc.distances.grey_images import GreyImageDistance, unit_range
+from kcrc.distances.grey_images import GreyImageDistance, check_size, unit_range
 from kcrc.distances.shape_matching import Matching, bent_onto, contexts
 from kcrc.errors import ParameterError
 from kcrc.prepared import Array, Prepared
@@ -79,6 +79,7 @@ class ShapeContext(GreyImageDistance):
             raise ParameterError(f"threshold lies between 0 and 1; got {self.threshold!r}.")
         if not 0 < self.inner < self.outer < np.inf:
             raise ParameterError(f"inner lies above 0 and below outer; got {self.inner!r} and {self.outer!r}.")
+        check_size("The contexts of two shapes", self.n_points**2 * self.n_radii * self.n_angles)
 
     @property
     def matching(self) -> Matching:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.ndimage import correlate1d, gaussian_filter
 
 from kcrc.distances.base import prepare_vectors, register
-from kcrc.distances.grey_images import GreyImageDistance, unit_range
+from kcrc.distances.grey_images import GreyImageDistance, check_size, unit_range
 from kcrc.distances.pixel import EuclideanAfter
 from kcrc.distances.regions import checked_grid
 from kcrc.errors import ParameterError
@@ -90,6 +90,8 @@ class SIFT(EuclideanAfter, GreyImageDistance):
             raise ParameterError(f"smoothing is a width in pixels, 0 or more; got {self.smoothing!r}.")
         if not 0 < self.clip <= 1:
             raise ParameterError(f"clip lies above 0 and at most at 1; got {self.clip!r}.")
+        rows, columns = self.grid or (8, 8)
+        check_size("The descriptors", rows * columns * self.n_cells**2 * self.n_angles)
 
     def keypoints(self, height: int, width: int) -> tuple[int, int]:
         """The rows and columns of keypoints of an image."""

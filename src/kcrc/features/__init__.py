@@ -58,11 +58,13 @@ def restore(
     name = state.get("feature")
     if model is not None and name != "onnx":
         raise ParameterError(f"The feature {name!r} needs no network file; leave out the model {os.fspath(model)!r}.")
+    if not isinstance(state.get("options", {}), Mapping):
+        raise DataError(f"The state of the feature {str(name)[:40]!r} is damaged: its options have no names.")
     if name == "callable":
         from kcrc.features.callables import FunctionFeature
 
         return FunctionFeature.from_state_with(state, function)
-    if name not in _FILES:
+    if not isinstance(name, str) or name not in _FILES:
         raise DataError(f"The state names the feature {name!r}. Known: {', '.join(names())}.")
     _load(name)
     from kcrc.features.base import registry

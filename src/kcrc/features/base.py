@@ -23,7 +23,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from kcrc.errors import DataError, KCRCError, ParameterError, StateError
 from kcrc.features.images import AS_IT_IS, decode, read, read_chunks
-from kcrc.features.views import View, view_array
+from kcrc.features.views import LARGEST, View, view_array
+from kcrc.files.annotations import fits, hints_of
 from kcrc.prepared import Array
 from kcrc.registry import Registry
 
@@ -76,7 +77,8 @@ class Feature(TransformerMixin, BaseEstimator):
         """Vectors (n, d) float32 of the images."""
         self._check()
         self._ensure_fitted()
-        parts = [self._checked(self._vectors(batch), len(batch)) for batch in self.batches(images)]
+        batches = (part for batch in self.batches(images) for part in _portions(batch))
+        parts = [self._checked(self._vectors(batch), len(batch)) for batch in batches]
         return np.concatenate(parts) if parts else np.empty((0, self.dim), np.float32)
 
     @property
@@ -173,8 +175,13 @@ class Feature(TransformerMixin, BaseEstimator):
         known = [name for name in cls._get_param_names() if name not in cls.only_speed]
         if not isinstance(options, Mapping) or not set(options) <= set(known) or not _plain(list(options.values())):
             raise DataError(f"The state of '{cls.kind}' has options {options!r:.500}; it takes {', '.join(known)}.")
+        given = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+        hints = hints_of(cls.__init__)
+        wrong = next((name for name, value in given.items() if not fits(value, hints[name])), None)
+        if wrong is not None:
+            raise DataError(f"The state of '{cls.kind}' has {str(given[wrong])[:40]!r} as its option '{wrong}'.")
         try:
-            feature = cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
+            feature = cls(**given)
             feature._check()
             for name in feature.fitted_arrays:
                 if name in state:
@@ -215,6 +222,14 @@ def _plain(values: Sequence[Any]) -> bool:
         elif not isinstance(value, str | None) and not (isinstance(value, int | float) and abs(value) < 1 << 63):
             return False
     return True
+
+
+def _portions(batch: Pictures) -> Iterator[Pictures]:
+    """A batch in parts of so many pixels that what is computed for each of them fits in memory."""
+    some = batch[:1] if isinstance(batch, np.ndarray) else batch  # of an array all are as large as the first
+    step = max(1, 3 * LARGEST // max(1, *(picture.size for picture in some))) if len(batch) else 1
+    for start in range(0, len(batch), step):
+        yield batch[start : start + step]
 
 
 def stacked(batch: Pictures, kind: str) -> Array:

@@ -76,6 +76,8 @@ class HOG(Feature):
                 f"cell and orientations are at least 2 (orientations at most 360), block at least 1, all whole; got "
                 f"{self.cell}, {self.orientations}, {self.block}."
             )
+        if self.orientations > 360:
+            raise ParameterError(f"orientations is at most 360; got {self.orientations}.")
         if min(self._cells) < self.block:
             raise ParameterError(
                 f"size {self.size} has {self._cells} cells of {self.cell} pixels; a block of {self.block} needs more."

@@ -11,6 +11,7 @@ from kcrc.features.base import Feature, Images, Pictures, checked_array, registe
 from kcrc.features.principal import principal_axes
 from kcrc.features.views import Fit, View
 from kcrc.prepared import Array
+from kcrc.seeds import seed_of
 
 Size = tuple[int, int] | None
 
@@ -122,6 +123,10 @@ class RandomFaces(_Projected):
     @property
     def dim(self) -> int:
         return self.n_components
+
+    def _check(self) -> None:
+        super()._check()
+        seed_of(self.seed)
 
     def _learn(self, images: Images, labels: Any) -> None:
         first = next(iter(self.batches(images[:1])))

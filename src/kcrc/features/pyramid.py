@@ -17,6 +17,7 @@ from kcrc.features.principal import principal_axes
 from kcrc.features.views import View
 from kcrc.prepared import Array
 
+_DENSEST = 250_000  # patches of one image
 _SAMPLE = 60_000  # descriptors the words are learned from
 
 
@@ -92,6 +93,11 @@ class Pyramid(Feature):
             raise ParameterError(
                 f"patch is a multiple of 4, step at least 1, longest_side at least the patch; got {self.patch}, "
                 f"{self.step}, {self.longest_side}."
+            )
+
+        if (self.longest_side // self.step) ** 2 > _DENSEST:
+            raise ParameterError(
+                f"step {self.step} has more than {_DENSEST} patches on an image of {self.longest_side} pixels a side."
             )
 
     def _learn(self, images: Images, labels: Any) -> None:

@@ -13,6 +13,7 @@ from kcrc.prepared import Array
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+LARGEST = 1 << 24  # pixels of a view: a feature computes with many numbers for each
 Fit = Literal["stretch", "crop", "inside"]
 _GREY = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R 601, as Pillow and JPEG have it
 
@@ -32,6 +33,8 @@ class View:
     def __post_init__(self) -> None:
         if self.size is not None and (len(self.size) != 2 or min(self.size) < 1 or max(self.size) > 16_384):
             raise ParameterError(f"size is (height, width), each from 1 to 16384; got {self.size!r}.")
+        if self.size is not None and self.size[0] * self.size[1] > LARGEST:
+            raise ParameterError(f"size has at most {LARGEST} pixels; got {self.size[0]} times {self.size[1]}.")
         if self.fit not in ("stretch", "crop", "inside"):
             raise ParameterError(f"fit is 'stretch', 'crop' or 'inside'; got {self.fit!r}.")
 

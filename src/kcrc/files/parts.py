@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 
 from kcrc.errors import DataError, FileError
+from kcrc.files.annotations import fits, hints_of
+from kcrc.files.bounds import beyond
 from kcrc.files.tags import NAMES_OF_VERSION_1, OTHERS, REGISTRIES
 from kcrc.prepared import Array
 from kcrc.registry import Registry
@@ -79,7 +81,7 @@ def decode(value: Any, arrays: Mapping[str, Array], depth: int = 0) -> Any:
     if form == "number":
         return {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}[value[form]]
     if form == "array":
-        return np.array(arrays[value[form]])
+        return arrays[value[form]]
     if form == "dict":
         return {str(key): decode(item, arrays, depth + 1) for key, item in value[form].items()}
     items = [decode(item, arrays, depth + 1) for item in value[form]]
@@ -92,7 +94,7 @@ def decode(value: Any, arrays: Mapping[str, Array], depth: int = 0) -> Any:
     return {"list": list, "tuple": tuple}[form](items)
 
 
-READING_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError)
+READING_ERRORS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
 
 
 def tag_of(kind: type) -> str | None:
@@ -128,7 +130,12 @@ def _made(tag: Any, version: Any, fields: Fields) -> Any:
     ]
     if missing:
         raise FileError(f"The part '{name}' lacks its {missing[0]}.")
-    return kind(**{name: item for name, item in fields.items() if name in known})
+    given = {field: item for field, item in fields.items() if field in known}
+    hints = hints_of(kind)
+    for field, item in given.items():
+        if not fits(item, hints[field]) or beyond(field, item):
+            raise FileError(f"The part '{name}' cannot have {str(item)[:40]!r} as its {field}.")
+    return kind(**given)
 
 
 def _class_of(tag: str) -> Any:

@@ -185,6 +185,11 @@ class Answering:
                     "Give vectors to gallery.classifier().predict."
                 )
             made = restore(gallery.feature_state(), model=self.model)
+            if made.dim != gallery.dim:
+                raise DataError(
+                    f"The feature of '{gallery.path}' gives vectors of {made.dim} numbers; those stored have "
+                    f"{gallery.dim}. The file is damaged."
+                )
             if made.fingerprint != gallery.fingerprint:
                 raise DataError(
                     f"The feature of '{gallery.path}' gives other vectors here ({made.fingerprint}) than those "

@@ -57,8 +57,9 @@ def load(path: Path | None, contents: Contents, dim: int, dtype: str, fetch: Fet
         _fetch_missing(contents.ids, found, out, fetch)
         if path is not None and not (current and found.all()):
             _write(path, contents.ids, out, mode)
-    out.flags.writeable = False
-    return out
+    ready: Array = out.astype(dtype, copy=False)  # in this machine's byte order
+    ready.flags.writeable = False
+    return ready
 
 
 def _fetch_missing(ids: Array, found: Array, out: Array, fetch: Fetch) -> None:

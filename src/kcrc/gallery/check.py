@@ -79,7 +79,7 @@ def _counters(
 ) -> Iterable[str]:
     if rows and rows[-1][0] >= had.next_id:
         yield f"Example {rows[-1][0]} is beyond the counter {had.next_id}."
-    if [act[0] for act in acts] != list(range(1, had.revision + 1)):
+    if len(acts) != had.revision or any(act[0] != number for number, act in enumerate(acts, start=1)):
         yield f"The history has {len(acts)} acts, the counter says {had.revision}."
     ids = {row[0] for row in rows}
     lost = [change[1] for change in changes if change[1] not in ids]

@@ -9,11 +9,11 @@ What was erased is gone: ``undo`` stops there and says so, and goes past it, to 
 from __future__ import annotations
 
 import datetime
-import json
 import sqlite3
 from dataclasses import dataclass
 
 from kcrc.errors import FileError, StateError
+from kcrc.files.plain_json import read_json
 from kcrc.gallery import acts, sealed
 from kcrc.gallery.moments import moment
 from kcrc.gallery.settings import Settings
@@ -101,11 +101,11 @@ def _floor(db: sqlite3.Connection) -> int:
 def _before(row: sealed.Row) -> dict[str, object]:
     """The settings that a ``tune`` replaced. Version 2 kept no choice: it is made anew."""
     try:
-        detail = json.loads(row[4])
+        detail = read_json(row[4])
         before, tuned = detail["before"], detail.get("tuned", 0)
-        if not isinstance(before, dict) or not isinstance(tuned, int):
+        if not isinstance(before, dict) or not isinstance(tuned, int) or isinstance(tuned, bool):
             raise TypeError
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise FileError(f"The history of act {row[0]} is damaged: the parameters before are lost.") from None
     return {"parameters": before, "tuned": tuned}
 

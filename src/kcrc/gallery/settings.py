@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kcrc.errors import FileError, ParameterError
+from kcrc.files.plain_json import read_json
 from kcrc.gallery import sealed
 from kcrc.npy import from_npy, to_npy
 from kcrc.prepared import Array
@@ -18,6 +20,8 @@ from kcrc.prepared import Array
 DTYPES = ("float32", "float64")
 WIDTH_LIMIT = 1_000_000
 _TEXT_LIMIT = 1_000_000
+_HALVES = re.compile("[\ud800-\udfff]")  # of characters, which no file can hold
+_MOST = (1 << 60) - 1  # of what is counted
 
 
 @dataclass(frozen=True)
@@ -43,20 +47,17 @@ class Settings:
 
     def __post_init__(self) -> None:
         checks = (
-            (
-                isinstance(self.identity, str) and len(self.identity) == 32 and self.identity.isalnum(),
-                "identity",
-            ),
-            (isinstance(self.created_at, int), "created_at"),
-            (isinstance(self.feature, str) and 0 < len(self.feature) <= 1000, "feature"),
+            (_text(self.identity, 32) and len(self.identity) == 32 and self.identity.isalnum(), "identity"),
+            (isinstance(self.created_at, int) and not isinstance(self.created_at, bool), "created_at"),
+            (_text(self.feature, 1000), "feature"),
             (isinstance(self.values, dict), "values"),
-            (isinstance(self.fingerprint, str) and 0 < len(self.fingerprint) <= 1000, "fingerprint"),
-            (isinstance(self.dim, int) and 0 < self.dim <= WIDTH_LIMIT, "dim"),
-            (self.dtype in DTYPES, "dtype"),
+            (_text(self.fingerprint, 1000), "fingerprint"),
+            (_whole(self.dim, 1, WIDTH_LIMIT), "dim"),
+            (isinstance(self.dtype, str) and self.dtype in DTYPES, "dtype"),
             (isinstance(self.parameters, dict), "parameters"),
-            (isinstance(self.next_id, int) and 0 < self.next_id < 1 << 60, "next_id"),
-            (isinstance(self.revision, int) and 0 <= self.revision < 1 << 60, "revision"),
-            (isinstance(self.tuned, int) and self.tuned >= 0, "tuned"),
+            (_whole(self.next_id, 1, _MOST), "next_id"),
+            (_whole(self.revision, 0, _MOST), "revision"),
+            (_whole(self.tuned, 0, _MOST), "tuned"),
         )
         for fine, name in checks:
             if not fine:
@@ -70,6 +71,14 @@ class Settings:
         return replace(self, revision=self.revision + 1, next_id=self.next_id + new_examples, **changes)
 
 
+def _text(value: Any, most: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= most and not _HALVES.search(value)
+
+
+def _whole(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
 def read(db: sqlite3.Connection, *, file_bytes: int) -> Settings:
     """The settings of the file. One that this version does not know is passed over, and one that it misses is told
     from the examples: whatever another version writes here, they are not lost."""
@@ -81,8 +90,8 @@ def read(db: sqlite3.Connection, *, file_bytes: int) -> Settings:
         if len(text) > _TEXT_LIMIT:
             raise FileError(f"The gallery setting '{key}' is too long to be one.")
         try:
-            found[key] = json.loads(text)
-        except (ValueError, RecursionError):
+            found[key] = read_json(text)
+        except ValueError:
             raise FileError(f"The gallery setting '{key}' is not readable.") from None
     if known - found.keys():
         found = {**_told_by_examples(db, found), **found}
@@ -132,6 +141,7 @@ def to_json(value: Any) -> str:
     """One line of JSON; NumPy numbers are taken, what JSON cannot say is an error."""
     try:
         text = json.dumps(value, default=_plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        text.encode("utf-8")
     except (TypeError, ValueError) as problem:
         raise ParameterError(f"A gallery stores plain values (numbers, text, lists): {problem}.") from None
     if len(text) > _TEXT_LIMIT:

@@ -6,11 +6,11 @@ an erased example, or where it names a class of which nothing is left.
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Sequence
 
+from kcrc.files.plain_json import read_json
 from kcrc.gallery import sealed, settings
 
 _EXAMPLES = ("add", "remove", "relabel", "rename")  # acts whose summary names classes
@@ -50,7 +50,7 @@ def forget(db: sqlite3.Connection, touched: set[int], stale: set[int]) -> None:
         if action in (*_EXAMPLES, "undo"):
             summary = _shortened(summary, action, named=known, always=act in touched)
         elif action in ("tune", "first tune") and _number(detail, "tuned") in stale:
-            detail = settings.to_json({**json.loads(detail), "tuned": 0})
+            detail = settings.to_json({**read_json(detail), "tuned": 0})
         if (summary, detail) != (row[3], row[4]):
             old.append(row)
             new.append((act, at, action, summary, detail, undone_by))
@@ -78,8 +78,8 @@ def _names(text: str) -> set[str]:
 def _number(detail: str, name: str) -> int | None:
     """The number of that name in the details of an act; None where there is none."""
     try:
-        found = json.loads(detail)
-    except (ValueError, RecursionError):
+        found = read_json(detail)
+    except ValueError:
         return None
     value = found.get(name) if isinstance(found, dict) else None
     return value if isinstance(value, int) else None

@@ -121,7 +121,7 @@ def _add(gallery: Gallery, fingerprint: str, arrays: dict[str, Array], duplicate
 def _checked(arrays: dict[str, Array], dim: int, path: object) -> dict[str, Array]:
     """The arrays of an export, once their shapes and types fit one another."""
     try:
-        n = len(arrays["labels"])
+        n = arrays["labels"].size
         ends = arrays["thumbnail_ends"]
         fine = (
             arrays["labels"].dtype.kind == "U" == arrays["sources"].dtype.kind

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import json
 import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kcrc.errors import FileError
+from kcrc.files.annotations import fits, hints_of
+from kcrc.files.plain_json import read_json
 from kcrc.gallery import sealed
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import to_json
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
 
 _FACTS, _CLASSIFIER, _ARRAY = "facts", "classifier", "array "
+_LONGEST = 4_000_000  # bytes of a description; what is written has at most a million characters
 _TRIED = 200  # lines of the table of what was tried that are kept, the best
 
 
@@ -79,8 +81,8 @@ def read_facts(db: sqlite3.Connection, act: int) -> Facts:
     """What act ``act`` chose on."""
     for _, _, data in sealed.select(db, "tuned", "WHERE act = ? AND name = ?", (act, _FACTS)):
         facts = _parsed(data)
-        kinds = {"examples": int, "next_id": int, "chosen": str | None}
-        if facts.keys() == kinds.keys() and all(isinstance(facts[name], kind) for name, kind in kinds.items()):
+        hints = hints_of(Facts)
+        if facts.keys() == hints.keys() and all(fits(facts[name], hint) for name, hint in hints.items()):
             return Facts(**facts)
     raise FileError("What was tuned cannot be read; the file is damaged. 'kcrc tune' chooses anew.")
 
@@ -110,53 +112,14 @@ def classifier_from(
     made = rebuild(header, arrays, classes, vectors, numbers, now.ids, path=path)
     if getattr(made, "n_features_in_", None) != vectors.shape[1]:
         raise FileError(f"The tuned classifier of '{path}' is for other vectors; the file is damaged.")
-    if not _sound(getattr(made, "confidence_", None), vectors.shape[1]):
-        raise FileError(
-            f"What '{path}' says of how sure answers are does not fit together. 'kcrc tune' learns it anew."
-        )
     made.growth_ = Growth(int(now.ids[-1]) + 1, facts.examples, facts.changes(now))
     return made
 
 
-def _sound(confidence: Any, dim: int) -> bool:
-    """Whether the parts of what was learned of confidence are of the kinds and shapes they are used as."""
-    from kcrc.confidence import Calibration, Confidence, ConformalSets
-    from kcrc.open_set import SIGNS, OpenSet
-    from kcrc.tuning.removed import Exclusion
-
-    def numbers(value: Any, *shape: int | None) -> bool:
-        fits = isinstance(value, np.ndarray) and value.ndim == len(shape) and value.dtype.kind in "iuf"
-        return fits and all(due in (None, found) for due, found in zip(shape, value.shape, strict=True))
-
-    if not isinstance(confidence, Confidence) or not isinstance(confidence.exclusion, Exclusion):
-        return False
-    left, open_set, sets = confidence.exclusion, confidence.open_set, confidence.sets
-    n = len(left.ids) if numbers(left.ids, None) else 0
-    whole = all(numbers(part, n) and part.dtype.kind == "i" for part in (left.ids, left.groups, left.labels))
-    if not n or not whole or left.groups.min() < 0 or left.groups.max() > 2 * n or left.labels.min() < 0:
-        return False
-    if left.means is not None and not (
-        numbers(left.means, None, dim) and left.labels.max() < len(left.means) and numbers(left.weights, n)
-    ):
-        return False
-    if open_set is not None and not (
-        isinstance(open_set, OpenSet)
-        and all(numbers(part, len(SIGNS)) for part in (open_set.centre, open_set.spread))
-        and numbers(open_set.weights, len(SIGNS) + 1)
-        and numbers(open_set.known, None)
-    ):
-        return False
-    if sets is not None and not (isinstance(sets, ConformalSets) and numbers(sets.scores, None) and open_set):
-        return False
-    calibration = confidence.calibration
-    plain = isinstance(calibration, Calibration) and all(isinstance(v, int | float) for v in vars(calibration).values())
-    return plain and calibration.temperature > 0
-
-
 def _parsed(data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
+        found = read_json(data) if len(data) <= _LONGEST else None
+    except ValueError:
         found = None
     if not isinstance(found, dict):
         raise FileError("What was tuned cannot be read; the file is damaged.")
