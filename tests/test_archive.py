@@ -55,6 +55,8 @@ def header(text: str) -> bytes:
         header("__import__('os').system('true')"),
         header("{'descr': '<f8', 'fortran_order': False, 'shape': 5, }"),
         header("(" * 60),
+        header("{'descr': '<U1', 'fortran_order': False, 'shape': (1,), }") + b"\x00\x00\x11\x00",
+        header("{'descr': '>U1', 'fortran_order': False, 'shape': (1,), }") + b"\xff\xff\xff\xff",
     ],
 )
 def test_malformed_npy_is_refused(data: bytes) -> None:

@@ -6,16 +6,18 @@ import contextlib
 import copy
 import hashlib
 import os
+import sqlite3
 import subprocess
 import sys
 import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gallery.forged_files import FIXED, GOLDEN, ForgedArchive, ForgedGallery
+from gallery.forged_files import FIXED, GOLDEN, ForgedArchive, ForgedGallery, reseal
 from gallery.forging import PARTS, VALUES, cases
 from kcrc import Gallery, KCRCClassifier
 from kcrc.cli import main
@@ -232,3 +234,18 @@ def test_what_is_forged_in_a_detail_of_the_history_is_refused_by_undo(fixed: Pat
             for _ in range(4):
                 with contextlib.suppress(KCRCError):
                     gallery.undo()
+
+
+def test_a_vector_of_nan_whose_checksum_fits_is_one_sentence(fixed: Path, tmp_path: Path) -> None:
+    path = tmp_path / "forged.kcrc"
+    ForgedGallery(fixed).save(path)
+    data = np.array([np.nan, 1, 2], "<f4").tobytes()
+    db = sqlite3.connect(path)
+    with db:
+        db.execute("UPDATE vectors SET data = ? WHERE id = 1", (data,))
+        db.execute("UPDATE examples SET vector_crc = ? WHERE id = 1", (zlib.crc32(data),))
+        db.execute("UPDATE settings SET value = '0' WHERE key = 'tuned'")
+        reseal(db)
+    db.close()
+    with Gallery.open(path) as gallery, pytest.raises(FileError, match="NaN or infinity"):
+        gallery.classifier()

@@ -167,6 +167,8 @@ class Answering:
         now = moment.contents
         if not len(now):
             raise StateError(f"The gallery '{gallery.path}' has no examples yet. Add some first.")
+        if not np.isfinite(moment.vectors).all():
+            raise FileError(f"A vector of '{gallery.path}' holds NaN or infinity; the file is damaged.")
         try:
             made = KCRCClassifier(**{**(gallery.parameters if fixed is None else fixed), **this_time})
         except TypeError as problem:
