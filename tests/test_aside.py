@@ -306,6 +306,7 @@ def test_a_figure_of_an_unknown_kind_is_one_sentence(tmp_path: Path) -> None:
 OTHER_WAYS = {
     "aside.py": "it is the one way",
     "gallery/placing.py": "a gallery is made by SQLite, and put in its place in its own way",
+    "features/onnx_child.py": "a pipe to the process that started it, not a file",
     "bench/memory.py": "a switch of the Linux kernel, not a file",
     "features/onnx_child.py": "a pipe to the program that started it, not a file",
 }
