@@ -51,11 +51,8 @@ def from_npy(data: bytes | memoryview, *, what: str = "array") -> Array:
     if claimed != len(body):
         raise FileError(f"The {what} claims shape {shape} of {dtype}, {claimed} bytes, but has {len(body)}.")
     flat = np.frombuffer(body, dtype)
-    if (
-        dtype.kind == "U"
-        and len(body)
-        and np.frombuffer(body, dtype.byteorder.replace("=", "<") + "u4").max() > 0x10FFFF
-    ):
+    codes = np.frombuffer(body, np.dtype("u4").newbyteorder(dtype.byteorder)) if dtype.kind == "U" else None
+    if codes is not None and codes.max(initial=0) > 0x10FFFF:
         raise FileError(f"The {what} holds characters that are none.")
     array: Array = flat.reshape(shape[::-1]).T if found["fortran"] == b"True" else flat.reshape(shape)
     array = array.astype(dtype.newbyteorder("="), copy=False)  # it may come from a machine of the other byte order
