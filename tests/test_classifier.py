@@ -329,7 +329,7 @@ def test_a_kernel_that_turns_nan_on_a_query_is_named():
         return np.where(np.abs(A).max(axis=1)[:, None] > 50, np.nan, values)
 
     clf = settled(10, kernel=kernel).fit(X, y)
-    with pytest.raises(DataError, match=r"kernel function .*kernel at .* returned NaN or infinite values for sets of 1 and 10"):
+    with pytest.raises(DataError, match=r"kernel function .*kernel at .* returned NaN .* sets of 1 and 10"):
         clf.predict(Xq * 1000)
     assert np.isin(clf.predict(Xq), y).all()
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from kcrc import coding, distances, kernels, metrics, projections, spaces, widths
 from kcrc._fused.native import native
+from kcrc.definite import check_definite
 from kcrc.distances.cache import PairCache, pair_caches
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.model import Method
@@ -75,7 +76,11 @@ class Parameters:
             self._check_means()
         if not searched and params["metric"] == "auto":
             params["metric"] = "plain"
-        given = None if searched else self._kernel(scaled, distance, {**params, "gamma": _or(params["gamma"], "scale")})
+        given = (
+            None
+            if searched
+            else self._kernel(scaled, distance, {**params, "gamma": _or(params["gamma"], "scale")}, final=False)
+        )
         learns = isinstance(coarse, distances.Unified) and coarse is not distance  # it would have to learn anew
         if params["metric"] == "auto" and (pairs or learns or not (distance.of_vectors and coarse.of_vectors)):
             params["metric"] = "plain"
@@ -188,7 +193,7 @@ class Parameters:
             metric=metric,
             distance=distance,
             coarse_distance=coarse,
-            kernel=self._kernel(scaled, distance, chosen),
+            kernel=self._kernel(scaled, distance, chosen, final=True),
             space=space,
             coder=coder,
             projection=projection,
@@ -225,7 +230,8 @@ class Parameters:
             )
         return distance
 
-    def _kernel(self, X: Array, distance: distances.Distance, chosen: dict[str, Any]) -> kernels.Kernel:
+    def _kernel(self, X: Array, distance: distances.Distance, chosen: dict[str, Any], *, final: bool) -> kernels.Kernel:
+        """``final``: nothing is left to be chosen, and what is to be said of it is said."""
         spec = chosen["kernel"]
         if self.given.metric == "precomputed" and spec in ("rbf", "linear", "polynomial"):
             if spec != "rbf":
@@ -246,6 +252,7 @@ class Parameters:
                 f"The kernel {spec!r} returns NaN or infinite values on the examples. Check its parameters, and "
                 "scale the data."
             )
+        check_definite(made, X, form=chosen["form"], local=chosen["n_neighbors"] is not None, warn=final)
         return made
 
     def _gamma(self, X: Array, kernel: Any, distance: distances.Distance, gamma: float | str) -> float:
