@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.area import Area, register
+from fuzz.borrowed import from_tests
 from fuzz.mutation import NUMBERS, TEXTS
 from fuzz.place import Place
 from kcrc._fused import native as loader
@@ -52,9 +53,11 @@ class Native(Area):
         if loader.native is not None:
             self.calls = pickle.loads((self.samples / "calls.pickle").read_bytes())
 
-    def plant(self, place: Place, rng: random.Random) -> Call | None:
+    def plant(self, place: Place, rng: random.Random) -> Any:
         if not self.calls:
             return None
+        if rng.random() < 0.5:
+            return from_tests("_fused/native_entries.py").Case(rng.getrandbits(31))
         name, given, named = rng.choice(self.calls[rng.choice(sorted(self.calls))])
         values = [*given, *named.values()]
         copies = [np.array(value) if isinstance(value, np.ndarray) else value for value in values]
@@ -63,8 +66,10 @@ class Native(Area):
             copies[at] = _changed(copies[at], rng, copies)
         return name, tuple(copies[: len(given)]), dict(zip(named, copies[len(given) :], strict=True))
 
-    def use(self, place: Place, planted: Call | None) -> None:
-        if planted is not None:
+    def use(self, place: Place, planted: Any) -> None:
+        if hasattr(planted, "run"):
+            planted.run()
+        elif planted is not None:
             name, given, named = planted
             getattr(loader.native, name)(*given, **named)
 
