@@ -308,7 +308,6 @@ OTHER_WAYS = {
     "gallery/placing.py": "a gallery is made by SQLite, and put in its place in its own way",
     "features/onnx_child.py": "a pipe to the process that started it, not a file",
     "bench/memory.py": "a switch of the Linux kernel, not a file",
-    "features/onnx_child.py": "a pipe to the program that started it, not a file",
 }
 FORBIDDEN = {"mkstemp", "NamedTemporaryFile", "write_text", "write_bytes", "replace", "rename", "umask", "chmod"}
 
