@@ -151,12 +151,12 @@ def of_size(scale: float) -> KCRCClassifier:
         return KCRCClassifier(metric="plain", kernel="rbf").fit(X, y)
 
 
-@pytest.mark.parametrize("scale", [1e160, 1e300])
-def test_examples_whose_squared_distances_overflow_are_refused_in_words(scale):
-    with pytest.raises(DataError, match="scale the data"):
+@pytest.mark.parametrize("scale", [1e160, 1e300, 1e-200, 1e-310])
+def test_examples_whose_squared_distances_overflow_or_vanish_are_refused_in_words(scale):
+    with pytest.raises(DataError, match="Scale the data"):
         of_size(scale)
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-310])
-def test_examples_whose_squared_distances_vanish_have_a_width(scale):
+@pytest.mark.parametrize("scale", [1e-58, 1e-20, 1e20, 1e58])
+def test_examples_of_any_length_that_can_be_squared_twice_have_a_width(scale):
     assert 0 < of_size(scale).tuning_.best.gamma < np.inf
