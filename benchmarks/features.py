@@ -16,8 +16,8 @@ import time
 import numpy as np
 
 from kcrc import datasets, features
+from kcrc.arrays import Array
 from kcrc.errors import KCRCError
-from kcrc.prepared import Array
 
 NAMES = ("pixels", "random-faces", "eigenfaces", "lbp", "hog", "pyramid", "embedding")
 OPTIONS = {"random-faces": {"size": (64, 64)}, "eigenfaces": {"size": (64, 64)}}

@@ -15,7 +15,7 @@ import numpy as np
 from selftuned import SETS, load
 
 from kcrc import KCRCClassifier, metrics
-from kcrc.tuning.geometry import VectorGeometry
+from kcrc.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning.judging import DECISIONS, margins
 from kcrc.tuning.search import Search
 from kcrc.tuning.setting import Setting

@@ -6,8 +6,7 @@ import re
 import zlib
 from pathlib import Path
 
-from kcrc import saving
-from kcrc.files import tags
+from kcrc.files import saving, tags
 from kcrc.gallery import schema, sealed
 from kcrc.gallery.settings import Settings
 

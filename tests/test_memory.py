@@ -13,7 +13,7 @@ from kcrc._fused.plan import plan
 from kcrc.bench.memory import measure
 from kcrc.distances import coordinatewise
 from kcrc.errors import DataError
-from kcrc.tuning.groups import duplicate_groups, equal_rows
+from kcrc.left_out.groups import duplicate_groups, equal_rows
 from problems import problem
 
 compiled = pytest.mark.skipif(native is None, reason="the compiled module is not built")

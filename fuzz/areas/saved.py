@@ -15,8 +15,8 @@ from fuzz.healthy import DIM, vector_gallery, vectors_of
 from fuzz.place import Place
 from kcrc import KCRCClassifier
 from kcrc.errors import KCRCError
+from kcrc.files.saving import load
 from kcrc.gallery import Gallery, restore
-from kcrc.saving import load
 
 _SETTINGS: tuple[dict[str, Any], ...] = (
     {}, {"n_neighbors": None, "kernel": "linear"}, {"kernel": "polynomial", "n_neighbors": 5},

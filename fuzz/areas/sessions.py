@@ -11,7 +11,7 @@ from fuzz.areas.networks import Networks
 from fuzz.place import Place
 from kcrc.errors import KCRCError
 from kcrc.features import make
-from kcrc.features.onnx_audit import audit
+from kcrc.features.network.onnx_audit import audit
 
 
 @register("sessions", about="ONNX files that are run", share=100)

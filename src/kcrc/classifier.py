@@ -14,21 +14,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc import coding, distances, kernels, magnitudes, metrics, pipeline, projections
-from kcrc.confidence import Confidence
-from kcrc.confident import Confident
-from kcrc.distances.cache import PairCounts
+from kcrc.arrays import Array, widened
+from kcrc.confidence.calibration import Confidence
+from kcrc.confidence.verbs import Confident
+from kcrc.distances.pair_cache import PairCounts
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.evidence import Evidence, contrast, joined
 from kcrc.growth import Growth
 from kcrc.model import FittedModel
 from kcrc.parameters import Parameters
-from kcrc.prepared import Array, widened
 from kcrc.seeds import seed_of
 from kcrc.views import are_views, layout_of
 from kcrc.views import joined as joined_views
 
 if TYPE_CHECKING:
-    from kcrc.saving import Description
+    from kcrc.files.saving import Description
 
 FLOATS = [np.float64, np.float32, np.float16]
 
@@ -382,14 +382,14 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted classifier to one file without code in it (``load`` reads it back)."""
-        from kcrc.saving import save
+        from kcrc.files.saving import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> KCRCClassifier:
         """The classifier that ``save`` wrote: the same answers. Safe for files of any origin."""
-        from kcrc.saving import load
+        from kcrc.files.saving import load
 
         return load(path)
 

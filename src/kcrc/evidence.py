@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.coding.base import Code, Dictionary, Target
-from kcrc.prepared import Array
 
 CODED, UNANIMOUS, NEAREST = 0, 1, 2
 HOW = (

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError
-from kcrc.prepared import Array
 
 
 def called(role: str, function: Callable[..., Any], about: Callable[[], str], *given: Any) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError
-from kcrc.prepared import Array
 
 LENGTHS: dict[str, tuple[float, float]] = {"float32": (1e-15, 1e15), "float64": (1e-60, 1e60)}
 _NAMES = {"float32": "single precision (float32)", "float64": "double precision"}

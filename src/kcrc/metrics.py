@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
+from kcrc.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.moments import moments, varying
-from kcrc.prepared import Array
 from kcrc.registry import Registry
 
 registry: Registry[Metric] = Registry("metric")

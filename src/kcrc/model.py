@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from kcrc import magnitudes
+from kcrc.arrays import Array
 from kcrc.coding.base import Coder
 from kcrc.distances.base import VECTORS, Distance, prepare_vectors
-from kcrc.distances.cache import FILL_SECONDS, PairCache, PairCounts, pair_caches, pair_count
+from kcrc.distances.pair_cache import FILL_SECONDS, PairCache, PairCounts, pair_caches, pair_count
 from kcrc.kernels import DistanceKernel, Kernel
 from kcrc.metrics import Metric
 from kcrc.neighbours.base import NeighbourIndex
 from kcrc.neighbours.scan import index_for
 from kcrc.neighbours.union import UnionIndex
-from kcrc.prepared import Array, Prepared, Preparer, Samples, Store
+from kcrc.prepared import Prepared, PreparedExamples, Preparer, Samples
 from kcrc.projections.base import Projection
 from kcrc.spaces import Basis, Space
 
@@ -85,7 +86,7 @@ class FittedModel:
     classes: Array
     labels: Array
     ids: Array
-    stores: Mapping[Hashable, Store]
+    stores: Mapping[Hashable, PreparedExamples]
     index: NeighbourIndex | None
     whole: GlobalDictionary | None
     class_means: Samples | None
@@ -146,7 +147,7 @@ class FittedModel:
     ) -> FittedModel:
         """From examples as they were given; ``pairs`` are distances between them that are known already."""
         made = cls._prepared(method, given, ids)
-        stores = {key: Store(prepared) for key, prepared in made.prepared_by_key.items()}
+        stores = {key: PreparedExamples(prepared) for key, prepared in made.prepared_by_key.items()}
         bare = cls(method, classes, labels, ids, stores, None, None, None)
         return replace(bare, pairs=bare._paired(pairs or {}))._derived(labels)
 

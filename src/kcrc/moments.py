@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 OTHER_UNITS = 300  # times the range of another feature; that of pixels, which have 255 steps, differs by less
 _COLUMNS = 64  # taken at once, so that the copy in double precision stays small

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 
 def kcrc_rls(G: Array, k: Array, labels: Array, mu: float, Psi: Array | None = None) -> tuple[Array, dict[int, float]]:

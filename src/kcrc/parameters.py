@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc import coding, distances, kernels, metrics, projections, spaces, widths
+from kcrc import coding, distances, kernels, metrics, projections, spaces
 from kcrc._fused.native import native
-from kcrc.definite import check_definite
-from kcrc.distances.cache import PairCache, pair_caches
+from kcrc.arrays import Array, widened
+from kcrc.distances.pair_cache import PairCache, pair_caches
 from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc.kernels import widths
+from kcrc.kernels.base import positive
+from kcrc.kernels.definite import check_definite
 from kcrc.model import Method
 from kcrc.parallel import worker_count
-from kcrc.prepared import Array, Samples, widened
+from kcrc.prepared import Samples
 from kcrc.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -124,7 +127,7 @@ class Parameters:
         )
 
     def _positive_seconds(self) -> float:
-        kernels.positive("tuning_seconds", self.given.tuning_seconds)
+        positive("tuning_seconds", self.given.tuning_seconds)
         return float(self.given.tuning_seconds)
 
     def _check_names(self, params: dict[str, Any]) -> None:
@@ -136,7 +139,7 @@ class Parameters:
         if params["metric"] != "auto":
             metrics.resolve(params["metric"])
         if not isinstance(params["gamma"], str):
-            kernels.positive("gamma", params["gamma"])
+            positive("gamma", params["gamma"])
         elif params["gamma"] not in ("auto", "scale"):
             raise UnknownName("gamma", params["gamma"], ("auto", "scale"))
         if isinstance(params["kernel"], str) and params["kernel"] != "auto":
@@ -257,7 +260,7 @@ class Parameters:
 
     def _gamma(self, X: Array, kernel: Any, distance: distances.Distance, gamma: float | str) -> float:
         if gamma != "scale":
-            kernels.positive("gamma", gamma)
+            positive("gamma", gamma)
             return float(gamma)
         if kernel == "exp":
             return widths.of_distance(distance, Samples(X, columns=np.arange(len(X))))

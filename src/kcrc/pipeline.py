@@ -13,6 +13,7 @@ import numpy as np
 
 from kcrc import evidence as ev
 from kcrc._fused.plan import plan
+from kcrc.arrays import Array
 from kcrc.coding.base import Code, Dictionary, Target
 from kcrc.coding.ridge import Ridge
 from kcrc.evidence import Evidence
@@ -22,7 +23,7 @@ from kcrc.neighbours.exact import BLOCK
 from kcrc.neighbours.refine import refine, whole_classes
 from kcrc.neighbours.scan import ScanIndex
 from kcrc.parallel import chunk_after_chunk, over_chunks, worker_count
-from kcrc.prepared import Array, Samples
+from kcrc.prepared import Samples
 
 T = TypeVar("T")
 

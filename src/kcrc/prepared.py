@@ -2,7 +2,7 @@
 
 A distance looks at each sample once (``prepare``) and from then on only at what it kept: vectors and their
 norms, tangents, histograms. ``Prepared`` is a read-only table of arrays that share their first axis, the samples.
-``Store`` is the same for the stored examples: adding one costs what one costs, not what they all cost.
+``PreparedExamples`` is the same for the stored examples: adding one costs what one costs, not what they all cost.
 """
 
 from __future__ import annotations
@@ -12,16 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from kcrc.arrays import Array, widened
 
 POSITION = "position"  # of an example among the columns of a matrix that the caller computed
-
-
-def widened(values: Array) -> Array:
-    """Half precision stores, it does not compute: as single precision. Anything else as it is."""
-    return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +40,7 @@ class Prepared:
 
 
 class _Buffer:
-    """Arrays with room to grow; ``used`` rows of them are owned by some Store."""
+    """Arrays with room to grow; ``used`` rows of them are owned by some PreparedExamples."""
 
     __slots__ = ("arrays", "used")
 
@@ -55,7 +49,7 @@ class _Buffer:
         self.used = used
 
 
-class Store:
+class PreparedExamples:
     """The prepared examples: a value, like a tuple, whose ``appended`` shares memory where it can.
 
     The first append moves the examples to a buffer with an eighth to spare (and so leaves the caller's array
@@ -69,7 +63,7 @@ class Store:
         self._length = len(prepared)
 
     @classmethod
-    def _over(cls, buffer: _Buffer, length: int) -> Store:
+    def _over(cls, buffer: _Buffer, length: int) -> PreparedExamples:
         store = cls.__new__(cls)
         store._buffer, store._length = buffer, length
         return store
@@ -82,7 +76,7 @@ class Store:
         """The examples as they are now (views, no copy)."""
         return Prepared({name: array[: self._length] for name, array in self._buffer.arrays.items()})
 
-    def appended(self, new: Prepared) -> Store:
+    def appended(self, new: Prepared) -> PreparedExamples:
         """A store with ``new`` behind these; this one stays what it was."""
         start, stop = self._length, self._length + len(new)
         buffer = self._buffer
@@ -101,9 +95,9 @@ class Store:
             moved[name][: self._length] = array[: self._length]
         return moved
 
-    def kept(self, keep: Array) -> Store:
+    def kept(self, keep: Array) -> PreparedExamples:
         """A store with only the rows where ``keep`` is true, in their order."""
-        return Store(Prepared({name: part[keep] for name, part in self.prepared.parts.items()}))
+        return PreparedExamples(Prepared({name: part[keep] for name, part in self.prepared.parts.items()}))
 
 
 class Preparer(Protocol):

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.coding.base import Dictionary, Target
 from kcrc.coding.ridge import Ridge
 from kcrc.distances import mutual
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.kernels import RBF, DistanceKernel, Exponential, VectorKernel
-from kcrc.prepared import Array, Samples
+from kcrc.prepared import Samples
 from kcrc.projections.base import Projection
 
 if TYPE_CHECKING:

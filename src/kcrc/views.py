@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, UnknownName
-from kcrc.prepared import Array
 
 Layout = dict[str, tuple[int, int, tuple[int, ...]]]
 

@@ -13,9 +13,9 @@ from kcrc import KCRCClassifier, distances, kernels, paper, pipeline
 from kcrc.distances import Unified
 from kcrc.distances.custom import CallableDistance, SlowDistanceWarning
 from kcrc.distances.pixel import Manhattan
+from kcrc.left_out.distance_geometry import DistanceGeometry
+from kcrc.left_out.surroundings import Surroundings
 from kcrc.prepared import Samples
-from kcrc.tuning.measured import DistanceGeometry
-from kcrc.tuning.surroundings import Surroundings
 from problems import GIVEN, problem
 
 GAMMA = 0.15

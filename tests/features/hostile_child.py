@@ -17,9 +17,9 @@ import sys
 import numpy as np
 
 from kcrc.errors import KCRCError
-from kcrc.features.onnx_apart import ApartSession
-from kcrc.features.onnx_audit import audit
-from kcrc.features.torch_weights import read_state_dict
+from kcrc.features.network.onnx_apart import ApartSession
+from kcrc.features.network.onnx_audit import audit
+from kcrc.features.network.torch_weights import read_state_dict
 
 from .hostile_onnx import hostile_onnx
 from .hostile_weights import hostile_weights

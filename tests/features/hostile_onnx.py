@@ -26,7 +26,7 @@ from features.onnx_files import (
     padded,
     tensor,
 )
-from kcrc.features.protobuf import varint
+from kcrc.features.network.protobuf import varint
 
 EXTREMES = (0, 1, -1, 2, -2, 7, 255, 2**31 - 1, -(2**31), 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63))
 # operator: how many inputs, and its attributes (i: a number, I: numbers, f: a fraction, s: a word)

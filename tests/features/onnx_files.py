@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kcrc.features.protobuf import varint
+from kcrc.features.network.protobuf import varint
 
 Value = int | float | bytes | str | list  # list: a message
 Message = list[tuple[int, Value]]

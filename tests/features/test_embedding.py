@@ -7,12 +7,12 @@ import zipfile
 import numpy as np
 import pytest
 
-from kcrc.cache import sha256
 from kcrc.errors import DataError, ParameterError
 from kcrc.features import embedding, make
-from kcrc.features.efficientnet import efficientnet_lite0
-from kcrc.features.torch_weights import read_state_dict
+from kcrc.features.network.efficientnet import efficientnet_lite0
+from kcrc.features.network.torch_weights import read_state_dict
 from kcrc.features.views import view_array
+from kcrc.files.cache_folder import sha256
 
 
 @pytest.fixture(scope="module")

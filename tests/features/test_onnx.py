@@ -5,7 +5,7 @@ import pytest
 
 from kcrc.errors import DataError, KCRCError, ParameterError
 from kcrc.features import make, restore
-from kcrc.features.onnx_graph import GraphWriter
+from kcrc.features.network.onnx_graph import GraphWriter
 
 pytest.importorskip("onnxruntime")
 

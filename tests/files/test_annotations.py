@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
+from kcrc.arrays import Array
 from kcrc.files import tags
 from kcrc.files.annotations import fits, hints_of
 from kcrc.metrics import Metric, Plain, Standard
-from kcrc.prepared import Array
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
 
 from kcrc import Gallery, KCRCClassifier, features  # noqa: E402
+from kcrc.files.npy import from_npy, to_npy  # noqa: E402
 from kcrc.gallery import sealed  # noqa: E402
 from kcrc.gallery.pictures import build_from_folder  # noqa: E402
-from kcrc.npy import from_npy, to_npy  # noqa: E402
 from photos import folder as photographs  # noqa: E402
 from photos import small_picture  # noqa: E402
 

@@ -12,7 +12,7 @@ from kcrc import KCRCClassifier
 from kcrc.errors import ParameterError, StateError, UnreadableTuning
 from kcrc.gallery import Gallery
 from kcrc.gallery.answers import answers_of
-from kcrc.tuning.left_out import LeftOut
+from kcrc.left_out.answers import LeftOut
 from photos import folder, photo
 
 

@@ -22,8 +22,8 @@ from gallery.forging import PARTS, VALUES, cases
 from kcrc import Gallery, KCRCClassifier
 from kcrc.cli import main
 from kcrc.errors import FileError, KCRCError
+from kcrc.files.npy import to_npy
 from kcrc.gallery import restore, verify
-from kcrc.npy import to_npy
 
 pytest.importorskip("resource", reason="memory limits are set the POSIX way")
 CHILD = Path(__file__).with_name("forged_use.py")

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kcrc.archive import read_archive, write_archive
 from kcrc.errors import DataError, FileError
+from kcrc.files.archive import read_archive, write_archive
 from kcrc.gallery import Gallery, restore
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from kcrc import KCRCClassifier
 from kcrc.errors import FileError, ParameterError, StateError, UnreadableTuning
+from kcrc.files.npy import from_npy
 from kcrc.gallery import Gallery, acts, schema, tuned
-from kcrc.npy import from_npy
 
 # The schema of version 2, kept here as it was: not taken from the library, so that it cannot drift with it.
 VERSION_2_TABLES = {

@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kcrc import Gallery, KCRCClassifier, distances, features, projections
-from kcrc.features.onnx_graph import GraphWriter
+from kcrc.features.network.onnx_graph import GraphWriter
 from photos import folder, photo  # the tests' made-up photographs
 
 GIVEN = {

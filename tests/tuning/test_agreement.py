@@ -65,7 +65,7 @@ def clouds():
 
 
 def without(metric: Within, X, y, out) -> Within:
-    """The metric whose covariance never saw the examples ``out``, by the definition (``kcrc.tuning.leverage``)."""
+    """The metric whose covariance never saw the examples ``out``, by the definition (``kcrc.left_out.leverage``)."""
     X = metric.ready(X).astype(np.float64)
     keep = np.setdiff1d(np.arange(len(X)), out)
     full = metrics.within_covariance(X, y)

@@ -8,9 +8,9 @@ import pytest
 from kcrc import metrics, projections
 from kcrc._fused.native import native
 from kcrc.coding.ridge import Ridge
-from kcrc.tuning.geometry import VectorGeometry
+from kcrc.left_out.trials import Trials
+from kcrc.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning.judging import DECISIONS, kernel_of, margins, shares_dictionary, squared_among, staged_margins
-from kcrc.tuning.trials import Trials
 from problems import given, problem
 
 SIZES, MUS = [1, 6, 15, 25], [1e-3, 0.1, 1.0]

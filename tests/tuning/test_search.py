@@ -9,9 +9,9 @@ import pytest
 
 from kcrc import KCRCClassifier, metrics
 from kcrc.errors import DataError
+from kcrc.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning import grid
 from kcrc.tuning import search as module
-from kcrc.tuning.geometry import VectorGeometry
 from kcrc.tuning.judging import margins
 from kcrc.tuning.search import SPEED, Search
 from problems import problem

@@ -9,11 +9,11 @@ import pytest
 
 from kcrc import KCRCClassifier
 from kcrc.distances import Unified
-from kcrc.distances.cache import pair_caches
+from kcrc.distances.pair_cache import pair_caches
+from kcrc.left_out.distance_geometry import DistanceGeometry
+from kcrc.left_out.surroundings import Surroundings
 from kcrc.prepared import Samples
 from kcrc.tuning.judging import margins
-from kcrc.tuning.measured import DistanceGeometry
-from kcrc.tuning.surroundings import Surroundings
 from kcrc.tuning.weights import WeightSearch
 from problems import Costly, problem
 

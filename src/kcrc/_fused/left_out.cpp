@@ -1,6 +1,6 @@
 // Dot products inside the dictionaries of left-out examples, as they are after the example left the metric too.
 //
-// Removing an example from the within-class covariance adds β (u·z_i)(u·z_j) to z_i·z_j (kcrc/tuning/leverage.py);
+// Removing an example from the within-class covariance adds β (u·z_i)(u·z_j) to z_i·z_j (kcrc/left_out/leverage.py);
 // vectors of unit length are scaled anew after that.
 #include "checks.hpp"
 #include "module.hpp"

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kcrc._fused.native import native as _native
+from kcrc.arrays import Array
 from kcrc.coding.ridge import Ridge
 from kcrc.distances.pixel import Euclidean, Mahalanobis, SquaredEuclidean
 from kcrc.evidence import UNANIMOUS, Evidence
@@ -27,7 +28,7 @@ from kcrc.kernels import RBF, Exponential, Kernel, Linear, Polynomial, Precomput
 from kcrc.model import FittedModel
 from kcrc.neighbours.base import Neighbourhood
 from kcrc.neighbours.scan import ScanIndex
-from kcrc.prepared import POSITION, Array, Samples
+from kcrc.prepared import POSITION, Samples
 from kcrc.projections import Identity
 from kcrc.spaces import Gram, Raw, Rkhs, single_will_do
 

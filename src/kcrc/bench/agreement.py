@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kcrc import pipeline
+from kcrc.arrays import Array
 from kcrc.bench.rivals import ours
 from kcrc.bench.samples import Split
 from kcrc.parallel import over_chunks
-from kcrc.prepared import Array
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.bench import tables
 from kcrc.bench.limits import product
 from kcrc.bench.results import Claim, Results
 from kcrc.bench.rivals import faiss_flat, ours, plain_numpy, scikit_neighbours, scikit_svc
 from kcrc.bench.samples import Split
 from kcrc.bench.timing import each_alone, race, threads
-from kcrc.prepared import Array
 
 K = 50
 PLAIN_QUERIES = 16  # the plain version is timed on so many: it takes the same for each

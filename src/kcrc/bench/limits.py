@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 
 class Potrf:

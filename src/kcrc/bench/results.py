@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kcrc.aside import write_aside
 from kcrc.errors import DataError
+from kcrc.files.aside import write_aside
 
 FORMAT = "kcrc-bench-1"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.bench.samples import Split
 from kcrc.paper import kcrc_rls
-from kcrc.prepared import Array
 
 Answer = Callable[[Array], Any]
 

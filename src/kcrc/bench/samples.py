@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError
-from kcrc.prepared import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from kcrc.cli.arguments import gallery_argument, open_to_ask
 from kcrc.cli.output import csv_writer, note, say, say_json, shown
 
 if TYPE_CHECKING:
-    from kcrc.audit import Audit
+    from kcrc.confidence.audit import Audit
     from kcrc.gallery import Gallery
 
 COLUMNS = (

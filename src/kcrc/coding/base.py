@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array
 from kcrc.registry import Registry
 
 _HOMES = {"bpdn": "sparse", "l1l1": "sparse", "lasso": "sparse", "ridge": "ridge", "robust": "robust"}

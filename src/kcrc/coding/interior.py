@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 _CHECK = 25
 

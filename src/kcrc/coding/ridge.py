@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
+from kcrc.arrays import Array
 from kcrc.coding.base import Code, Coder, Dictionary, Target, register
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import lapack
 
+from kcrc.arrays import Array
 from kcrc.coding import interior
 from kcrc.coding.base import Code, Coder, Dictionary, Target, at_least, count, register
-from kcrc.prepared import Array
 
 _CHECK = 5  # steps between two looks at the duality gap
 _RELAX = 1.6  # over-relaxation of Dx: the same fixed point, about a third fewer steps

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from kcrc._fused.native import native
+from kcrc.arrays import Array
 from kcrc.coding import interior, proximal
 from kcrc.coding.base import Code, Coder, Dictionary, Target, at_least, count, register
-from kcrc.prepared import Array
 
 
 @dataclass(frozen=True, eq=False)

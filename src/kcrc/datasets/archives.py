@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrc import npz
-from kcrc.cache import sha256
+from kcrc.arrays import Array
 from kcrc.datasets.base import Dataset, Provenance
 from kcrc.errors import DataError
-from kcrc.prepared import Array
+from kcrc.files import npz
+from kcrc.files.cache_folder import sha256
 
 
 def read_npz(path: Path, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Array]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError
-from kcrc.prepared import Array
 
 TRAIN, TEST = 0, 1
 

@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.datasets.archives import check_content, check_sides, expect, read_npz
 from kcrc.datasets.base import Dataset, Provenance
 from kcrc.errors import DataError
-from kcrc.prepared import Array
 
 TEN = tuple("0123456789")
 

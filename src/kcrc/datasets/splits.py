@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, ParameterError
-from kcrc.prepared import Array
 
 
 def split_per_class(labels: Array, n_train: int, seed: int = 0, *, n_test: int | None = None) -> tuple[Array, Array]:

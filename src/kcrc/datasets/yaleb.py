@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.datasets.archives import expect, read_npz
 from kcrc.datasets.base import Dataset, Provenance
 from kcrc.errors import DataError
-from kcrc.prepared import Array
 
 SHAPE = (192, 168)
 # yaleB14 was never published; seven people have fewer than 64 usable pictures.

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 from kcrc.registry import Registry
 
 _HOMES = {

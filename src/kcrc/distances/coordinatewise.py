@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from kcrc._fused.native import native
-from kcrc.prepared import Array, Prepared
+from kcrc.arrays import Array
+from kcrc.prepared import Prepared
 
 _HALVES_AT_ONCE = 8192
 _BLOCK_VALUES = 1 << 20  # differences the NumPy way holds at once

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import VectorDistance
 from kcrc.errors import DataError, ParameterError
 from kcrc.functions import called, described, numbers, shown
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 Function = Callable[[Array, Array], float]
 Pair = Callable[[tuple[int, ...]], tuple[Array, Array]]

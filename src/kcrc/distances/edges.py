@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.ndimage import correlate1d, gaussian_filter, map_coordinates, zoom
 
+from kcrc.arrays import Array
 from kcrc.distances.grey_images import unit_range
-from kcrc.prepared import Array
 
 FINE_SIDE = 48
 """Images are enlarged by a whole factor until the shorter side has this many pixels."""

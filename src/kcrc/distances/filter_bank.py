@@ -20,9 +20,9 @@ from functools import lru_cache
 import numpy as np
 from scipy import fft
 
+from kcrc.arrays import Array
 from kcrc.distances.grey_images import check_size, spread
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array
 
 
 @dataclass(frozen=True)

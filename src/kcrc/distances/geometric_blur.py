@@ -14,12 +14,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.ndimage import gaussian_filter, map_coordinates
 
+from kcrc.arrays import Array
 from kcrc.distances.base import register
 from kcrc.distances.edges import edge_points, evenly, padded_points
 from kcrc.distances.grey_images import GreyImageDistance, check_size, unit_range
 from kcrc.distances.sift import gradient, orientation_maps
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 _BLOCK_VALUES = 1 << 20
 

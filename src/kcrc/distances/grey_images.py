@@ -13,9 +13,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.errors import DataError, ParameterError
-from kcrc.prepared import Array
 
 LUMINANCE = (0.299, 0.587, 0.114)
 FLAT = 1e-6

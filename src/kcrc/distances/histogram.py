@@ -8,11 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances import coordinatewise
 from kcrc.distances.base import Distance, register
 from kcrc.distances.coordinatewise import Coordinatewise
 from kcrc.errors import DataError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 
 def prepare_histograms(X: Array) -> Prepared:

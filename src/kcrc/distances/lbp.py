@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
+from kcrc.arrays import Array
 from kcrc.distances.base import register
 from kcrc.distances.grey_images import check_size, spread
 from kcrc.distances.regions import (
@@ -25,7 +26,7 @@ from kcrc.distances.regions import (
     regional_histograms,
 )
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 
 def lbp_codes(images: Array, *, points: int = 8, radius: float = 2.0) -> Array:

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance
-from kcrc.distances.cache import PairCache
+from kcrc.distances.pair_cache import PairCache
 from kcrc.distances.table import PairTable
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 
 def is_mutual(distance: Distance) -> bool:

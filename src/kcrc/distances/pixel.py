@@ -8,11 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance, VectorDistance, prepare_vectors, register
 from kcrc.distances.coordinatewise import Coordinatewise
 from kcrc.errors import ParameterError
 from kcrc.moments import units_differ, varying
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 
 @register("sqeuclidean")

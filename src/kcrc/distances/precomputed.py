@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance, register
 from kcrc.errors import DataError
-from kcrc.prepared import POSITION, Array, Prepared
+from kcrc.prepared import POSITION, Prepared
 
 
 def prepare_columns(X: Array) -> Prepared:

@@ -11,11 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import prepare_vectors
 from kcrc.distances.coordinatewise import Coordinatewise
 from kcrc.distances.grey_images import GreyImageDistance
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 
 def region_of_pixels(height: int, width: int, grid: tuple[int, int]) -> Array:

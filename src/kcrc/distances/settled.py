@@ -14,8 +14,8 @@ from typing import TypeVar
 import numpy as np
 from scipy.special import expit
 
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance
-from kcrc.prepared import Array
 
 AUTO = "auto"
 ASKED, AMONG = 800, 100

@@ -15,12 +15,13 @@ import numpy as np
 from scipy.ndimage import map_coordinates
 
 from kcrc._fused.native import native
+from kcrc.arrays import Array
 from kcrc.distances.base import register
 from kcrc.distances.edges import edge_points, evenly, padded_points
 from kcrc.distances.grey_images import GreyImageDistance, check_size, unit_range
 from kcrc.distances.shape_matching import Matching, bent_onto, contexts
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 _WINDOW = 2  # pixels to each side compared by the appearance term
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 TIE_WEIGHT = 1e-6
 """Of equally good partners the nearer one is taken: this much of the squared distance is added to a cost."""

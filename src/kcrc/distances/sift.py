@@ -15,12 +15,13 @@ from typing import ClassVar
 import numpy as np
 from scipy.ndimage import correlate1d, gaussian_filter
 
+from kcrc.arrays import Array
 from kcrc.distances.base import prepare_vectors, register
 from kcrc.distances.grey_images import GreyImageDistance, check_size, unit_range
 from kcrc.distances.pixel import EuclideanAfter
 from kcrc.distances.regions import checked_grid
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 _FAINT = 1e-4  # a descriptor whose votes sum to less (gradients of an image with range 1) is flat: rounding, no shape
 

@@ -1,6 +1,6 @@
 """All distances between examples, measured at once: for who asks for the same ones again and again.
 
-It is read like the cache of a costly distance (``kcrc.distances.cache.PairCache``).
+It is read like the cache of a costly distance (``kcrc.distances.pair_cache.PairCache``).
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.parallel import over_chunks
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 _ROWS = 64
 

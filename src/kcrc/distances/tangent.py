@@ -16,10 +16,11 @@ from typing import ClassVar
 import numpy as np
 
 from kcrc._fused.native import native
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance, register
 from kcrc.distances.settled import AUTO, settled
 from kcrc.errors import DataError, ParameterError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 _FRAME = 8  # numbers a pixel: the image and up to seven tangents, the layout of the compiled module
 _CHUNK_VALUES = 1 << 17  # pixels prepared at once, so that their tangents stay in cache

@@ -13,11 +13,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import register
 from kcrc.distances.filter_bank import FilterBank
 from kcrc.distances.regions import HistogramImageDistance, checked_grid, region_of_pixels, regional_histograms
 from kcrc.errors import ParameterError, StateError
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 _STEP = 1e-4  # responses nearer than this are the same: flat image parts must not be told apart by rounding
 

@@ -17,10 +17,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance, register, resolve
 from kcrc.distances.precomputed import PrecomputedDistance
 from kcrc.errors import DataError, ParameterError, UnknownName
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 from kcrc.views import Layout
 
 _ASKED, _MATES = 128, 3  # examples asked for the scale of a member, and how many of its class each is compared with

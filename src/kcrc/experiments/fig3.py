@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
 from kcrc.experiments.store import SYNTHETIC, Store
 from kcrc.experiments.tables import Table, mean_std
-from kcrc.prepared import Array
 
 PROTOCOL: Protocol = {
     "settings": ({"dataset": SYNTHETIC, "n_train": 100, "n_test": 200, "noise_variance": 0.15},),  # a class

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.aside import write_aside
-from kcrc.prepared import Array
+from kcrc.arrays import Array
+from kcrc.files.aside import write_aside
 
 COLUMN, PAGE = 3.5, 7.16  # inches: one column, two columns
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")

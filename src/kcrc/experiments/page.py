@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kcrc.aside import write_aside
 from kcrc.errors import DataError
 from kcrc.experiments.base import Experiment, Plan, Report, Run
 from kcrc.experiments.tables import Table
+from kcrc.files.aside import write_aside
 
 BULKY = ("confusion", "classes", "coefficients", "residuals", "surface", "X", "y", "rounds")
 HELD = {True: "holds", False: "does not hold here", None: "cannot be said"}

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from kcrc import datasets, distances, methods
-from kcrc.aside import write_aside
 from kcrc.errors import KCRCError
 from kcrc.experiments import page
 from kcrc.experiments.base import Cell, Experiment, Plan, Protocol, Report, Run
 from kcrc.experiments.provenance import origin, others_at_work
 from kcrc.experiments.store import Store
+from kcrc.files.aside import write_aside
 
 
 def reproduce(experiment: Experiment, plan: Plan, say: Callable[[str], None] = lambda text: None) -> Report | None:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from kcrc import datasets
+from kcrc.arrays import Array
 from kcrc.errors import DataError
-from kcrc.prepared import Array
 
 SYNTHETIC = "same-direction"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.aside import write_aside
+from kcrc.files.aside import write_aside
 
 MISSING = "–"
 

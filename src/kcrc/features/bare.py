@@ -13,9 +13,9 @@ import struct
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.features.images import ImageError, decode
 from kcrc.features.views import View
-from kcrc.prepared import Array
 
 LONGEST = 512  # pixels, the longer side of a picture that is written anew
 _JPEG, _PNG, _WEBP = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF"

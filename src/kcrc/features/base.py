@@ -21,11 +21,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, KCRCError, ParameterError, StateError
 from kcrc.features.images import AS_IT_IS, decode, read, read_chunks
 from kcrc.features.views import LARGEST, View, view_array
 from kcrc.files.annotations import fits, hints_of
-from kcrc.prepared import Array
 from kcrc.registry import Registry
 
 registry: Registry[Feature] = Registry("feature")

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, ParameterError, StateError
 from kcrc.features.base import Feature, Pictures
 from kcrc.features.views import Fit, View
 from kcrc.functions import called, described, numbers
-from kcrc.prepared import Array
 
 
 class FunctionFeature(Feature):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError
-from kcrc.prepared import Array
 
 _RIDGE = 1e-4  # of the trace, as Wang et al. have it
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kcrc.cache import sha256
+from kcrc.arrays import Array
 from kcrc.errors import KCRCError
 from kcrc.features.accepted import (
     EXTENSION_FORMATS,
@@ -30,7 +30,7 @@ from kcrc.features.eight_bits import Shrink, copied_bytes, pixels_of, upright
 from kcrc.features.memory import DECODING, VARIABLE, allowed, give_back
 from kcrc.features.stored import Damaged, Stored, TooMuch, begins_like, look
 from kcrc.features.views import View, fit_image
-from kcrc.prepared import Array
+from kcrc.files.cache_folder import sha256
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.features.gradients import gathered, gradients, orientation_maps, tent_weights
-from kcrc.prepared import Array
 
 SIDE, DIRECTIONS = 4, 8
 LENGTH = SIDE * SIDE * DIRECTIONS

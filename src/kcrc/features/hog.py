@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.features.base import Feature, Pictures, register, stacked
 from kcrc.features.gradients import gathered, gradients, orientation_maps, tent_weights
 from kcrc.features.views import Fit, View
-from kcrc.prepared import Array
 
 _CLIP = 0.2  # Dalal and Triggs' L2-Hys, after Lowe
 _LEAST = 1e-3  # of a block's length: what is weaker is noise and is not blown up to unit length

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.lbp import lbp_codes, uniform_labels
 from kcrc.distances.regions import region_of_pixels, regional_histograms
 from kcrc.errors import ParameterError
 from kcrc.features.base import Feature, Pictures, register, stacked
 from kcrc.features.views import Fit, View
-from kcrc.prepared import Array
 
 
 @register("lbp")

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, ParameterError
 from kcrc.features.base import Feature, Images, Pictures, checked_array, register, stacked
 from kcrc.features.principal import principal_axes
 from kcrc.features.views import Fit, View
-from kcrc.prepared import Array
 from kcrc.seeds import seed_of
 
 Size = tuple[int, int] | None

@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from kcrc.cache import sha256
+from kcrc.arrays import Array
 from kcrc.errors import DataError, ParameterError, StateError
-from kcrc.features import model_file
 from kcrc.features.base import Feature, Pictures, register, stacked
-from kcrc.features.onnx_apart import ApartSession
-from kcrc.features.onnx_runtime import Session
+from kcrc.features.network import model_file
+from kcrc.features.network.onnx_apart import ApartSession
+from kcrc.features.network.onnx_runtime import Session
 from kcrc.features.views import Fit, View
-from kcrc.prepared import Array
+from kcrc.files.cache_folder import sha256
 
 _BATCH = 16
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 _BLOCK = 1 << 22  # values made float64 at a time: the rows may be many gigabytes in float32
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.blas import one_blas_thread
 from kcrc.errors import DataError, ParameterError
 from kcrc.features.base import Feature, Images, Pictures, checked_array, register, unit_range
@@ -15,7 +16,6 @@ from kcrc.features.codebook import hard, learn_words, llc
 from kcrc.features.dense_sift import LENGTH, dense_sift
 from kcrc.features.principal import principal_axes
 from kcrc.features.views import View
-from kcrc.prepared import Array
 
 _DENSEST = 250_000  # patches of one image
 _SAMPLE = 60_000  # descriptors the words are learned from

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.features.base import Feature, Images, Pictures, register
-from kcrc.npy import from_npy
-from kcrc.npz import read_npz
-from kcrc.prepared import Array
+from kcrc.files.npy import from_npy
+from kcrc.files.npz import read_npz
 
 _VECTOR_KEYS = ("vectors", "features", "embeddings", "X")
 _LABEL_KEYS = ("labels", "label", "class", "y")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, ParameterError
-from kcrc.prepared import Array
 
 if TYPE_CHECKING:
     from PIL.Image import Image

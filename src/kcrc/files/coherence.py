@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc.confidence import POWERS, Calibration, Confidence
+from kcrc.arrays import Array
+from kcrc.confidence.calibration import POWERS, Calibration, Confidence
+from kcrc.confidence.open_set import SIGNS, OpenSet
 from kcrc.errors import FileError
 from kcrc.files.annotations import fits, hints_of
+from kcrc.left_out.answers import LeftOut
+from kcrc.left_out.exclusion import Exclusion
 from kcrc.model import FittedModel, Method
-from kcrc.open_set import SIGNS, OpenSet
 from kcrc.parallel import worker_count
 from kcrc.parameters import check_form
-from kcrc.prepared import POSITION, Array, Samples
+from kcrc.prepared import POSITION, Samples
 from kcrc.projections.random import Random
-from kcrc.tuning.left_out import LeftOut
-from kcrc.tuning.removed import Exclusion
 from kcrc.tuning.setting import Tuning
 
 _LARGEST = 1 << 26  # numbers of a matrix that a file can ask to be drawn
 
 if TYPE_CHECKING:
-    from kcrc.saving import Description, SampleForm
+    from kcrc.files.saving import Description, SampleForm
 
 
 def check_description(told: Description, vectors: Array) -> None:

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, FileError
 from kcrc.files.annotations import fits, hints_of
 from kcrc.files.bounds import beyond
 from kcrc.files.tags import NAMES_OF_VERSION_1, OTHERS, REGISTRIES
-from kcrc.prepared import Array
 from kcrc.registry import Registry
 
 Fields = dict[str, Any]

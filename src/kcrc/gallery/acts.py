@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, ParameterError
 from kcrc.gallery import examples, sealed, settings
 from kcrc.gallery.settings import Settings
-from kcrc.prepared import Array
 
 Duplicates = Literal["skip", "error", "keep"]
 _AT_ONCE = 500  # keys in one SELECT

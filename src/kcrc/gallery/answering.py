@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError, UnreadableTuning
 from kcrc.evidence import Evidence
 from kcrc.gallery import tuned
 from kcrc.gallery.answers import Answers, answers_of
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.tuned import Facts
-from kcrc.prepared import Array
 
 if TYPE_CHECKING:
-    from kcrc.audit import Audit
     from kcrc.classifier import KCRCClassifier
+    from kcrc.confidence.audit import Audit
     from kcrc.features.base import Feature
     from kcrc.gallery.gallery import Gallery
     from kcrc.tuning import Tuning

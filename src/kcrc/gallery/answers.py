@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kcrc.arrays import Array
+from kcrc.confidence.open_set import UNKNOWN, marked, signs
 from kcrc.errors import StateError
 from kcrc.evidence import Evidence
-from kcrc.open_set import UNKNOWN, marked, signs
-from kcrc.prepared import Array
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.gallery import file, schema, settings
 from kcrc.gallery.gallery import Gallery
 from kcrc.gallery.placing import placing
 from kcrc.gallery.settings import Settings
-from kcrc.prepared import Array
 
 
 class FittedFeature(Protocol):

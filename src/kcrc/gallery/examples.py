@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, FileError
 from kcrc.gallery import sealed
 from kcrc.gallery.moments import moment
-from kcrc.prepared import Array
 
 LABEL_LIMIT = 500
 SOURCE_LIMIT = 4_000

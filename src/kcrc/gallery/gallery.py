@@ -21,16 +21,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from kcrc.arrays import Array
 from kcrc.gallery.acts import Added, Duplicates
 from kcrc.gallery.answering import Answering
 from kcrc.gallery.connection import Connection
 from kcrc.gallery.erasing import Erased
 from kcrc.gallery.store import Store
-from kcrc.prepared import Array
 
 if TYPE_CHECKING:
-    from kcrc.audit import Audit
     from kcrc.classifier import KCRCClassifier
+    from kcrc.confidence.audit import Audit
     from kcrc.evidence import Evidence
     from kcrc.gallery.check import Verdict
     from kcrc.gallery.pictures import Intake

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import FileError
 from kcrc.gallery import examples, sealed
-from kcrc.prepared import Array
 
 _AT_ONCE = 500
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError
 from kcrc.features.extract import extract_chunks
 from kcrc.features.images import ImageError, OnError, read_chunks, summarise
 from kcrc.gallery.acts import Duplicate, Duplicates
-from kcrc.prepared import Array
 
 if TYPE_CHECKING:
     from kcrc.features.base import Feature

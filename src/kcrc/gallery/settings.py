@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import FileError, ParameterError
+from kcrc.files.npy import from_npy, to_npy
 from kcrc.files.plain_json import read_json
 from kcrc.gallery import sealed
-from kcrc.npy import from_npy, to_npy
-from kcrc.prepared import Array
 
 DTYPES = ("float32", "float64")
 WIDTH_LIMIT = 1_000_000

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import DataError, FileError
-from kcrc.gallery import acts, cache, erasing, examples, file, history, payloads, sealed, settings, tuned
+from kcrc.gallery import acts, erasing, examples, file, history, payloads, sealed, settings, tuned, vector_file
 from kcrc.gallery.acts import Added, Duplicates
 from kcrc.gallery.connection import Connection
 from kcrc.gallery.erasing import Erased
 from kcrc.gallery.examples import Contents, Example
 from kcrc.gallery.opened import Opened
 from kcrc.gallery.settings import Settings
-from kcrc.prepared import Array
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
@@ -123,8 +123,8 @@ class Store(Opened):
                 def fetch(ids: Array, out: Array) -> None:
                     payloads.read_vectors(db, ids, crcs, out)
 
-                where, mode = cache.cache_path(self.path), os.stat(self.path).st_mode
-                self._vectors = (now.revision, cache.load(where, now, dim, dtype, fetch, mode=mode))
+                where, mode = vector_file.cache_path(self.path), os.stat(self.path).st_mode
+                self._vectors = (now.revision, vector_file.load(where, now, dim, dtype, fetch, mode=mode))
             return now.ids, self._vectors[1], now.labels
 
         return self.read(look)
@@ -239,7 +239,7 @@ class Store(Opened):
         return self._act(keep)
 
     def tuned_state(self, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
-        """What ``keep_tuned`` stored in the act: what ``kcrc.saving.rebuild`` takes."""
+        """What ``keep_tuned`` stored in the act: what ``kcrc.files.saving.rebuild`` takes."""
         return self.read(lambda db: tuned.read_state(db, act, file_bytes=self._file_bytes()))
 
     def undo(self, *, past_erase: bool = False) -> history.Entry:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kcrc.errors import FileError
-from kcrc.gallery import cache
+from kcrc.gallery import vector_file
 
 _OURS = b"KCRCVEC"  # how a cache begins
 
@@ -29,8 +29,8 @@ def drop_caches(gallery: Path) -> None:
 
 
 def _caches(gallery: Path) -> Iterator[Path]:
-    beside = gallery.parent / cache.FOLDER
-    own = [beside / f"{gallery.name}.vectors", cache.cache_path(gallery)]
+    beside = gallery.parent / vector_file.FOLDER
+    own = [beside / f"{gallery.name}.vectors", vector_file.cache_path(gallery)]
     for path in own:
         if path is not None and not path.parent.is_symlink():
             yield path

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.archive import read_archive, write_archive
+from kcrc.arrays import Array
 from kcrc.errors import FileError
 from kcrc.features.bare import bare
+from kcrc.files.archive import read_archive, write_archive
 from kcrc.gallery import payloads
 from kcrc.gallery.acts import Added, Duplicates
 from kcrc.gallery.building import building
 from kcrc.gallery.gallery import Gallery
-from kcrc.prepared import Array
 from kcrc.report.words import file_name
 
 KIND = "kcrc-export"

@@ -1,6 +1,6 @@
 """The fitted classifier of a gallery, kept in its file: chosen once, then used by whoever opens the gallery.
 
-All but the examples is stored (``kcrc.saving.describe``): the chosen parameters, the fitted metric, what the
+All but the examples is stored (``kcrc.files.saving.describe``): the chosen parameters, the fitted metric, what the
 examples' own answers said. New examples join it as ``partial_fit`` lets them join, so that adding one changes no
 other's place, and asking after an ``add`` is quick.
 """
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import FileError
 from kcrc.files.annotations import fits, hints_of
+from kcrc.files.npy import from_npy, to_npy
 from kcrc.files.plain_json import read_json
+from kcrc.files.saving import describe, rebuild
 from kcrc.gallery import sealed
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import to_json
 from kcrc.growth import Growth
-from kcrc.npy import from_npy, to_npy
-from kcrc.prepared import Array
-from kcrc.saving import describe, rebuild
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.learned.omp import SparseCodes
-from kcrc.prepared import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc import magnitudes
+from kcrc.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.learned.atom_evidence import AtomEvidence, atom_evidence
 from kcrc.learned.ksvd import check_whole, draw_atoms, encode, learn, progress_bar, unit_rows
 from kcrc.learned.omp import SparseCodes, tolerance
-from kcrc.prepared import Array
 from kcrc.seeds import seed_of
 
 MOST_BY_DEFAULT = 30

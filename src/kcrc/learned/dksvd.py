@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.learned.base import DictionaryClassifier, check_weight
-from kcrc.prepared import Array
 
 
 class DKSVDClassifier(DictionaryClassifier):

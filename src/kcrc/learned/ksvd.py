@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc._fused.native import native
+from kcrc.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.learned.omp import SparseCodes, batch_omp, tolerance
-from kcrc.prepared import Array
 from kcrc.seeds import seed_of
 
 

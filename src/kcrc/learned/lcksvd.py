@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.learned.base import DictionaryClassifier, check_weight, ridge_classifier
 from kcrc.learned.omp import SparseCodes
-from kcrc.prepared import Array
 
 
 class LCKSVDClassifier(DictionaryClassifier):

@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from kcrc._fused.native import native
+from kcrc.arrays import Array
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array
 
 _CHUNK_BYTES = 32 * 2**20
 """What the NumPy stages keep at a time of the directions (signals × sparsity × atoms)."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcrc.prepared import Array, Prepared
+from kcrc.arrays import Array
+from kcrc.prepared import Prepared
 
 
 @dataclass(frozen=True, eq=False)

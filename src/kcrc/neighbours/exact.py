@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.neighbours.base import Neighbourhood, NeighbourIndex, nearest
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 BLOCK = 8192  # examples screened at a time: no queries × examples matrix is ever held
 WIDEST = 2 * BLOCK  # candidates of a query, beyond the k wanted, that a screen may leave

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.neighbours.base import Neighbourhood, nearest
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 
 def refine(coarse: Neighbourhood, queries: Prepared, atoms: Prepared, distance: Distance, k: int) -> Neighbourhood:

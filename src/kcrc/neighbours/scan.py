@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 
 from kcrc._fused.native import native as _native
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.distances.pixel import Correlation, Cosine, Euclidean, Mahalanobis, SquaredEuclidean
 from kcrc.neighbours.base import Neighbourhood, NeighbourIndex
 from kcrc.neighbours.exact import ExactIndex
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 native: Any = _native  # None where the compiled module is not built; index_for then never comes here
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.neighbours.base import Neighbourhood, NeighbourIndex, nearest
 from kcrc.neighbours.refine import union_of
-from kcrc.prepared import Array, Prepared
+from kcrc.prepared import Prepared
 
 
 @dataclass(frozen=True, eq=False)

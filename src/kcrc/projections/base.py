@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array
 from kcrc.registry import Registry
 
 _HOMES = {"graph": "spectral", "identity": "base", "kfda": "spectral", "kpca": "spectral", "random": "random"}

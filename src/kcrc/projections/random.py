@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 from kcrc.projections.base import Projection, check_components, component_count, register
 
 

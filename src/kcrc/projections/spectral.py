@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.coding.base import at_least, count
 from kcrc.errors import ParameterError
-from kcrc.prepared import Array
 from kcrc.projections.base import Projection, check_components, component_count, register
 
 

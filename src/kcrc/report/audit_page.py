@@ -6,7 +6,7 @@ import datetime
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from kcrc.audit import Audit, Clash, Idle, Suspect
+from kcrc.confidence.audit import Audit, Clash, Idle, Suspect
 from kcrc.report.evidence_page import example_name
 from kcrc.report.html import Element, element, page, picture
 from kcrc.report.words import percent

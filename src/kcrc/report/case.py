@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.errors import KCRCError
 from kcrc.evidence import HOW, Evidence
-from kcrc.prepared import Array
 from kcrc.report.words import percent
 
 if TYPE_CHECKING:

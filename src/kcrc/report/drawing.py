@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from kcrc.aside import aside
 from kcrc.errors import ParameterError
+from kcrc.files.aside import aside
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 110) -> None:

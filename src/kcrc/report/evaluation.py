@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

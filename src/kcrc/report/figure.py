@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.evidence import HOW, Evidence
-from kcrc.prepared import Array
 from kcrc.report.drawing import save_figure
 from kcrc.report.words import for_plot
 

@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from kcrc.aside import aside
+from kcrc.files.aside import aside
 from kcrc.report.words import visible
 
 _VOID = frozenset({"img", "meta", "br", "hr", "col"})  # of HTML; in SVG every element has to be closed

@@ -18,24 +18,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kcrc import coding, metrics, projections
+from kcrc.arrays import Array
 from kcrc.coding.ridge import Ridge
 from kcrc.distances.pixel import SquaredEuclidean
 from kcrc.distances.precomputed import PrecomputedDistance
 from kcrc.distances.unified import Unified
 from kcrc.kernels import KernelDistance
+from kcrc.left_out.groups import duplicate_groups
+from kcrc.left_out.surroundings import Surroundings
+from kcrc.left_out.trials import Trials
 from kcrc.moments import units_differ
-from kcrc.prepared import Array, Samples
+from kcrc.prepared import Samples
 from kcrc.projections.base import Identity, Projection
 from kcrc.tuning.costs import SPEED
 from kcrc.tuning.geometries import LABEL_FREE, TABLES, geometries_of, learned_anew, of_kernel
-from kcrc.tuning.groups import duplicate_groups
 from kcrc.tuning.judging import kernel_of, margins, nearest_atom, needs_double, shares_dictionary, staged_margins
 from kcrc.tuning.loss import loss
 from kcrc.tuning.request import Request, is_open
 from kcrc.tuning.search import Judge, Search, stratified
 from kcrc.tuning.setting import Tuning
-from kcrc.tuning.surroundings import Surroundings
-from kcrc.tuning.trials import Trials
 from kcrc.tuning.weights import WeightSearch
 
 SEARCHED = ("n_neighbors", "kernel", "gamma", "mu", "form", "decision", "locality", "metric")

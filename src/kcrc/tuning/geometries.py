@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from kcrc import metrics
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.distances.pixel import SquaredEuclidean
 from kcrc.distances.unified import Unified
 from kcrc.kernels import VectorKernel
+from kcrc.left_out.distance_geometry import DistanceGeometry, KernelGeometry
+from kcrc.left_out.surroundings import Surroundings
+from kcrc.left_out.trials import Geometry
+from kcrc.left_out.vector_geometry import VectorGeometry
 from kcrc.moments import moments, units_differ, varying
-from kcrc.prepared import Array, Samples
+from kcrc.prepared import Samples
 from kcrc.tuning.costs import SPEED
-from kcrc.tuning.geometry import VectorGeometry
-from kcrc.tuning.measured import DistanceGeometry, KernelGeometry
 from kcrc.tuning.request import Request, is_open
-from kcrc.tuning.surroundings import Surroundings
-from kcrc.tuning.trials import Geometry
 
 LABEL_FREE = ("plain", "unit", "standard")
 SHRINKAGES = (0.05, 0.2, 0.5)

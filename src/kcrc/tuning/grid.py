@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
+from kcrc.left_out.trials import Geometry
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.setting import Setting
-from kcrc.tuning.trials import Geometry
 
 SIZES = (25, 150)  # where the walk starts: atoms,
 CLASS_COUNTS = (4, 12)  # classes, where whole classes make the dictionary,

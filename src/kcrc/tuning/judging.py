@@ -18,12 +18,12 @@ import numpy as np
 from kcrc import evidence as ev
 from kcrc import spaces
 from kcrc._fused.native import native
+from kcrc.arrays import Array
 from kcrc.coding.base import Coder, Dictionary, Target
 from kcrc.coding.ridge import Ridge
 from kcrc.kernels import exp_of
-from kcrc.prepared import Array
+from kcrc.left_out.trials import Trials
 from kcrc.projections.base import Identity, Projection
-from kcrc.tuning.trials import Trials
 
 DECISIONS = ("ratio", "residual")
 SINGLE_TELLS = 0.1  # largest (condition number) × (single precision) with which margins keep their sign

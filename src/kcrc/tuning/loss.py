@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from kcrc.prepared import Array
+from kcrc.arrays import Array
 
 TEMPERATURES = 2.0 ** np.arange(-12, 4)
 

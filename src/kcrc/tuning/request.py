@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kcrc import coding
+from kcrc.arrays import Array
 from kcrc.distances.base import Distance
-from kcrc.distances.cache import PairCache
+from kcrc.distances.pair_cache import PairCache
 from kcrc.kernels import Kernel
-from kcrc.prepared import Array
 from kcrc.projections.base import Projection
 
 AUTO = "auto"

@@ -21,14 +21,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kcrc.arrays import Array
+from kcrc.left_out.trials import Geometry, Trials
 from kcrc.parallel import over_chunks
-from kcrc.prepared import Array
 from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
 from kcrc.tuning.grid import Grid
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.loss import loss
 from kcrc.tuning.setting import Score, Setting
-from kcrc.tuning.trials import Geometry, Trials
 
 TRIALS_FIRST, TRIALS_WALK, TRIALS_FINAL = 256, 512, 2500
 STEPS, LEADERS, FINALISTS = 6, 6, 32

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcrc.arrays import Array
 from kcrc.distances.unified import Unified
+from kcrc.left_out.distance_geometry import DistanceGeometry, KernelGeometry
+from kcrc.left_out.surroundings import Surroundings
+from kcrc.left_out.trials import Trials
 from kcrc.neighbours.refine import union_ranks
-from kcrc.prepared import Array
 from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.loss import loss
-from kcrc.tuning.measured import DistanceGeometry, KernelGeometry
 from kcrc.tuning.search import Judge
-from kcrc.tuning.surroundings import Surroundings
-from kcrc.tuning.trials import Trials
 
 TRIALS = 256
 LARGEST = 48  # atoms of a dictionary tried, at about equal size for one member and for many

@@ -1,0 +1,89 @@
+"""What a classifier that keeps its examples can say beyond a label: how sure, none of these, which classes, and which
+of its examples look wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from kcrc.arrays import Array
+from kcrc.confidence.open_set import marked, signs
+from kcrc.progress import progress_bar
+
+if TYPE_CHECKING:
+    from kcrc.confidence.audit import Audit
+    from kcrc.confidence.calibration import Confidence
+    from kcrc.evidence import Evidence
+    from kcrc.model import FittedModel
+
+
+class Confident:
+    """Verbs that rest on the examples' own answers, ``confidence_``, which ``fit`` and ``retune`` make."""
+
+    model_: FittedModel
+    classes_: Array
+    confidence_: Confidence
+    verbose: bool | None
+    _answers: Callable[..., list[Any]]
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class (n, classes), calibrated on the examples; classes rank as in
+        ``decision_function``. With fewer than 8 examples it is not calibrated."""
+        check_is_fitted(self)
+        calibration = self.confidence_.calibration
+        return np.concatenate(self._answers(X, lambda evidence: calibration.probabilities(evidence.residuals)))
+
+    def unknown_score(self, X: Any) -> Array:
+        """How strange each query is to the stored classes (n,): higher is stranger. ``predict(X, reject=...)`` draws
+        the line."""
+        check_is_fitted(self)
+        score = self.confidence_.needed_open_set().score
+        return np.concatenate(self._answers(X, lambda evidence: score(signs(evidence)), explain=True))
+
+    def _predict_or_reject(self, X: Any, reject: float, unknown: Any) -> Array:
+        check_is_fitted(self)
+        open_set = self.confidence_.needed_open_set()
+        limit = open_set.threshold(reject)
+
+        def read(evidence: Evidence) -> tuple[Array, Array]:
+            return evidence.labels, open_set.score(signs(evidence)) > limit
+
+        labels, strange = (np.concatenate(part) for part in zip(*self._answers(X, read, explain=True), strict=True))
+        return marked(labels, strange, self.classes_, unknown)
+
+    def predict_set(
+        self, X: Any, *, coverage: float = 0.95, class_conditional: bool = False, allow_empty: bool = True
+    ) -> Array:
+        """Which classes each query may be of: (n, classes) bool, columns as in ``classes_``.
+
+        The true class is in the set for a share ``coverage`` of queries that are like the examples
+        (``class_conditional``: of the queries of each class; a class with few examples is then in many sets). Where
+        answers are right more often than ``coverage``, the least sure sets are empty: nothing fits the query as well
+        as it fits that share of the examples. ``allow_empty=False`` puts the predicted class into those.
+        """
+        check_is_fitted(self)
+        confidence = self.confidence_
+        sets = confidence.needed_sets()
+        classes = self.classes_
+
+        def read(evidence: Evidence) -> Array:
+            scores = confidence.scores(confidence.calibration.probabilities(evidence.residuals), signs(evidence))
+            inside = sets.members(scores, classes, coverage, class_conditional)
+            if not allow_empty:
+                inside[np.arange(len(inside)), evidence.winner] |= ~inside.any(axis=1)
+            return inside
+
+        return np.concatenate(self._answers(X, read, explain=True))
+
+    def audit(self, rows: Any = None) -> Audit:
+        """Stored examples that deserve a second look: each (or those with the row numbers ``rows``) is asked as if it
+        were not stored. Lists the likely mislabelled, near duplicates with different labels, and those that had a part
+        in no right answer; ranked, with evidence."""
+        from kcrc.confidence.audit import audit
+
+        check_is_fitted(self)
+        with progress_bar("auditing the examples", self.verbose) as progress:
+            return audit(self.model_, self.confidence_, rows, progress)

@@ -1,0 +1,125 @@
+"""One file of plain arrays and a JSON header, safe to read from anyone: a zip of ``.npy`` members, no pickle.
+
+It is read, audited, and only then used: members are stored uncompressed (nothing unpacks to more than the
+file holds), their names are plain words, each has a crc32, and ``npy.from_npy`` takes numbers and text only.
+``numpy.load`` opens it too.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+from kcrc.arrays import Array
+from kcrc.errors import DataError, FileError
+from kcrc.files.aside import aside
+from kcrc.files.npy import from_npy, to_npy
+from kcrc.files.plain_json import read_json
+
+_HEADER = "header.json"
+_HEADER_LIMIT = 10_000_000
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}\Z")
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same content is the same bytes
+
+
+def write_archive(
+    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, Array]
+) -> None:
+    """Write ``arrays`` and ``header`` as one file; ``kind`` says of what, and is asked for when it is read."""
+    try:
+        text = json.dumps({**header, "kind": kind}, sort_keys=True, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError) as problem:
+        raise DataError(f"The {kind} holds a value that cannot be stored: {problem}.") from None
+    members = [(_HEADER, text.encode("utf-8", "backslashreplace"))]
+    if len(members[0][1]) > _HEADER_LIMIT:
+        raise DataError(
+            f"The description of the {kind} has {len(members[0][1])} bytes; at most {_HEADER_LIMIT} are read."
+        )
+    for name, array in arrays.items():
+        if not _NAME.match(name):
+            raise DataError(f"An array cannot be stored under the name {name[:60]!r}.")
+        members.append((f"{name}.npy", to_npy(array)))
+    with aside(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name, _DATE), data)
+
+
+def read_archive(
+    path: str | os.PathLike[str], kind: str, *, version: int | None = None
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """(header, arrays) of a file that ``write_archive`` made; anything else is a ``FileError``.
+
+    Where a ``version`` is given, a file of another is refused before anything but its header is looked at."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if not zipfile.is_zipfile(file):
+                raise FileError(f"'{path}' is not a {kind} file.")
+            file.seek(0)
+            with zipfile.ZipFile(file) as archive:
+                header = _header(archive, path)
+                if header.pop("kind", None) != kind:
+                    raise FileError(f"'{path}' is not a {kind} file.")
+                if version is not None:
+                    check_version(header.get("version"), version, path)
+                members = _audited(archive, size, path)
+                del members[_HEADER]
+                arrays = {
+                    name.removesuffix(".npy"): from_npy(archive.read(member), what=f"array '{name}' of '{path}'")
+                    for name, member in members.items()
+                }
+                return header, arrays
+    except OSError as problem:
+        raise FileError(f"'{path}' cannot be read: {problem.strerror or problem}.") from None
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, io.UnsupportedOperation) as p:
+        if isinstance(p, FileError):
+            raise
+        raise FileError(f"'{path}' is damaged ({p}).") from None
+
+
+def _audited(archive: zipfile.ZipFile, size: int, path: object) -> dict[str, zipfile.ZipInfo]:
+    members: dict[str, zipfile.ZipInfo] = {}
+    for member in archive.infolist():
+        name = member.filename
+        plain = name == _HEADER or (name.endswith(".npy") and _NAME.match(name))
+        if not plain or not _stored(member) or name in members:
+            raise FileError(f"'{path}' has a part {name[:60]!r} that kcrc did not write; nothing was used.")
+        members[name] = member
+    if sum(member.file_size for member in members.values()) > size:
+        raise FileError(f"'{path}' claims more than it holds; it is damaged.")
+    return members
+
+
+def check_version(found: object, known: int, path: object) -> None:
+    """An error where a file is of another version than the ``known`` one."""
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise FileError(f"'{path}' has the unknown file version {str(found)[:60]!r}; it is damaged.")
+    if found > known:
+        raise FileError(
+            f"'{path}' was written by a newer kcrc (file version {str(found)[:20]}, this one reads up to {known}). "
+            "Upgrade kcrc to open it."
+        )
+
+
+def _header(archive: zipfile.ZipFile, path: object) -> dict[str, Any]:
+    members = [member for member in archive.infolist() if member.filename == _HEADER]
+    if len(members) != 1 or not _stored(members[0]) or members[0].file_size > _HEADER_LIMIT:
+        raise FileError(f"'{path}' has no header that kcrc wrote.")
+    try:
+        header = read_json(archive.read(members[0]))
+    except ValueError:
+        header = None
+    if not isinstance(header, dict):
+        raise FileError(f"The header of '{path}' is not readable.")
+    return header
+
+
+def _stored(member: zipfile.ZipInfo) -> bool:
+    """Whether a part is as long in the file as it says, neither compressed nor enciphered."""
+    plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 0x1
+    return plain and member.file_size == member.compress_size

@@ -1,0 +1,87 @@
+"""The contract of a kernel: inner products of sets, of one set with itself, and of local dictionaries."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.errors import ParameterError
+from kcrc.prepared import Prepared
+from kcrc.registry import Registry
+
+registry: Registry[Kernel] = Registry(
+    "kernel",
+    {
+        "exp": "kcrc.kernels.of_distance",
+        "linear": "kcrc.kernels.vector",
+        "polarisation": "kcrc.kernels.of_distance",
+        "polynomial": "kcrc.kernels.vector",
+        "precomputed": "kcrc.kernels.given",
+        "rbf": "kcrc.kernels.vector",
+    },
+)
+names = registry.names
+make = registry.make
+register = registry.register
+
+
+class Kernel(ABC):
+    """k(a, b), for sets, for one set's own diagonal, and for local dictionaries."""
+
+    @property
+    def preparation(self) -> Hashable:
+        """The key of the stored preparation this kernel reads; see Distance.preparation."""
+        return self
+
+    def fit(self, X: Array) -> Kernel:
+        """Check or learn from the examples; returns the fitted kernel."""
+        return self
+
+    @abstractmethod
+    def prepare(self, X: Array) -> Prepared: ...
+
+    @abstractmethod
+    def gram(self, a: Prepared, b: Prepared) -> Array:
+        """k for all pairs: (len(a), len(b))."""
+
+    @abstractmethod
+    def diagonal(self, a: Prepared) -> Array:
+        """k(aᵢ, aᵢ): (len(a),)."""
+
+    def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
+        """k of query i with the atoms ``rows[i]``: (B, K)."""
+        out = np.empty(rows.shape)
+        for i, wanted in enumerate(rows):
+            out[i] = self.gram(queries.take(slice(i, i + 1)), atoms.take(wanted))[0]
+        return out
+
+    def local(self, atoms: Prepared, rows: Array) -> Array:
+        """k among the atoms ``rows[i]``: (B, K, K)."""
+        out = np.empty((*rows.shape, rows.shape[1]))
+        for i, wanted in enumerate(rows):
+            near = atoms.take(wanted)
+            out[i] = self.gram(near, near)
+        return out
+
+
+def within_range(value: float, dtype: Any) -> float:
+    """A parameter as arrays of this type can be multiplied by it: their largest number instead of ∞."""
+    most = float(np.finfo(dtype).max) if np.dtype(dtype).kind == "f" else np.inf
+    return float(min(max(value, -most), most))
+
+
+def exp_of(distances: Array, gamma: float) -> Array:
+    """exp(−gamma · distances), in place of them."""
+    with np.errstate(over="ignore"):  # −∞ is far enough
+        distances *= -within_range(gamma, distances.dtype)
+    return np.exp(distances, out=distances)
+
+
+def positive(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+        raise ParameterError(f"{name} is a number above 0; got {value!r}.")

@@ -1,0 +1,96 @@
+"""Kernels of vectors, functions of a·b and the two norms: linear, polynomial, RBF."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kcrc.arrays import Array, widened
+from kcrc.distances.base import VECTORS, prepare_vectors
+from kcrc.errors import ParameterError
+from kcrc.kernels.base import Kernel, exp_of, positive, register, within_range
+from kcrc.prepared import Prepared
+
+
+class VectorKernel(Kernel):
+    """A kernel that is a function of the dot product and the two squared norms."""
+
+    @property
+    def preparation(self) -> Hashable:
+        return VECTORS
+
+    def prepare(self, X: Array) -> Prepared:
+        return prepare_vectors(X)
+
+    @abstractmethod
+    def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
+        """k from a·b, ‖a‖² and ‖b‖² (arrays that broadcast); may overwrite ``dot``."""
+
+    def gram(self, a: Prepared, b: Prepared) -> Array:
+        dot = widened(a["vectors"]) @ widened(b["vectors"]).T
+        return self.profile(dot, a["squares"][:, None], b["squares"][None, :])
+
+    def diagonal(self, a: Prepared) -> Array:
+        return self.profile(a["squares"].copy(), a["squares"], a["squares"])
+
+    def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
+        # einsum sums each pair on its own, so a query's values do not depend on its batch.
+        dot = np.einsum("bd,bkd->bk", widened(queries["vectors"]), widened(atoms["vectors"][rows]))
+        return self.profile(dot, queries["squares"][:, None], atoms["squares"][rows])
+
+    def local(self, atoms: Prepared, rows: Array) -> Array:
+        vectors, squares = widened(atoms["vectors"][rows]), atoms["squares"][rows]
+        return self.profile(vectors @ vectors.transpose(0, 2, 1), squares[:, :, None], squares[:, None, :])
+
+
+@register("linear")
+@dataclass(frozen=True)
+class Linear(VectorKernel):
+    """k(a, b) = a·b. KCRC with it is CRC."""
+
+    def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
+        return dot
+
+
+@register("polynomial")
+@dataclass(frozen=True)
+class Polynomial(VectorKernel):
+    """k(a, b) = (gamma a·b + coef0)^degree."""
+
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("gamma", self.gamma)
+        if not isinstance(self.degree, (int, np.integer)) or self.degree < 1:
+            raise ParameterError(f"degree is a whole number, 1 or more; got {self.degree!r}.")
+
+    def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
+        gamma, coef0 = within_range(self.gamma, dot.dtype), within_range(self.coef0, dot.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever codes with it looks whether it is finite
+            return np.asarray((gamma * dot + coef0) ** self.degree)
+
+
+@register("rbf")
+@dataclass(frozen=True)
+class RBF(VectorKernel):
+    """k(a, b) = exp(−gamma ‖a−b‖²); the paper's β is gamma."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("gamma", self.gamma)
+
+    def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
+        dot *= -2.0
+        dot += squares_a
+        dot += squares_b
+        np.maximum(dot, 0.0, out=dot)
+        return exp_of(dot, self.gamma)
+
+    def diagonal(self, a: Prepared) -> Array:
+        return np.ones(len(a), a["squares"].dtype)

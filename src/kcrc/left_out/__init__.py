@@ -1,0 +1,1 @@
+"""A stored example asked as if it were not stored: what tuning, confidence and audit rest on."""

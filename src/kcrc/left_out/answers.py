@@ -1,0 +1,183 @@
+"""The stored examples' own answers, each asked as if it were not stored: what confidence and audit rest on.
+
+An answer is the evidence the classifier would give for the example if it, its exact duplicates and its group had
+never been stored; the metric forgets it too (``kcrc.left_out.exclusion``). Where the metric is fitted with labels but
+the distance or kernel does not follow from dot products, the example stays in the covariance: its answer is then a
+little too good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from kcrc import pipeline
+from kcrc.arrays import Array, widened
+from kcrc.coding.base import Dictionary, Target
+from kcrc.coding.ridge import Ridge
+from kcrc.confidence.open_set import signs
+from kcrc.evidence import Evidence
+from kcrc.kernels import Linear, VectorKernel
+from kcrc.left_out.dictionaries import neighbours_without
+from kcrc.left_out.exclusion import Exclusion, TrialKernel, profile_of
+from kcrc.left_out.surroundings import MICROSECOND, STORED
+from kcrc.model import RAW, FittedModel
+from kcrc.parallel import over_chunks, worker_count
+from kcrc.prepared import Samples
+from kcrc.spaces import Raw, Rkhs, Space
+from kcrc.tuning.search import stratified
+
+T = TypeVar("T")
+
+TRIALS = 2000  # asked in fit at most; the error of a 95 % quantile is then half a point
+ITERATIVE_TRIALS = 300  # the same for coders that iterate
+GLOBAL_TRIALS = 100  # the same for a global dictionary, of which each trial factorises another
+FEWEST = 8  # below this nothing can be learned of confidence
+WORK = 5e10  # arithmetic spent on them in fit at most: a few seconds
+
+
+def answers_without(
+    model: FittedModel, exclusion: Exclusion, which: Array, read: Callable[[Evidence, Array], T]
+) -> list[T]:
+    """``read(evidence, positions)`` for chunks of the examples at ``which``, each asked as if it were not stored."""
+    groups = exclusion.groups_of(model)
+    base = _dot_kernel(model)
+    products = None
+    if base is not None and _keeps_products(model):
+        vectors = widened(model.examples(base)["vectors"])
+        products = vectors @ vectors.T
+
+    def piece(part: slice) -> T:
+        some = which[part]
+        removed = exclusion.removed(model, some)
+        kernel = None if base is None else TrialKernel(base, removed, products)
+        return read(_classify_without(model, some, groups, kernel), some)
+
+    return over_chunks(piece, len(which), _chunk(model, len(which)), model.method.n_jobs)
+
+
+def _dot_kernel(model: FittedModel) -> VectorKernel | None:
+    """The kernel as a function of dot products; None where the problem does not follow from them alone."""
+    if not isinstance(model.method.space, Raw):
+        return profile_of(model.method.kernel)
+    return None if model.method.coder.needs_columns else Linear()  # in the raw form the same problem
+
+
+def _keeps_products(model: FittedModel) -> bool:
+    return len(model) <= STORED and 8 * len(model) ** 2 <= model.method.memory_budget // 4
+
+
+def _classify_without(model: FittedModel, which: Array, groups: Array, kernel: TrialKernel | None) -> Evidence:
+    """``kernel`` is the trials' own; None leaves them the model's."""
+    kept = {key: store.prepared.take(which) for key, store in model.stores.items() if key != RAW}
+    queries = Samples(widened(model.vectors[which]), kept)
+    removed = None if kernel is None else kernel.removed
+    near = neighbours_without(model, which, groups, queries, removed)
+    space: Space = model.method.space
+
+    def posed(open_: Array) -> tuple[Dictionary, Target]:
+        rows = near.rows[open_]
+        asked, form, known = queries.take(open_), space, model
+        if kernel is not None:
+            own = replace(kernel, removed=None if removed is None else removed.take(open_))
+            known = replace(model, method=replace(model.method, kernel=own))
+            form = Rkhs(space.normalize) if isinstance(space, Raw) else space
+        basis = form.basis(known, rows)
+        far = near.distances[open_] if removed is None else None
+        return basis.dictionary, form.target(known, basis, asked, rows, far)
+
+    return pipeline.judged(model, near, posed)
+
+
+def _width(model: FittedModel) -> int:
+    """The largest local dictionary."""
+    method, n = model.method, len(model)
+    if method.n_neighbors is None:
+        return n
+    if method.locality == "classes":
+        return min(n, method.n_neighbors * int(np.bincount(model.labels).max()))
+    return min(n, method.n_neighbors * len(method.distance.components))
+
+
+def _chunk(model: FittedModel, n_trials: int) -> int:
+    n, k, d = len(model), _width(model), model.vectors.shape[1]
+    per_trial = 8 * n + 3 * k * d + 8 * k * k + 2 * len(model.classes)
+    workers = worker_count(model.method.n_jobs)
+    affordable = int(model.method.memory_budget // (8 * per_trial * workers))
+    return max(1, min(affordable, -(-n_trials // workers), 256))
+
+
+def affordable_trials(model: FittedModel) -> int:
+    """How many examples ``fit`` asks: so many that it costs seconds, and the same number on every machine."""
+    k, n, d = float(_width(model)), len(model), model.vectors.shape[1]
+    explicit = not isinstance(model.method.space, Rkhs)
+    pair = 60 if _dot_kernel(model) is not None and _keeps_products(model) else d + 60
+    work = ((3 if explicit else 1) + model.method.projection.cost) * k**3 + k * k * pair + 0.1 * n * d + 1e5
+    cost = model.method.distance.cost  # µs a pair
+    if cost * n * n > 1e7:  # all pairs would take longer than seconds: count those that a trial needs
+        work += MICROSECOND * cost * ((model.method.n_candidates or n) + k * k / 2)
+    most = TRIALS
+    if not isinstance(model.method.coder, Ridge):
+        work, most = 20 * work, ITERATIVE_TRIALS
+    if model.method.n_neighbors is None:
+        most = min(most, GLOBAL_TRIALS)
+    return min(n, most, int(WORK / work))
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """The answers to B stored examples, each asked as if it were not stored.
+
+    rows       (B,)    the examples' row numbers
+    truth      (B,)    the number of their class
+    winner     (B,)    the class answered
+    residuals  (B, C)  as in Evidence
+    how        (B,)    as in Evidence
+    signs      (B, 4)  what may give a stranger away; see ``kcrc.confidence.open_set``
+    """
+
+    rows: Array
+    truth: Array
+    winner: Array
+    residuals: Array
+    how: Array
+    signs: Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def right(self) -> Array:
+        """(B,) whether the answer is the stored label."""
+        return np.asarray(self.winner == self.truth)
+
+    @classmethod
+    def of(
+        cls,
+        model: FittedModel,
+        exclusion: Exclusion,
+        *,
+        at_most: int = TRIALS,
+        without_classes: bool = False,
+    ) -> LeftOut | None:
+        """Of a stratified sample; None where nothing can be learned (too few examples) or it would cost too much.
+
+        ``without_classes``: each is asked without its whole class, as a stranger.
+        """
+        if without_classes:
+            exclusion = exclusion.with_groups(model, model.labels)
+        groups = exclusion.groups_of(model)
+        eligible = np.bincount(groups)[groups] < len(model)
+        order = stratified(model.labels, np.random.default_rng(model.method.seed), eligible)
+        order = order[: min(at_most, affordable_trials(model))]
+        if len(order) < FEWEST:
+            return None
+        parts = answers_without(model, exclusion, order, _summary)
+        return cls(model.ids[order], model.labels[order], *(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _summary(evidence: Evidence, which: Array) -> tuple[Array, ...]:
+    return evidence.winner, evidence.residuals, evidence.how, signs(evidence)

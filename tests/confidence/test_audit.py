@@ -1,0 +1,126 @@
+"""Spoiled examples are put among good ones; the audit has to name them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from kcrc import metrics
+from kcrc.errors import ParameterError
+from problems import given
+
+
+@pytest.fixture(scope="module")
+def spoiled():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:500].copy(), y[:500].copy()
+    flips = np.random.default_rng(0).choice(400, 40, replace=False)
+    truth = y.copy()
+    y[flips] = (y[flips] + 3) % 10
+    X[450], y[450] = X[449], (y[449] + 1) % 10  # an exact copy under another label
+    X[470], y[470] = X[469] + 0.01, (truth[469] + 1) % 10  # an almost exact one
+    clf = given(n_neighbors=25, metric="unit", gamma=1.0).fit(X, y)
+    return clf, flips, truth, y
+
+
+def test_flips_are_found_and_rank_first(spoiled):
+    clf, flips, truth, y = spoiled
+    audit = clf.audit()
+    assert audit.examples == audit.asked == 500
+    assert np.isin(flips, audit.rows).mean() >= 0.8
+    assert np.isin(audit.rows, [*flips, 449, 450, 469, 470]).mean() >= 0.6
+    assert np.isin(audit.rows[:20], [*flips, 450, 449, 470, 469]).mean() >= 0.9
+    gap = [s.probability - s.of_label for s in audit.mislabelled]
+    assert (np.diff(gap) <= 1e-12).all()
+    for suspect in audit.mislabelled:
+        assert suspect.label == y[suspect.row] != suspect.answer
+        for row, _ in suspect.because:
+            assert y[row] == suspect.answer
+            assert row != suspect.row
+    found = [s for s in audit.mislabelled if s.row in flips]
+    assert np.mean([s.answer == truth[s.row] for s in found]) > 0.9
+
+
+def test_right_answers_are_those_of_storing_all_but_it(spoiled):
+    clf, _, _, y = spoiled
+    rows = np.arange(0, 500, 25)
+    audit = clf.audit(rows)
+    assert audit.asked == len(rows)
+    contradicted = set()
+    for row in rows:
+        X = clf.model_.raw[row : row + 1]
+        twins = np.flatnonzero((clf.model_.raw == X).all(axis=1))
+        rest = given(n_neighbors=25, metric="unit", gamma=1.0).fit(
+            np.delete(clf.model_.raw, twins, axis=0), np.delete(y, twins)
+        )
+        if rest.predict(X)[0] != y[row]:
+            contradicted.add(int(row))
+    assert set(audit.rows.tolist()) == contradicted
+    assert audit.right == len(rows) - len(contradicted)
+
+
+def test_copies_with_different_labels_clash(spoiled):
+    clf, _, _, _ = spoiled
+    pairs = {(c.row, c.other): c for c in clf.audit().clashes}
+    assert pairs[(449, 450)].distance == 0
+    assert 0 < pairs[(469, 470)].relative < 0.25
+    assert all(c.label != c.other_label for c in pairs.values())
+
+
+def test_an_example_that_never_helps_is_idle():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + 6.0 * y[:, None]
+    X[0] = 6.0  # of class 0, amid class 1: whatever it says is wrong
+    clf = given(n_neighbors=8).fit(X, y)
+    idle = {i.row: i for i in clf.audit().idle}
+    assert 0 in idle
+    assert idle[0].asked > 0
+    assert clf.audit().rows[0] == 0
+
+
+def test_row_numbers_survive_forgetting_and_new_examples(spoiled):
+    clf, flips, _, y = spoiled
+    other = given(n_neighbors=25, metric=metrics.Within(0.3)).fit(clf.model_.raw, y)
+    kept = np.setdiff1d(np.arange(500), flips[:20])
+    other.forget(flips[:20]).partial_fit(clf.model_.raw[:5] + 0.5, y[:5])
+    audit = other.audit()
+    assert not np.isin(audit.rows, flips[:20]).any()
+    assert set(audit.rows) <= set(kept) | set(range(500, 505))
+    assert np.isin(flips[20:], audit.rows).mean() >= 0.8
+
+
+def test_it_reads_and_travels(spoiled):
+    clf, _, _, _ = spoiled
+    audit = clf.audit()
+    text = repr(audit)
+    assert "contradict their label" in text
+    assert f"row {audit.rows[0]}" in text
+    assert json.loads(json.dumps(audit.to_dict()))["asked"] == 500
+    pytest.importorskip("pandas")
+    frame = audit.to_frame()
+    assert len(frame) == len(audit.mislabelled) + len(audit.clashes) + len(audit.idle)
+    assert set(frame["finding"]) <= {"mislabelled", "clash", "idle"}
+
+
+def test_what_is_refused_and_the_smallest_cases(spoiled):
+    clf, _, _, _ = spoiled
+    with pytest.raises(ParameterError, match="9999"):
+        clf.audit([1, 9999])
+    one = given().fit([[1.0, 2.0]], [0]).audit()
+    assert (one.examples, one.asked, one.mislabelled) == (1, 0, [])
+    twins = given().fit([[1.0], [1.0]], ["a", "b"]).audit()
+    assert [(c.row, c.other) for c in twins.clashes] == [(0, 1)]
+    assert len(twins.to_frame()) == 1
+
+
+def test_examples_that_leave_with_most_others_are_asked_beside_those_that_leave_alone(rng, monkeypatch):
+    """The first have few neighbours left, fewer than are told as evidence; each chunk is as wide as its own."""
+    monkeypatch.setattr("kcrc.confidence.audit.STEP", 1)
+    X, y = rng.standard_normal((12, 3)), np.arange(12) % 3
+    audit = given(n_neighbors=None, metric="plain", gamma=1.0).fit(X, y, groups=[0] * 11 + [1]).audit()
+    assert audit.asked == 12
+    assert {len(suspect.because) for suspect in audit.mislabelled if suspect.row < 11} == {1}
