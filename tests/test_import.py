@@ -37,7 +37,6 @@ def test_the_classifier_loads_no_drawing_and_no_optional_library():
 EVERYTHING = """
 import importlib, pkgutil
 import kcrc
-from kcrc import features, metrics
 for name in kcrc.__all__:
     getattr(kcrc, name)
 modules = [info.name for info in pkgutil.walk_packages(kcrc.__path__, "kcrc.")]
@@ -45,10 +44,10 @@ for one in modules:
     module = importlib.import_module(one)
     for name in getattr(module, "__all__", ()):
         getattr(module, name)
-for family in (kcrc.coding, kcrc.distances, kcrc.kernels, kcrc.projections, metrics):
+for family in (kcrc.coding, kcrc.distances, kcrc.kernels, kcrc.projections, kcrc.metrics):
     for name in family.names():
         family.make(name) if name not in ("exp", "polarisation") else None  # which are made of a distance
-features.names(), kcrc.methods.names()
+kcrc.features.names(), kcrc.datasets.names(), kcrc.methods.names()
 print(len(modules))
 """
 

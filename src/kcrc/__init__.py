@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from kcrc.views import Views as Views
 
 __version__ = "0.1.0"
-__all__ = ["Evidence", "Gallery", "KCRCClassifier", "Views", "coding", "distances", "kernels", "methods", "projections"]
+__all__ = [
+    "Evidence", "Gallery", "KCRCClassifier", "Views", "coding", "datasets", "distances", "features", "kernels",
+    "methods", "metrics", "projections",
+]  # fmt: skip
 
 _LAZY = {
     "Evidence": "kcrc.evidence",
@@ -22,7 +25,6 @@ _LAZY = {
     "KCRCClassifier": "kcrc.classifier",
     "Views": "kcrc.views",
 }
-_MODULES = frozenset({"coding", "distances", "kernels", "methods", "projections"})
 
 
 def __getattr__(name: str) -> Any:
@@ -31,7 +33,7 @@ def __getattr__(name: str) -> Any:
 
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
-    if name in _MODULES:
+    if name in __all__:
         return importlib.import_module(f"kcrc.{name}")
     raise AttributeError(f"module 'kcrc' has no attribute {name!r}")
 

@@ -22,7 +22,7 @@ from kcrc.kernels.definite import check_definite
 from kcrc.model import Method
 from kcrc.parallel import worker_count
 from kcrc.prepared import Samples
-from kcrc.progress import progress_bar
+from kcrc.progress import share_bar
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
@@ -87,7 +87,7 @@ class Parameters:
         learns = isinstance(coarse, distances.Unified) and coarse is not distance  # it would have to learn anew
         if params["metric"] == "auto" and (pairs or learns or not (distance.of_vectors and coarse.of_vectors)):
             params["metric"] = "plain"
-        with progress_bar("choosing parameters", self.given.verbose) as progress:
+        with share_bar("choosing parameters", show=self.given.verbose) as progress:
             request = Request(
                 params=params,
                 distance=distance,

@@ -1,25 +1,32 @@
-"""Progress of long work, on a terminal and only when it lasts."""
+"""Progress of long work, on stderr: the one place where a bar is made.
+
+``show`` is the same everywhere: None shows a bar on a terminal once the work has taken two seconds and takes it away
+at the end; True shows it at once, wherever stderr goes, and leaves it; False never.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+
+def count_bar(what: str, total: int, *, unit: str, show: bool | None = None, **options: Any) -> Any:
+    """A bar of ``total`` things, to be used in a ``with`` block; ``update(n)`` says that n more are done."""
+    from tqdm import tqdm
+
+    return tqdm(
+        total=total, desc=what, unit=unit, disable=None if show is None else not show, delay=0.0 if show else 2.0,
+        leave=bool(show), file=sys.stderr, **options,
+    )  # fmt: skip
 
 
 @contextmanager
-def progress_bar(what: str, show: bool | None) -> Iterator[Callable[[float], None]]:
-    """Gives ``report(share)``, share from 0 to 1. ``show`` None means: on a terminal; nothing appears for 2 seconds."""
+def share_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[float], None]]:
+    """Gives ``report(share)``, share from 0 to 1."""
     if not (sys.stderr.isatty() if show is None else show):
         yield lambda share: None
         return
-    from tqdm import tqdm
-
-    with tqdm(
-        total=100, desc=what, unit="%", delay=2.0, leave=False, bar_format="{desc} {bar} {percentage:.0f} %"
-    ) as bar:
-
-        def report(share: float) -> None:
-            bar.update(max(0.0, 100.0 * share - bar.n))
-
-        yield report
+    with count_bar(what, 100, unit="%", show=show, bar_format="{desc} {bar} {percentage:.0f} %") as bar:
+        yield lambda share: bar.update(max(0.0, 100.0 * share - bar.n))

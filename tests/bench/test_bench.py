@@ -11,7 +11,7 @@ from kcrc import paper
 from kcrc.bench import agreement
 from kcrc.bench.compare import changes, slower
 from kcrc.bench.limits import Potrf, product
-from kcrc.bench.results import Claim, Results, machine, stored_ratios
+from kcrc.bench.results import Requirement, Results, machine, stored_ratios
 from kcrc.bench.rivals import ours, plain_numpy
 from kcrc.bench.samples import clusters, digits, load
 from kcrc.bench.tables import short, table
@@ -100,7 +100,7 @@ def test_agreement_counts_what_differs():
 
 
 def test_results_can_be_read_again(tmp_path):
-    kept = Results(True, machine(2), ratios={"a": 1.5}, claims=[Claim("a", 1.5, 1.0)])
+    kept = Results(True, machine(2), ratios={"a": 1.5}, claims=[Requirement("a", 1.5, 1.0)])
     kept.write(tmp_path / "deep" / "bench.json")
     assert stored_ratios(tmp_path / "deep" / "bench.json") == ({"a": 1.5}, True)
     content = json.loads((tmp_path / "deep" / "bench.json").read_text())
@@ -118,10 +118,10 @@ def test_other_files_are_refused(tmp_path, text):
 
 
 def test_claims_hold_on_their_side():
-    assert Claim("", 1.0, 1.0).holds
-    assert not Claim("", 1.1, 1.0).holds
-    assert Claim("", 31.0, 30.0, at_least=True).holds
-    assert not Claim("", 29.0, 30.0, at_least=True).holds
+    assert Requirement("", 1.0, 1.0).holds
+    assert not Requirement("", 1.1, 1.0).holds
+    assert Requirement("", 31.0, 30.0, at_least=True).holds
+    assert not Requirement("", 29.0, 30.0, at_least=True).holds
 
 
 def test_only_a_growth_beyond_the_tolerance_is_flagged():

@@ -13,9 +13,9 @@ import pytest
 from kcrc import experiments
 from kcrc.experiments import accuracy, beyond, fig3, tables34
 from kcrc.experiments.base import Plan, Run
+from kcrc.experiments.loader import Loader
 from kcrc.experiments.page import compose
 from kcrc.experiments.runner import reproduce
-from kcrc.experiments.store import Store
 from kcrc.experiments.tables import Table, mean_std, signed
 
 pytest.importorskip("matplotlib", reason="the figures need matplotlib")
@@ -79,9 +79,9 @@ def test_same_direction_data_are_as_the_paper_says() -> None:
 
 def test_accuracy_is_that_of_the_fitted_method() -> None:
     cell = {"dataset": "digits", "gallery": 10, "per_class": 10, "seed": 3, "queries": 200, "method": "NN"}
-    store = Store()
-    values = accuracy.measure({**cell, "confusion": True}, store)
-    split = store.split(cell)
+    loader = Loader()
+    values = accuracy.measure({**cell, "confusion": True}, loader)
+    split = loader.split(cell)
     distances = ((split.queries[:, None] - split.X[None]) ** 2).sum(axis=2)
     right = split.y[distances.argmin(axis=1)] == split.truth
     assert values["accuracy"] == pytest.approx(100 * right.mean(), abs=0.6)  # equal distances may go either way
@@ -94,7 +94,7 @@ def test_parameters_chosen_at_a_smaller_k_are_kept() -> None:
         "dataset": "digits", "gallery": 10, "per_class": 10, "seed": 0, "queries": 20, "method": "KCRC-LCD",
         "options": {"n_neighbors": 60}, "tune_at": 20, "tuning_seconds": 0.2,
     }  # fmt: skip
-    values, model, _ = accuracy.measured_model(cell, Store())
+    values, model, _ = accuracy.measured_model(cell, Loader())
     assert model.n_neighbors == 60
     assert model.mu == values["chosen"]["mu"]
     assert values["chosen"]["n_neighbors"] == 20

@@ -9,8 +9,8 @@ import pytest
 from kcrc.cli import main
 from kcrc.errors import DataError
 from kcrc.experiments.base import Claim, Experiment, Plan, Report, Run
+from kcrc.experiments.loader import Loader
 from kcrc.experiments.page import compose, write_report
-from kcrc.experiments.store import Store
 from kcrc.experiments.tables import Table
 
 ORIGIN = {"commit": "abc1234", "machine": "a machine, 2 cores", "load": 0.1, "when": "2024-01-01 00:00 UTC"}
@@ -99,4 +99,4 @@ def test_the_command_names_what_is_missing_and_what_is_unknown(
     assert "caltech101_spm.npz" in capsys.readouterr().err
     assert main(["reproduce", "fig66"]) == 2
     assert "fig6" in capsys.readouterr().err
-    assert Store().has("digits")
+    assert Loader().has("digits")

@@ -12,8 +12,8 @@ from kcrc import experiments
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.experiments import provenance
 from kcrc.experiments.base import Cell, Experiment, Plan, Protocol, Report, Run
+from kcrc.experiments.loader import Loader
 from kcrc.experiments.runner import arranged, kept, key_of, possible, reproduce
-from kcrc.experiments.store import Store
 from kcrc.experiments.tables import Table
 
 
@@ -25,7 +25,7 @@ class Counting:
         self.stop_at: int | None = None
         self.refuse: int | None = None
 
-    def measure(self, cell: Cell, store: Store) -> dict[str, Any]:
+    def measure(self, cell: Cell, loader: Loader) -> dict[str, Any]:
         if cell["seed"] == self.stop_at:
             raise KeyboardInterrupt
         if cell["seed"] == self.refuse:
@@ -124,7 +124,7 @@ def test_missing_data_are_named_with_their_owner_and_place(tmp_path: Path) -> No
 def test_settings_without_data_are_left_out_and_the_others_stay(tmp_path: Path) -> None:
     counting = Counting()
     experiment = counting.experiment(settings=({"dataset": "digits"}, {"dataset": "usps"}))
-    protocol, notes = arranged(experiment, Plan(tmp_path), Store(), lambda text: None)
+    protocol, notes = arranged(experiment, Plan(tmp_path), Loader(), lambda text: None)
     assert protocol is not None
     assert [s["dataset"] for s in protocol["settings"]] == ["digits"]
     assert "usps" in notes[0]
@@ -147,7 +147,7 @@ def test_methods_and_distances_of_the_future_are_left_out_with_a_sentence() -> N
 def test_quick_and_the_callers_numbers_override_the_protocol(tmp_path: Path) -> None:
     experiment = Counting().experiment()
     for plan, seeds in ((Plan(tmp_path), 5), (Plan(tmp_path, quick=True), 2), (Plan(tmp_path, quick=True, seeds=3), 3)):
-        protocol, _ = arranged(experiment, plan, Store(), lambda text: None)
+        protocol, _ = arranged(experiment, plan, Loader(), lambda text: None)
         assert protocol is not None
         assert protocol["seeds"] == seeds
 

@@ -10,7 +10,7 @@ import numpy as np
 from kcrc import pipeline
 from kcrc.arrays import Array
 from kcrc.bench.rivals import ours
-from kcrc.bench.samples import Split
+from kcrc.bench.samples import Problem
 from kcrc.parallel import over_chunks
 
 
@@ -29,11 +29,11 @@ class Agreement:
     accuracy: float
 
 
-def compare(split: Split, k: int, *, labels: Array | None = None, **options: Any) -> Agreement:
+def compare(split: Problem, k: int, *, labels: Array | None = None, **options: Any) -> Agreement:
     """``labels``: the compiled path's answers, where they are known already."""
     if labels is None:
         labels = ours(split, k, **options).predict(split.queries)
-    exact = Split(
+    exact = Problem(
         split.name, split.atoms.astype(np.float64), split.labels, split.queries.astype(np.float64), split.truth
     )
     clf = ours(exact, k, **options)

@@ -10,9 +10,9 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.bench import tables
 from kcrc.bench.limits import product
-from kcrc.bench.results import Claim, Results
+from kcrc.bench.results import Requirement, Results
 from kcrc.bench.rivals import faiss_flat, ours, plain_numpy, scikit_neighbours, scikit_svc
-from kcrc.bench.samples import Split
+from kcrc.bench.samples import Problem
 from kcrc.bench.timing import each_alone, race, threads
 
 K = 50
@@ -35,7 +35,7 @@ class Contest(Protocol):
     def say(self) -> Callable[[str], None]: ...
 
 
-def classification(run: Contest, split: Split, *, svc: bool, main: bool = False) -> Array:
+def classification(run: Contest, split: Problem, *, svc: bool, main: bool = False) -> Array:
     """All queries at once; the labels given. ``main``: this is the one the claims are about."""
     n_queries, results = len(split.queries), run.results
     clf = ours(split, K, n_jobs=run.cores)
@@ -86,15 +86,15 @@ def classification(run: Contest, split: Split, *, svc: bool, main: bool = False)
     return labels
 
 
-def _claim(run: Contest, split: Split, per_query: dict[str, float], accuracy: float) -> None:
+def _claim(run: Contest, split: Problem, per_query: dict[str, float], accuracy: float) -> None:
     mine, claims = per_query["kcrc"], run.results.claims
     if "faiss flat search" in per_query:
         text = f"whole classification / faiss search alone, {split.name}"
-        claims.append(Claim(text, mine / per_query["faiss flat search"], AGAINST_FAISS))
+        claims.append(Requirement(text, mine / per_query["faiss flat search"], AGAINST_FAISS))
     faster = per_query["plain NumPy, the paper's way"] / mine
-    claims.append(Claim(f"times as fast as plain NumPy, {split.name}", faster, AGAINST_PLAIN, at_least=True))
+    claims.append(Requirement(f"times as fast as plain NumPy, {split.name}", faster, AGAINST_PLAIN, at_least=True))
     if split.name == "mnist":
-        claims.append(Claim("accuracy on MNIST", accuracy, ACCURATE, at_least=True))
+        claims.append(Requirement("accuracy on MNIST", accuracy, ACCURATE, at_least=True))
 
 
 def _plain(plain: Callable[[Array], Any], queries: Array, count: int) -> float:
@@ -102,7 +102,7 @@ def _plain(plain: Callable[[Array], Any], queries: Array, count: int) -> float:
         return race({"plain": lambda: plain(queries)}, rounds=2, seconds=2.0)["plain"] / len(queries)
 
 
-def single_queries(run: Contest, split: Split) -> None:
+def single_queries(run: Contest, split: Problem) -> None:
     """One query a call, as a service gets them; the median of each turn, the best of the turns."""
     gamma = 5e-4  # these rows are as they come, 0 to 16 a pixel
     some = split.queries[:200]
@@ -132,10 +132,10 @@ def single_queries(run: Contest, split: Split) -> None:
         if name != "kcrc":
             run.results.ratios[f"kcrc / {name}, single query, {split.name}"] = mine / seconds
     rival = min(seconds for name, seconds in best.items() if name.startswith("scikit-learn neighbours"))
-    run.results.claims.append(Claim("single query of digits / scikit-learn neighbours", mine / rival, 1.0))
+    run.results.claims.append(Requirement("single query of digits / scikit-learn neighbours", mine / rival, 1.0))
 
 
-def global_dictionary(run: Contest, split: Split) -> None:
+def global_dictionary(run: Contest, split: Problem) -> None:
     """All examples are the dictionary: a batch against the two matrix products it is made of."""
     clf = ours(split, None, n_jobs=run.cores)
     clf.predict(split.queries)

@@ -15,7 +15,7 @@ FORMAT = "kcrc-bench-1"
 
 
 @dataclass(frozen=True)
-class Claim:
+class Requirement:
     """A ratio (or share) that must not exceed a bound, or (``at_least``) not fall below it."""
 
     text: str
@@ -35,7 +35,7 @@ class Results:
     quick: bool
     machine: dict[str, Any]
     ratios: dict[str, float] = field(default_factory=dict)
-    claims: list[Claim] = field(default_factory=list)
+    claims: list[Requirement] = field(default_factory=list)
     curves: list[dict[str, Any]] = field(default_factory=list)
     agreement: list[dict[str, Any]] = field(default_factory=list)
     memory: list[dict[str, Any]] = field(default_factory=list)

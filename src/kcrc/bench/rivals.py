@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.bench.samples import Split
+from kcrc.bench.samples import Problem
 from kcrc.paper import kcrc_rls
 
 Answer = Callable[[Array], Any]
@@ -19,7 +19,7 @@ Answer = Callable[[Array], Any]
 GAMMA, MU, DECISION = 1.0, 0.1, "residual"
 
 
-def ours(split: Split, k: int | None, **options: Any) -> Any:
+def ours(split: Problem, k: int | None, **options: Any) -> Any:
     """KCRC-LCD with everything given: RBF on rows as they are."""
     from kcrc import KCRCClassifier
 
@@ -30,14 +30,14 @@ def ours(split: Split, k: int | None, **options: Any) -> Any:
     return KCRCClassifier(k, **{**chosen, **options}).fit(split.atoms, split.labels)
 
 
-def scikit_neighbours(split: Split, k: int, n_jobs: int) -> Any:
+def scikit_neighbours(split: Problem, k: int, n_jobs: int) -> Any:
     """scikit-learn's k nearest neighbours by brute force."""
     from sklearn.neighbors import KNeighborsClassifier
 
     return KNeighborsClassifier(k, algorithm="brute", n_jobs=n_jobs).fit(split.atoms, split.labels)
 
 
-def scikit_svc(split: Split) -> Any:
+def scikit_svc(split: Problem) -> Any:
     """scikit-learn's SVC, RBF with its own default width, C = 10."""
     from sklearn.svm import SVC
 
@@ -66,14 +66,14 @@ def load_faiss() -> Any:
             os.environ.pop("OPENBLAS_CORETYPE", None)
 
 
-def faiss_flat(faiss: Any, split: Split) -> Any:
+def faiss_flat(faiss: Any, split: Problem) -> Any:
     """faiss's exact search over the examples."""
     index = faiss.IndexFlatL2(split.atoms.shape[1])
     index.add(np.ascontiguousarray(split.atoms, np.float32))
     return index
 
 
-def plain_numpy(split: Split, k: int, gamma: float = GAMMA, mu: float = MU) -> Answer:
+def plain_numpy(split: Problem, k: int, gamma: float = GAMMA, mu: float = MU) -> Answer:
     """The paper's Algorithm 3 with Algorithm 1, query by query in NumPy, as one would write it from the paper."""
     atoms, labels = split.atoms, split.labels
 

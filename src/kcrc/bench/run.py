@@ -14,9 +14,9 @@ import numpy as np
 from kcrc._fused.native import native
 from kcrc.bench import agreement, growth, memory, stage, tables
 from kcrc.bench.contests import classification, global_dictionary, single_queries
-from kcrc.bench.results import Claim, Results, machine
+from kcrc.bench.results import Requirement, Results, machine
 from kcrc.bench.rivals import load_faiss
-from kcrc.bench.samples import Split, clusters, digits, load
+from kcrc.bench.samples import Problem, clusters, digits, load
 from kcrc.errors import DataError
 from kcrc.parallel import worker_count
 
@@ -25,7 +25,7 @@ NAMED = ("usps", "caltech256_clip", "scene15_spm")
 
 
 @dataclass
-class Run:
+class BenchRun:
     """What the steps share."""
 
     quick: bool
@@ -53,7 +53,7 @@ def run(
     cores = worker_count(jobs)
     faiss = load_faiss()
     results = Results(quick, machine(cores))
-    state = Run(
+    state = BenchRun(
         quick, cores, faiss, results, say, lambda what: note(f"[{time.perf_counter() - started:5.1f} s] {what}")
     )
     versions = ", ".join(f"{name} {version}" for name, version in results.machine["versions"].items())
@@ -79,13 +79,13 @@ def run(
     return results
 
 
-def _leave_out(state: Run, when: bool, why: str) -> None:
+def _leave_out(state: BenchRun, when: bool, why: str) -> None:
     if when:
         state.results.notes.append(why)
         state.say(f"  {why}")
 
 
-def _stages(state: Run) -> list[stage.StageTime]:
+def _stages(state: BenchRun) -> list[stage.StageTime]:
     wanted = [(np.float32, K, "rkhs") for K in BOUNDS] + [(np.float64, K, "rkhs") for K in BOUNDS]
     if not state.quick:
         wanted += [(np.float32, K, "gram") for K in BOUNDS]
@@ -97,7 +97,7 @@ def _stages(state: Run) -> list[stage.StageTime]:
         state.results.ratios[f"local stage / potrf, {one.dtype}, {form}, K={K}"] = one.ratio
         if form == "rkhs":
             text = f"local stage / potrf, K = {K}, {one.dtype}"
-            state.results.claims.append(Claim(text, one.ratio, BOUNDS[K]))
+            state.results.claims.append(Requirement(text, one.ratio, BOUNDS[K]))
     lines = [
         [
             f"{s.dtype}, {s.form}, K = {s.K}",
@@ -113,7 +113,7 @@ def _stages(state: Run) -> list[stage.StageTime]:
     return found
 
 
-def _contests(state: Run, mnist: Split | None, folder: Path | None) -> None:
+def _contests(state: BenchRun, mnist: Problem | None, folder: Path | None) -> None:
     quick, results = state.quick, state.results
     small = clusters(3000, 128, 400) if quick else (mnist or clusters(5000, 256, 1000)).part(5000, 1000)
     state.tick(f"classification of {small.name}, with a support vector machine")
@@ -159,10 +159,10 @@ def _contests(state: Run, mnist: Split | None, folder: Path | None) -> None:
         )
     )
     ties = sum(one.different for one in found if one.widest_gap > 1e-3)
-    results.claims.append(Claim("labels that differ otherwise than at a tie", float(ties), 0.0))
+    results.claims.append(Requirement("labels that differ otherwise than at a tie", float(ties), 0.0))
 
 
-def _growth(state: Run) -> list[growth.Curve]:
+def _growth(state: BenchRun) -> list[growth.Curve]:
     quick = state.quick
     curves = []
     if native is not None:
@@ -193,7 +193,7 @@ def _growth(state: Run) -> list[growth.Curve]:
     return curves
 
 
-def _memory(state: Run) -> list[memory.Peak]:
+def _memory(state: BenchRun) -> list[memory.Peak]:
     n, budget = (20_000, 64_000_000) if state.quick else (200_000, 128_000_000)
     peaks = []
     for dtype in ("float32",) if state.quick else ("float32", "float16"):
@@ -212,5 +212,5 @@ def _memory(state: Run) -> list[memory.Peak]:
     state.say(tables.table("\nPeak memory", ["", "data", "memory_budget", "beyond the data"], lines))
     for p in peaks:
         text = f"memory beyond the data / memory_budget, {p.n:,} examples in {p.dtype}"
-        state.results.claims.append(Claim(text, p.beyond / p.budget, 1.0))
+        state.results.claims.append(Requirement(text, p.beyond / p.budget, 1.0))
     return peaks

@@ -13,7 +13,7 @@ from kcrc.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class Problem:
     """Examples (n, d) with labels (n,), and queries with theirs."""
 
     name: str
@@ -22,9 +22,9 @@ class Split:
     queries: Array
     truth: Array
 
-    def part(self, atoms: int, queries: int) -> Split:
+    def part(self, atoms: int, queries: int) -> Problem:
         """The first of each (they come shuffled)."""
-        return Split(self.name, self.atoms[:atoms], self.labels[:atoms], self.queries[:queries], self.truth[:queries])
+        return Problem(self.name, self.atoms[:atoms], self.labels[:atoms], self.queries[:queries], self.truth[:queries])
 
 
 def _unit(X: Array) -> Array:
@@ -33,19 +33,19 @@ def _unit(X: Array) -> Array:
     return np.asarray(np.divide(X, length, out=np.zeros_like(X), where=length > 0))
 
 
-def digits() -> Split:
+def digits() -> Problem:
     """Half of the digits that come with scikit-learn against the other half, as they are."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
     X, y = load_digits(return_X_y=True)
     atoms, queries, labels, truth = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
-    return Split("digits", np.ascontiguousarray(atoms), labels, np.ascontiguousarray(queries), truth)
+    return Problem("digits", np.ascontiguousarray(atoms), labels, np.ascontiguousarray(queries), truth)
 
 
 def clusters(
     n: int, width: int, queries: int, *, classes: int = 10, dtype: DTypeLike = np.float32, seed: int = 0
-) -> Split:
+) -> Problem:
     """Unit rows near a few hundred centres, whose spread falls off as that of images does (variance ~ 1/rank).
 
     Centres belong to classes at random and each class has many, so neighbourhoods are of mixed classes.
@@ -63,10 +63,10 @@ def clusters(
     labels = of_centre[whose]
     astray = rng.random(len(labels)) < 0.1
     labels[astray] = rng.integers(0, classes, int(astray.sum()))
-    return Split(f"clusters {n} x {width}", made[:n], labels[:n], made[n:], labels[n:])
+    return Problem(f"clusters {n} x {width}", made[:n], labels[:n], made[n:], labels[n:])
 
 
-def load(folder: Path, name: str) -> Split | None:
+def load(folder: Path, name: str) -> Problem | None:
     """A data set of ``folder`` as unit rows, its own split, both halves shuffled; None where the file is not there."""
     path = folder / f"{name}.npz"
     if not path.exists():
@@ -79,4 +79,4 @@ def load(folder: Path, name: str) -> Split | None:
         raise DataError(f"{path.name} in {folder} is not a data set of images or features: {problem}.") from None
     rng = np.random.default_rng(0)
     atoms, queries = (rng.permutation(np.flatnonzero(split == which)) for which in (0, 1))
-    return Split(name, _unit(values[atoms]), labels[atoms], _unit(values[queries]), labels[queries])
+    return Problem(name, _unit(values[atoms]), labels[atoms], _unit(values[queries]), labels[queries])

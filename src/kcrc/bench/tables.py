@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kcrc.bench.compare import Change
-from kcrc.bench.results import Claim
+from kcrc.bench.results import Requirement
 
 
 def table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -26,7 +26,7 @@ def short(micros: float) -> str:
     return f"{micros / 1e3:.3g} ms" if micros >= 1e3 else f"{micros:.3g} µs"
 
 
-def claims(found: Sequence[Claim]) -> str:
+def claims(found: Sequence[Requirement]) -> str:
     lines = [
         [
             claim.text,

@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
 
 
 @dataclass
-class Run:
+class Invocation:
     """One run of a command; ``debug`` shows where in the program an error was."""
 
     debug: bool
@@ -81,7 +81,7 @@ class Run:
 @click.version_option(package_name="kcrc", message="kcrc %(version)s")
 @click.option("--debug", is_flag=True, help="Show where in the program an error was (or KCRC_DEBUG=1).")
 @click.pass_obj
-def cli(run: Run | None, debug: bool) -> None:
+def cli(run: Invocation | None, debug: bool) -> None:
     """Classify images by example, and say which examples decided.
 
     \b
@@ -95,7 +95,7 @@ def cli(run: Run | None, debug: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
-    run = Run(debug=os.environ.get("KCRC_DEBUG", "0") not in ("", "0"))
+    run = Invocation(debug=os.environ.get("KCRC_DEBUG", "0") not in ("", "0"))
     given = None if arguments is None else list(arguments)
     with own_words():
         try:

@@ -78,11 +78,11 @@ def backup(gallery: Path, output: Path, force: bool) -> int:
     To restore, give the copy first: kcrc backup COPY GALLERY --force.
     """
     from kcrc.gallery.copying import backup as copy
-    from kcrc.progress import progress_bar
+    from kcrc.progress import share_bar
 
     if output.exists() and not force:
         raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
-    with progress_bar("copying", None) as report:
+    with share_bar("copying") as report:
         size = copy(gallery, output, overwrite=force, report=report)
     say(f"{shown(output)}: {size / 1e6:.1f} MB, checked")
     return 0

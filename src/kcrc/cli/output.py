@@ -22,6 +22,7 @@ from typing import Any, TextIO
 import click
 
 from kcrc.errors import FileError
+from kcrc.progress import count_bar
 from kcrc.report.words import one_line, visible
 
 shown = one_line
@@ -114,9 +115,7 @@ def _cell(value: Any) -> Any:
 
 def progress(total: int, what: str) -> Any:
     """A bar on a terminal's stderr, for work of more than two seconds."""
-    from tqdm import tqdm
-
-    return tqdm(total=total, desc=what, unit=" images", delay=2, disable=None, leave=False, file=sys.stderr)
+    return count_bar(what, total, unit=" images")
 
 
 class _Notes(logging.Handler):

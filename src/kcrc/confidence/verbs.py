@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kcrc.arrays import Array
 from kcrc.confidence.open_set import marked, signs
-from kcrc.progress import progress_bar
+from kcrc.progress import share_bar
 
 if TYPE_CHECKING:
     from kcrc.confidence.audit import Audit
@@ -85,5 +85,5 @@ class Confident:
         from kcrc.confidence.audit import audit
 
         check_is_fitted(self)
-        with progress_bar("auditing the examples", self.verbose) as progress:
+        with share_bar("auditing the examples", show=self.verbose) as progress:
             return audit(self.model_, self.confidence_, rows, progress)

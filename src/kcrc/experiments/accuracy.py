@@ -16,20 +16,20 @@ from sklearn.metrics import confusion_matrix
 from kcrc import distances, methods, projections
 from kcrc.classifier import KCRCClassifier
 from kcrc.experiments.base import Cell, Run
-from kcrc.experiments.store import Split, Store
+from kcrc.experiments.loader import Loader, Split
 from kcrc.experiments.tables import mean_std, signed
 
 
-def measure(cell: Cell, store: Store) -> dict[str, Any]:
+def measure(cell: Cell, loader: Loader) -> dict[str, Any]:
     """Accuracy (%) of the method named by the cell, with the parameters it chose and its times."""
-    return measured_model(cell, store)[0]
+    return measured_model(cell, loader)[0]
 
 
-def measured_model(cell: Cell, store: Store) -> tuple[dict[str, Any], Any, Split]:
+def measured_model(cell: Cell, loader: Loader) -> tuple[dict[str, Any], Any, Split]:
     """The same, with the fitted method and the split for what else is asked of them."""
-    split = store.split(cell)
+    split = loader.split(cell)
     begun = time.perf_counter()
-    model = fitted_model(cell, split, store)
+    model = fitted_model(cell, split, loader)
     fitted = time.perf_counter()
     answers = model.predict(split.queries)
     done = time.perf_counter()
@@ -65,7 +65,7 @@ def estimator(cell: Cell) -> Any:
     return model
 
 
-def fitted_model(cell: Cell, split: Split, store: Store) -> Any:
+def fitted_model(cell: Cell, split: Split, loader: Loader) -> Any:
     """The method fitted on the split.
 
     With ``tune_at`` what is open is chosen at that K where the cell's is larger (a leave-one-out trial costs K³), and
@@ -80,12 +80,12 @@ def fitted_model(cell: Cell, split: Split, store: Store) -> Any:
     rows = {k: cell.get(k) for k in ("dataset", "feature", "gallery", "per_class", "seed", "tuning_seconds")}
     options = {**model.get_params(deep=False), "n_neighbors": size}
     key = json.dumps([rows, options], sort_keys=True, default=repr)
-    if key not in store.choices:
+    if key not in loader.choices:
         probe = estimator(cell).set_params(n_neighbors=size).fit(split.X, split.y)
-        store.choices[key] = probe.tuning_
+        loader.choices[key] = probe.tuning_
         if size == model.n_neighbors:
             return probe
-    tuning = store.choices[key]
+    tuning = loader.choices[key]
     if tuning is not None:
         best = tuning.best
         found = {"mu": best.mu, "gamma": "scale" if best.gamma is None else best.gamma, "form": best.form}

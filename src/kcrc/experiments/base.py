@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kcrc.experiments.tables import Table
 
 if TYPE_CHECKING:
-    from kcrc.experiments.store import Store
+    from kcrc.experiments.loader import Loader
 
 Cell = dict[str, Any]
 Protocol = Mapping[str, Any]
@@ -81,5 +81,5 @@ class Experiment:
     quick: Protocol
     stand_in: Protocol
     cells: Callable[[Protocol], list[Cell]]
-    measure: Callable[[Cell, Store], dict[str, Any]]
+    measure: Callable[[Cell, Loader], dict[str, Any]]
     report: Callable[[Sequence[Run], Protocol, Path], Report]

@@ -26,7 +26,7 @@ from kcrc.classifier import KCRCClassifier
 from kcrc.errors import ParameterError
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Experiment, Protocol, Report, Run
-from kcrc.experiments.store import Split, Store
+from kcrc.experiments.loader import Loader, Split
 from kcrc.experiments.tables import Table, mean_std, signed
 
 OURS = "KCRC-LCD, no arguments"
@@ -89,8 +89,8 @@ def contender(name: str, smallest: int, folds: int) -> Any:
     return GridSearchCV(whole, {f"{step}__{key}": values for key, values in grid.items()}, cv=splits)
 
 
-def measure(cell: Cell, store: Store) -> dict[str, Any]:
-    split = store.split(cell)
+def measure(cell: Cell, loader: Loader) -> dict[str, Any]:
+    split = loader.split(cell)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # iterations that end early, classes of one example: the same for all
         begun = time.perf_counter()

@@ -15,7 +15,7 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
-from kcrc.experiments.store import SYNTHETIC, Store
+from kcrc.experiments.loader import SYNTHETIC, Loader
 from kcrc.experiments.tables import Table, mean_std
 
 PROTOCOL: Protocol = {
@@ -58,7 +58,7 @@ def same_direction(n: int, dimension: int, variance: float, rng: np.random.Gener
     return X, np.repeat([0, 1], n)
 
 
-def measure(cell: Cell, store: Store) -> dict[str, Any]:
+def measure(cell: Cell, loader: Loader) -> dict[str, Any]:
     rng = np.random.default_rng([cell["seed"], cell["x"]])
     X, y = same_direction(cell["n_train"], cell["x"], cell["noise_variance"], rng)
     model = accuracy.estimator(cell).fit(X, y)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,21 +17,22 @@ from kcrc import datasets, distances, methods
 from kcrc.errors import KCRCError
 from kcrc.experiments import page
 from kcrc.experiments.base import Cell, Experiment, Plan, Protocol, Report, Run
+from kcrc.experiments.loader import Loader
 from kcrc.experiments.provenance import origin, others_at_work
-from kcrc.experiments.store import Store
 from kcrc.files.aside import write_aside
+from kcrc.progress import count_bar
 
 
 def reproduce(experiment: Experiment, plan: Plan, say: Callable[[str], None] = lambda text: None) -> Report | None:
     """Measure what is not measured yet, write tables, figures and the report; None where nothing could be measured."""
-    store = Store(plan.data)
-    protocol, notes = arranged(experiment, plan, store, say)
+    loader = Loader(plan.data)
+    protocol, notes = arranged(experiment, plan, loader, say)
     if protocol is None:
         return None
     cells, left_out = possible(experiment.cells(protocol))
     for note in left_out:
         say(f"{experiment.name}: {note}")
-    runs, failed = measured(experiment, cells, store, plan)
+    runs, failed = measured(experiment, cells, loader, plan)
     for note in failed:
         say(f"{experiment.name}: {note}")
     if not runs:
@@ -49,7 +49,7 @@ def reproduce(experiment: Experiment, plan: Plan, say: Callable[[str], None] = l
 
 
 def arranged(
-    experiment: Experiment, plan: Plan, store: Store, say: Callable[[str], None]
+    experiment: Experiment, plan: Plan, loader: Loader, say: Callable[[str], None]
 ) -> tuple[Protocol | None, list[str]]:
     """The protocol at the scale asked for, without the settings whose data are missing; and sentences on those.
 
@@ -58,10 +58,10 @@ def arranged(
     protocol = {**experiment.protocol, **(experiment.quick if plan.quick else {})}
     asked = {"seeds": plan.seeds, "queries": plan.queries}
     protocol |= {name: value for name, value in asked.items() if value is not None}
-    missing = list(dict.fromkeys(s["dataset"] for s in protocol["settings"] if not store.has(s["dataset"])))
+    missing = list(dict.fromkeys(s["dataset"] for s in protocol["settings"] if not loader.has(s["dataset"])))
     notes = []
     for name in missing:
-        say(f"{experiment.name}: {store.how_to_get(name)}")
+        say(f"{experiment.name}: {loader.how_to_get(name)}")
         about = datasets.source(name)
         notes.append(f"the data set '{name}' was not at hand. Its owners publish it: {about.owner}.")
     there = tuple(s for s in protocol["settings"] if s["dataset"] not in missing)
@@ -99,26 +99,23 @@ def key_of(cell: Cell) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def measured(experiment: Experiment, cells: Sequence[Cell], store: Store, plan: Plan) -> tuple[list[Run], list[str]]:
+def measured(experiment: Experiment, cells: Sequence[Cell], loader: Loader, plan: Plan) -> tuple[list[Run], list[str]]:
     """A run for every cell, from the cache or measured now; a bar shows the time left.
 
     A cell that cannot be measured ends nothing: it is named in the sentences returned, and tried again next time.
     """
-    from tqdm import tqdm
-
     folder = plan.out / "cells" / experiment.name
     found = [None if plan.fresh else kept(folder, cell) for cell in cells]
     due = sum(run is None for run in found)
-    hidden = not (sys.stderr.isatty() if plan.progress is None else plan.progress)
     runs: list[Run] = []
     failed: dict[str, None] = {}
-    with tqdm(total=due, desc=experiment.name, unit=" cells", disable=hidden or not due, file=sys.stderr) as bar:
+    with count_bar(experiment.name, due, unit=" cells", show=plan.progress if due else False) as bar:
         for cell, run in zip(cells, found, strict=True):
             if run is None:
                 bar.set_postfix_str(_short(cell), refresh=True)
                 others_at_work()  # counted from here on
                 try:
-                    values = experiment.measure(cell, store)
+                    values = experiment.measure(cell, loader)
                 except KCRCError as problem:
                     failed[f"{_short(cell, seed=False)} could not be measured: {problem}"] = None
                     bar.update()

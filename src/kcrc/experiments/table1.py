@@ -10,7 +10,7 @@ import numpy as np
 
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
-from kcrc.experiments.store import Store
+from kcrc.experiments.loader import Loader
 from kcrc.experiments.tables import Table
 
 PAPER = {
@@ -49,9 +49,9 @@ def cells(protocol: Protocol) -> list[Cell]:
     ]  # fmt: skip
 
 
-def measure(cell: Cell, store: Store) -> dict[str, Any]:
+def measure(cell: Cell, loader: Loader) -> dict[str, Any]:
     """Accuracy; for the first seed also the coefficients and residuals of a typical query of the first class."""
-    values, model, split = accuracy.measured_model(cell, store)
+    values, model, split = accuracy.measured_model(cell, loader)
     if cell["evidence"]:
         first = split.truth.min()
         asked = split.queries[split.truth == first]

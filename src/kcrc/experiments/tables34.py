@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
-from kcrc.experiments.store import Store
+from kcrc.experiments.loader import Loader
 from kcrc.experiments.tables import Table
 
 BUSY = 0.2  # share of the cores at work for others, above which a measurement counts as disturbed
@@ -70,9 +70,9 @@ def cells(protocol: Protocol) -> list[Cell]:
     return found
 
 
-def measure(cell: Cell, store: Store) -> dict[str, Any]:
+def measure(cell: Cell, loader: Loader) -> dict[str, Any]:
     """Milliseconds a query of one call with all queries, the median of the rounds; and the seconds of ``fit``."""
-    split = store.split(cell)
+    split = loader.split(cell)
     limit = 1 if cell["threads"] == "one" else None
     with threadpool_limits(limits=limit):
         model = accuracy.estimator(cell)

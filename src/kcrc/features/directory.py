@@ -13,7 +13,7 @@ _MOST_ENTRIES = 65_535  # all that TIFF can count; BigTIFF could count more
 
 
 @dataclass(frozen=True)
-class Entry:
+class TagEntry:
     """One entry: its tag, the type and number of its values, and the ``size`` bytes of the file that hold them.
 
     ``place`` is what the entry says of where they are; ``inline`` where it is the values themselves.
@@ -35,7 +35,7 @@ class Entry:
         return struct.unpack_from(f"{endian}{min(self.count, most)}{code}", content, self.offset)
 
 
-def read_directory(content: bytes, at: int, endian: str, *, big: bool = False) -> dict[int, Entry]:
+def read_directory(content: bytes, at: int, endian: str, *, big: bool = False) -> dict[int, TagEntry]:
     """The entries of the directory at an offset, by tag; ``struct.error`` where it is cut off.
 
     The first of several equal tags counts. An entry of an unknown type, without values, or with values outside the file
@@ -46,7 +46,7 @@ def read_directory(content: bytes, at: int, endian: str, *, big: bool = False) -
     start, step = at + struct.calcsize(endian + head), struct.calcsize(endian + layout)
     if count > _MOST_ENTRIES or start + count * step > len(content):
         raise struct.error("the directory is cut off")
-    entries: dict[int, Entry] = {}
+    entries: dict[int, TagEntry] = {}
     for position in range(start, start + count * step, step):
         tag, kind, n, place = struct.unpack_from(endian + layout, content, position)
         size = n * _WIDTHS.get(kind, 0)
@@ -55,5 +55,5 @@ def read_directory(content: bytes, at: int, endian: str, *, big: bool = False) -
         inline = size <= room
         offset = position + step - room if inline else struct.unpack(endian + ("Q" if big else "I"), place)[0]
         if offset + size <= len(content):
-            entries[tag] = Entry(tag, kind, n, place, offset, size, inline)
+            entries[tag] = TagEntry(tag, kind, n, place, offset, size, inline)
     return entries

@@ -14,7 +14,8 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.features.base import CHUNK, Feature
-from kcrc.features.images import ImageError, Limits, OnError, progress_bar, read_chunks, summarise
+from kcrc.features.images import ImageError, Limits, OnError, read_chunks, summarise
+from kcrc.progress import count_bar
 
 Paths = Sequence[str | os.PathLike[str]]
 
@@ -64,7 +65,7 @@ def extract_chunks(
     ``thumbnail`` is the longer side of the JPEG thumbnails, 0 for none. With ``on_error`` 'skip' bad files are
     listed in ``problems`` and left out; with 'raise' the first one ends the run.
     """
-    with progress_bar(len(paths), "vectors", show=progress) as bar:
+    with count_bar("vectors", len(paths), unit=" images", show=None if progress else False) as bar:
         for batch in read_chunks(
             paths, feature.view, on_error=on_error, thumbnail=thumbnail, limits=limits, chunk=chunk, threads=threads
         ):

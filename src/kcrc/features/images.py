@@ -10,20 +10,19 @@ from __future__ import annotations
 
 from kcrc.features.accepted import FORMATS, ImageError, Limits, fetch, printable
 from kcrc.features.decoding import AS_IT_IS, Picture, decode
-from kcrc.features.reading import Batch, OnError, progress_bar, read, read_chunks, read_many, summarise
+from kcrc.features.reading import OnError, Reading, read, read_chunks, read_many, summarise
 
 __all__ = [
     "AS_IT_IS",
     "FORMATS",
-    "Batch",
     "ImageError",
     "Limits",
     "OnError",
     "Picture",
+    "Reading",
     "decode",
     "fetch",
     "printable",
-    "progress_bar",
     "read",
     "read_chunks",
     "read_many",

@@ -7,20 +7,21 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from kcrc.errors import ParameterError
 from kcrc.features.accepted import ImageError, Limits, fetch
 from kcrc.features.decoding import AS_IT_IS, Picture, decode
 from kcrc.features.memory import FILES
 from kcrc.features.views import View
+from kcrc.progress import count_bar
 
 OnError = Literal["raise", "skip"]
 _AHEAD = 256_000_000  # bytes of decoded pictures that wait to be looked at
 
 
 @dataclass(eq=False)
-class Batch:
+class Reading:
     """What was read: the pictures, the positions they were asked at, and the files that could not be used."""
 
     pictures: list[Picture] = field(default_factory=list)
@@ -78,7 +79,7 @@ def read_chunks(
     limits: Limits | None = None,
     chunk: int = 64,
     threads: int | None = None,
-) -> Iterator[Batch]:
+) -> Iterator[Reading]:
     """The images of many files, in their order, ``chunk`` files at a time; the next chunk decodes meanwhile.
 
     Memory holds two chunks whatever the number of files, and fewer pictures where they are large: then a batch has
@@ -100,7 +101,7 @@ def read_chunks(
         ahead: deque[Future[Picture | ImageError]] = deque()
         # How large pictures are that come as they are is not known before the first: as many are begun as have threads.
         largest = 0 if view.size is None else 3 * max(view.size) ** 2
-        batch, held, row, begun = Batch(), 0, 0, 0
+        batch, held, row, begun = Reading(), 0, 0, 0
         try:
             while row < len(paths):
                 most = max(workers, min(chunk, _AHEAD // largest)) if largest else workers
@@ -120,7 +121,7 @@ def read_chunks(
                 row += 1
                 if batch.files == chunk or held >= _AHEAD or row == len(paths):
                     yield batch
-                    batch, held = Batch(), 0
+                    batch, held = Reading(), 0
         finally:
             for future in ahead:
                 future.cancel()
@@ -134,20 +135,13 @@ def read_many(
     limits: Limits | None = None,
     threads: int | None = None,
     progress: bool = False,
-) -> Batch:
-    """The images of many files at once; ``progress`` shows a bar when it takes longer than two seconds."""
-    whole = Batch()
-    with progress_bar(len(paths), "images", show=progress) as bar:
+) -> Reading:
+    """The images of many files at once; ``progress`` shows a bar on a terminal for more than two seconds of work."""
+    whole = Reading()
+    with count_bar("images", len(paths), unit=" images", show=None if progress else False) as bar:
         for part in read_chunks(paths, view, on_error=on_error, limits=limits, threads=threads):
             whole.pictures += part.pictures
             whole.rows += part.rows
             whole.problems += part.problems
             bar.update(part.files)
     return whole
-
-
-def progress_bar(total: int, what: str, *, show: bool) -> Any:
-    """A bar on a terminal, shown only for work of more than two seconds."""
-    from tqdm import tqdm
-
-    return tqdm(total=total, desc=what, unit=" images", delay=2, disable=None if show else True, leave=False)

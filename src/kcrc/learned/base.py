@@ -24,8 +24,9 @@ from kcrc import magnitudes
 from kcrc.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.learned.atom_evidence import AtomEvidence, atom_evidence
-from kcrc.learned.ksvd import check_whole, draw_atoms, encode, learn, progress_bar, unit_rows
+from kcrc.learned.ksvd import check_whole, draw_atoms, encode, learn, unit_rows
 from kcrc.learned.omp import SparseCodes, tolerance
+from kcrc.progress import count_bar
 from kcrc.seeds import seed_of
 
 MOST_BY_DEFAULT = 30
@@ -116,7 +117,8 @@ class DictionaryClassifier(ClassifierMixin, BaseEstimator):
                 Y, coded, shares, rng, min(CHOOSING_ITER, n_iter), min(CHOOSING_ITER, init_iter)
             )
         self.sparsity_ = min(given, X.shape[1], int(shares.sum()))
-        with progress_bar(type(self).__name__, init_iter * len(shares) + n_iter, self.verbose) as bar:
+        steps = init_iter * len(shares) + n_iter
+        with count_bar(type(self).__name__, steps, unit=" steps", show=self.verbose) as bar:
             self._learn(Y, coded, shares, rng, self.sparsity_, n_iter, init_iter, bar.update)
         self.atom_classes_ = self.classes_[np.repeat(np.arange(len(shares)), shares)]
         likeness = np.abs(self.components_ @ unit_rows(Y).T)

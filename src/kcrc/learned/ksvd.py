@@ -18,6 +18,7 @@ from kcrc._fused.native import native
 from kcrc.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.learned.omp import SparseCodes, batch_omp, tolerance
+from kcrc.progress import count_bar
 from kcrc.seeds import seed_of
 
 
@@ -151,14 +152,6 @@ def check_whole(name: str, value: Any, *, least: int) -> int:
     return int(value)
 
 
-def progress_bar(what: str, total: int, verbose: bool | None) -> Any:
-    """A tqdm bar: always (True), never (False), or on a terminal once the work has taken 2 seconds (None)."""
-    from tqdm import tqdm
-
-    hidden = None if verbose is None else not verbose
-    return tqdm(desc=what, total=total, disable=hidden, delay=2 if verbose is None else 0, leave=bool(verbose))
-
-
 class KSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Dictionary learning by K-SVD; ``transform`` gives the sparse codes.
 
@@ -205,7 +198,7 @@ class KSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         wish = tenth if self.sparsity is None else check_whole("sparsity", self.sparsity, least=1)
         self.sparsity_ = min(wish, n_atoms, n_features)
         start = draw_atoms(X, n_atoms, np.random.RandomState(seed_of(self.random_state)))
-        with progress_bar("K-SVD", n_iter, self.verbose) as bar:
+        with count_bar("K-SVD", n_iter, unit=" steps", show=self.verbose) as bar:
             learned = learn(X, start, sparsity=self.sparsity_, n_iter=n_iter, step=bar.update)
         self.components_ = learned.atoms
         self.objective_ = learned.objective

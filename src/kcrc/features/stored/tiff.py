@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from kcrc.features.directory import Entry, read_directory
+from kcrc.features.directory import TagEntry, read_directory
 from kcrc.features.orientation import TAG as ORIENTATION
 from kcrc.features.orientation import orientation
 from kcrc.features.stored.base import Damaged, Stored, TooMuch
@@ -53,14 +53,14 @@ def look(content: bytes) -> Stored:
     return Stored("TIFF", width, height, bare, _orientation(content, entries, endian), beside)
 
 
-def _number(content: bytes, entry: Entry, endian: str) -> int:
+def _number(content: bytes, entry: TagEntry, endian: str) -> int:
     numbers = entry.numbers(content, endian, 1)
     if numbers is None or not 0 <= numbers[0] <= 0xFFFFFFFF:
         raise Damaged
     return numbers[0]
 
 
-def _orientation(content: bytes, entries: dict[int, Entry], endian: str) -> int:
+def _orientation(content: bytes, entries: dict[int, TagEntry], endian: str) -> int:
     if ORIENTATION in entries:
         said = entries[ORIENTATION].numbers(content, endian, 1)
         return said[0] if said and 1 <= said[0] <= 8 else 1
@@ -68,7 +68,7 @@ def _orientation(content: bytes, entries: dict[int, Entry], endian: str) -> int:
     return orientation(b"", content[xmp.offset : xmp.offset + xmp.size] if xmp else b"")
 
 
-def _beside(entries: dict[int, Entry], one: dict[int, int], bits: int) -> int:
+def _beside(entries: dict[int, TagEntry], one: dict[int, int], bits: int) -> int:
     """Bytes for a piece as it is unpacked, and for the list of pieces."""
     width, height, samples = one[_WIDTH], one[_LENGTH], one.get(_SAMPLES, 1)
     tiled = _STRIPS not in entries and _TILES in entries
@@ -83,7 +83,7 @@ def _beside(entries: dict[int, Entry], one: dict[int, int], bits: int) -> int:
     return across * down * max(4, samples * -(-bits // 8)) + _PIECE_BYTES * pieces
 
 
-def _rewritten(content: bytes, at: int, kept: list[Entry], one: dict[int, int], endian: str, big: bool) -> bytes:
+def _rewritten(content: bytes, at: int, kept: list[TagEntry], one: dict[int, int], endian: str, big: bool) -> bytes:
     """The file with a directory of these tags alone, which is the last."""
     parts = []
     for entry in sorted(kept, key=lambda entry: entry.tag):

@@ -35,7 +35,7 @@ class Split:
         return len(np.unique(self.y))
 
 
-class Store:
+class Loader:
     """Loads what cells ask for and keeps the latest of it in memory."""
 
     def __init__(self, data: Path | None = None) -> None:

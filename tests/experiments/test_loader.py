@@ -5,7 +5,7 @@ import pytest
 
 from kcrc import datasets
 from kcrc.errors import DataError
-from kcrc.experiments.store import Store
+from kcrc.experiments.loader import Loader
 
 
 def cell(**values: object) -> dict[str, object]:
@@ -17,36 +17,36 @@ def rows(X: np.ndarray) -> set[bytes]:
 
 
 def test_dictionaries_of_one_seed_are_nested_and_queries_stay_the_same() -> None:
-    store = Store()
-    small, large = store.split(cell(per_class=5)), store.split(cell())
+    loader = Loader()
+    small, large = loader.split(cell(per_class=5)), loader.split(cell())
     assert len(small.y) == 50
     assert rows(small.X) <= rows(large.X)
     assert np.array_equal(small.queries, large.queries)
 
 
 def test_no_query_is_in_the_gallery() -> None:
-    split = Store().split(cell(per_class=3))
+    split = Loader().split(cell(per_class=3))
     assert len(split.truth) == 1797 - 200
     gallery, _ = datasets.split_per_class(datasets.load("digits").labels, 20, 0)
     assert not rows(split.queries) & rows(datasets.load("digits").vectors(gallery))
 
 
 def test_fewer_queries_are_some_of_the_queries_and_seeds_differ() -> None:
-    store = Store()
-    few, all_ = store.split(cell(queries=100)), store.split(cell())
+    loader = Loader()
+    few, all_ = loader.split(cell(queries=100)), loader.split(cell())
     assert len(few.truth) == 100
     assert rows(few.queries) <= rows(all_.queries)
-    assert not np.array_equal(few.X, store.split(cell(seed=1, queries=100)).X)
+    assert not np.array_equal(few.X, loader.split(cell(seed=1, queries=100)).X)
 
 
 def test_random_faces_are_drawn_anew_for_each_seed() -> None:
-    store = Store()
-    first, again = (store.vectors("digits", "random-faces", 0) for _ in range(2))
+    loader = Loader()
+    first, again = (loader.vectors("digits", "random-faces", 0) for _ in range(2))
     assert first.shape == (1797, 504)
     assert first is again
-    assert not np.allclose(first, store.vectors("digits", "random-faces", 1))
+    assert not np.allclose(first, loader.vectors("digits", "random-faces", 1))
 
 
 def test_a_set_without_a_split_needs_one_from_the_protocol() -> None:
     with pytest.raises(DataError, match="gallery and per_class"):
-        Store().split(cell(gallery=None, per_class=None))
+        Loader().split(cell(gallery=None, per_class=None))
