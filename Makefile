@@ -7,7 +7,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(wildcard src/kcrc/_fused/*.
 WORKERS ?= auto
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow fuzz lint format bench reproduce reproduce-quick clean
+.PHONY: help demo test test-slow fuzz sanitize lint format bench reproduce reproduce-quick clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -34,6 +34,9 @@ test-slow: $(VENV)/.dev  ## the slow measurements too
 
 fuzz: $(VENV)/.dev  ## attacks on every door, 20,000 and 500 kills, in about ten minutes (see docs/security.md)
 	$(BIN)/python -m fuzz --cases 20000 --kills 500 --jobs 2 --out fuzz-out.json
+
+sanitize: $(VENV)/.dev  ## the native tests with memory and arithmetic watched (needs g++), in about six minutes
+	PYTHON=$(BIN)/python .ci/sanitize
 
 bench: $(VENV)/.user  ## speed beside scikit-learn, faiss (if installed) and the machine's limits; writes bench-out/
 	$(BIN)/kcrc bench $(if $(DATA),--data $(DATA),--quick) --out bench-out
