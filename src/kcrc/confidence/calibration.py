@@ -7,10 +7,11 @@ Probabilities of a query with class residuals r_c (∞ for a class that is not i
     f_c = exp(−g(r_c)/T) / Σ exp(−g(r)/T),    g(r) = log r, or r^λ/λ with λ of −1, 1, 2
     p_c = (1 − δ) f_c + δ / C,                δ = ε + (1 − ε) η (1 − max f)
 
-T, ε, η and λ minimise the log-loss (two classes: always the logarithm, so that p grows with the decision function).
-δ, the share of doubt, is what a class not in the dictionary gets. It grows, by η, as the winner leads by less: one
-share for all would be too much for clear answers and too little for the others. Where all neighbours agree it is how
-often such answers were wrong. p falls as r grows, so classes rank as in ``decision_function``.
+T, ε, η and λ minimise the log-loss (``kcrc.confidence.log_loss``); with two classes λ is always 0, the logarithm, so
+that p grows with the decision function. δ, the share of doubt, is what a class not in the dictionary gets. It grows, by
+η, as the winner leads by less: one share for all would be too much for clear answers and too little for the others.
+Where all neighbours agree it is how often such answers were wrong. p falls as r grows, so classes rank as in
+``decision_function``.
 
 Sets hold the classes with p_c high enough: 1 − p_c at most the ⌈(B + 1) coverage⌉-th smallest of 1 − p_truth over B
 examples (split conformal, the score LAC), B of all classes or of the class in question.
@@ -21,10 +22,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from kcrc.arrays import Array
+from kcrc.confidence import log_loss
+from kcrc.confidence.log_loss import Coded
 from kcrc.confidence.open_set import OpenSet
 from kcrc.errors import ParameterError, StateError
 from kcrc.left_out.answers import LeftOut
@@ -64,7 +66,8 @@ class Calibration:
         if not coded.any():
             return cls(unanimous_doubt=unanimous, trials=len(truth))
         powers = POWERS if n_classes > 2 else (0,)
-        tried = ((*_least_log_loss(_gaps(residuals[coded], power), truth[coded]), power) for power in powers)
+        answers = Coded.of(residuals[coded], truth[coded])
+        tried = ((*log_loss.fitted(_gaps(answers.residuals, power), answers), power) for power in powers)
         _, temperature, doubt, growth, power = min(tried)
         if n_classes == 2:
             unanimous = min(unanimous, doubt)  # no coded query has a higher decision function
@@ -92,30 +95,6 @@ def _gaps(residuals: Array, power: int) -> Array:
     values = np.log(present) if power == 0 else present ** float(power) / power
     values = np.where(np.isfinite(residuals), values, np.inf)
     return np.asarray(values - values.min(axis=1, keepdims=True))
-
-
-def _least_log_loss(gaps: Array, truth: Array) -> tuple[float, float, float, float]:
-    """The least log-loss, T, ε and η, for answers that were coded. As Platt did, the target is a little less than
-    certain, so that examples that are all answered right do not make for a temperature of 0."""
-    n, n_classes = gaps.shape
-    soft = 1.0 / (n + 2.0)
-    second = np.partition(gaps, 1, axis=1)[:, 1]
-    scale = float(np.median(second)) or float(second.mean()) or 1.0
-    at = np.arange(n)
-
-    def parameters(point: Array) -> tuple[float, float, float]:
-        ratio, doubt, growth = np.clip(point, (-6.0, -12.0, -12.0), (6.0, 0.0, 12.0))
-        return float(scale * np.exp(ratio)), float(expit(doubt)), float(expit(growth))
-
-    def loss(point: Array) -> float:
-        logs = np.log(_mixed(gaps, *parameters(point)))
-        right = logs[at, truth]
-        others = (logs.sum(axis=1) - right) / (n_classes - 1)
-        return float(-((1.0 - soft) * right + soft * others).mean())
-
-    start = np.array([-0.5, -4.0, -2.0])
-    best = minimize(loss, start, method="Nelder-Mead", options={"maxiter": 400, "xatol": 0.005, "fatol": 1e-7})
-    return float(best.fun), *parameters(best.x)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,7 @@ TRIALS = 2000  # asked in fit at most; the error of a 95 % quantile is then half
 ITERATIVE_TRIALS = 300  # the same for coders that iterate
 GLOBAL_TRIALS = 100  # the same for a global dictionary, of which each trial factorises another
 FEWEST = 8  # below this nothing can be learned of confidence
+ENTRIES = 4_000_000  # residuals kept of them at most, trials × classes
 WORK = 5e10  # arithmetic spent on them in fit at most: a few seconds
 
 
@@ -124,6 +125,7 @@ def affordable_trials(model: FittedModel) -> int:
         work, most = 20 * work, ITERATIVE_TRIALS
     if model.method.n_neighbors is None:
         most = min(most, GLOBAL_TRIALS)
+    most = min(most, max(FEWEST, ENTRIES // len(model.classes)))
     return min(n, most, int(WORK / work))
 
 
