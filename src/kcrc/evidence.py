@@ -224,9 +224,10 @@ def contributions(dictionary: Dictionary, target: Target, code: Code, labels: Ar
 
 
 def class_residuals(
-    contributed: Array, code: Code, target: Target, labels: Array, n_classes: int, decision: str
+    contributed: Array, code: Code, target: Target, labels: Array, n_classes: int, decision: str, *, floor: float = 0.0
 ) -> Array:
-    """(B, C) what the classes are judged by; ∞ for a class that has no part in the code."""
+    """(B, C) what the classes are judged by; ∞ for a class that has no part in the code. ``floor``: the least share of
+    ‖y‖² that counts as left over, for those who take logarithms."""
     x = code.coefficients
     batch = len(x)
     labels = np.broadcast_to(labels, x.shape)
@@ -236,7 +237,8 @@ def class_residuals(
     def per_class(values: Array) -> Array:
         return np.bincount(cell, weights=values[real], minlength=batch * n_classes).reshape(batch, n_classes)
 
-    squared = np.maximum(target.energy[:, None] - per_class(contributed), 0.0)
+    least = floor * np.maximum(target.energy, np.finfo(np.float64).tiny)
+    squared = np.maximum(target.energy[:, None] - per_class(contributed), least[:, None])
     length = np.sqrt(per_class(x**2))
     residual = np.sqrt(squared)
     if decision == "ratio":

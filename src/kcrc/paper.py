@@ -19,38 +19,59 @@ import numpy as np
 from kcrc.arrays import Array
 
 
-def kcrc_rls(G: Array, k: Array, labels: Array, mu: float, Psi: Array | None = None) -> tuple[Array, dict[int, float]]:
+def kcrc_rls(
+    G: Array,
+    k: Array,
+    labels: Array,
+    mu: float,
+    Psi: Array | None = None,
+    *,
+    normalize: bool = True,
+    ratio: bool = True,
+) -> tuple[Array, dict[int, float]]:
     """Algorithm 1, KCRC-RLS: coefficients x, and the regularised residual rᵢ of every class.
 
     G (K, K), k (K,), labels (K,); Psi (K, c), None for the identity.
     """
     Psi = np.eye(len(G)) if Psi is None else Psi
+    return crc_rls(Psi.T @ G, Psi.T @ k, labels, mu, normalize=normalize, ratio=ratio)
+
+
+def crc_rls(
+    D: Array, y: Array, labels: Array, mu: float, *, normalize: bool = True, ratio: bool = True
+) -> tuple[Array, dict[int, float]]:
+    """The steps of Algorithm 1 over a dictionary D (c, K) and a query y (c,): with the examples themselves, CRC-RLS.
+
+    Beside the paper: columns as they are without ``normalize``, residuals not over ‖xᵢ‖₂ without ``ratio``.
+    """
     # 1. Normalize the columns of D' = ΨᵀG to unit l2-norm.
-    D = Psi.T @ G
-    norms = np.linalg.norm(D, axis=0)
-    D = np.divide(D, norms, out=np.zeros_like(D), where=norms > 0)
+    if normalize:
+        norms = np.linalg.norm(D, axis=0)
+        D = np.divide(D, norms, out=np.zeros_like(D), where=norms > 0)
     # 2. Represent y' = Ψᵀ K(D, y) over D' by x = P'y', P' = (D'ᵀD' + μI)⁻¹ D'ᵀ.
-    y = Psi.T @ k
     P = np.linalg.solve(D.T @ D + mu * np.eye(D.shape[1]), D.T)
     x = P @ y
     # 3. Obtain the regularized residuals rᵢ = ‖y' − D'ᵢxᵢ‖₂ / ‖xᵢ‖₂.
-    return x, _residuals(D, y, x, labels)
+    return x, _residuals(D, y, x, labels, ratio=ratio)
 
 
-def kcrc_rkhs(G: Array, k: Array, kyy: float, labels: Array, mu: float) -> tuple[Array, dict[int, float]]:
+def kcrc_rkhs(
+    G: Array, k: Array, kyy: float, labels: Array, mu: float, *, normalize: bool = True, ratio: bool = True
+) -> tuple[Array, dict[int, float]]:
     """The same model solved in the kernel's own space (Ψ absent): x = (G + μI)⁻¹ k and
 
     rᵢ² = k(y,y) − 2xᵢᵀkᵢ + xᵢᵀGᵢᵢxᵢ over ‖xᵢ‖², atoms scaled to unit length, √G_jj = 1.
     """
-    norms = np.sqrt(np.diag(G))
-    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
-    G, k = G * np.outer(scale, scale), k * scale
+    if normalize:
+        norms = np.sqrt(np.diag(G))
+        scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+        G, k = G * np.outer(scale, scale), k * scale
     x = np.linalg.solve(G + mu * np.eye(len(G)), k)
     residuals = {}
     for i in np.unique(labels):
         of_i = labels == i
-        squared = kyy - 2 * x[of_i] @ k[of_i] + x[of_i] @ G[np.ix_(of_i, of_i)] @ x[of_i]
-        residuals[int(i)] = _ratio(float(np.sqrt(max(0.0, squared))), x[of_i])
+        squared = max(0.0, kyy) - 2 * x[of_i] @ k[of_i] + x[of_i] @ G[np.ix_(of_i, of_i)] @ x[of_i]
+        residuals[int(i)] = _judged(float(np.sqrt(max(0.0, squared))), x[of_i], ratio=ratio)
     return x, residuals
 
 
@@ -107,17 +128,17 @@ def krcrc(G: Array, k: Array, labels: Array, mu: float, Psi: Array | None = None
     return x, _residuals(D, y, x, labels)
 
 
-def _residuals(D: Array, y: Array, x: Array, labels: Array) -> dict[int, float]:
+def _residuals(D: Array, y: Array, x: Array, labels: Array, *, ratio: bool = True) -> dict[int, float]:
     """rᵢ = ‖y − Dᵢxᵢ‖₂ / ‖xᵢ‖₂ of every class i."""
     return {
-        int(i): _ratio(float(np.linalg.norm(y - D[:, labels == i] @ x[labels == i])), x[labels == i])
+        int(i): _judged(float(np.linalg.norm(y - D[:, labels == i] @ x[labels == i])), x[labels == i], ratio=ratio)
         for i in np.unique(labels)
     }
 
 
-def _ratio(residual: float, x_i: Array) -> float:
+def _judged(residual: float, x_i: Array, *, ratio: bool) -> float:
     length = float(np.linalg.norm(x_i))
-    return residual / length if length > 0 else np.inf
+    return np.inf if length == 0 else residual / length if ratio else residual
 
 
 Kernel = Callable[[Array, Array], float]

@@ -6,7 +6,8 @@ rkhs  the same model in the kernel's own space, Ψ absent: DᵀD = G, Dᵀy = k,
       of G instead of the Gram of the Gram: about a quarter of the work.
 
 ``basis`` makes the dictionary, once for all queries (rows None) or one a query; ``target`` the query's side. Both go by
-``posed`` and ``aimed``, which know of numbers alone: tuning poses its local problems by the same two.
+``posed`` and ``aimed``, which know of numbers alone, and so does ``problem``, by which tuning poses its trials: this is
+the one place in Python where a local problem is posed.
 """
 
 from __future__ import annotations
@@ -49,6 +50,23 @@ class Basis:
     scale: Array
 
 
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """All that problems of B queries with K atoms follow from; a leading 1 where the queries share their atoms.
+
+    labels       (1|B, K)                       the atoms' class numbers, −1 for padding
+    gram, row, own  (1|B, K, K), (B, K), (B,)   the kernel among atoms, of queries with them, of queries with themselves
+    atoms, queries  (1|B, K, d), (B, d)         the vectors, where the form or the coder reads them
+    """
+
+    labels: Array
+    gram: Array
+    row: Array
+    own: Array
+    atoms: Array | None = None
+    queries: Array | None = None
+
+
 @dataclass(frozen=True)
 class Space(ABC):
     """One of the three forms."""
@@ -65,6 +83,10 @@ class Space(ABC):
         self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
     ) -> Target:
         """``known`` (B, K): the distances to ``rows`` by the method's distance, where the search has them."""
+
+    @abstractmethod
+    def problem(self, numbers: Numbers, projection: Projection, seed: int) -> tuple[Dictionary, Target]:
+        """Dictionary and target from numbers alone, in double precision."""
 
     def _scale(self, squared_norms: Array, real: Array) -> Array:
         """1/norm of each column; 0 for a column without length (it then takes no part), 1 when not normalising."""
@@ -101,19 +123,27 @@ def _squares_fit(model: FittedModel) -> bool:
     return bool(least <= largest[0] <= most)
 
 
+def error_in_single(atoms: int, mu: float, *, normalize: bool) -> float:
+    """The most that rounding in single precision can do to the ridge coder: (condition number of H + μI) × (precision).
+
+    With unit columns the largest eigenvalue of H is at most K, so the condition number at most (K + μ)/μ. Without
+    unit columns there is no such bound, nor without a penalty.
+    """
+    if mu <= 0 or not normalize:
+        return np.inf
+    return (atoms + mu) / mu * float(np.finfo(np.float32).eps) / 2
+
+
 def single_will_do(model: FittedModel) -> bool:
     """Whether rounding in single precision stays far below what tells classes apart, for the ridge coder.
 
-    With unit columns the largest eigenvalue of H is at most K, so the condition number at most (K + μ)/μ. Without
-    unit columns there is no such bound. The gram form squares the kernel, which for most kernels is a square already.
+    The gram form squares the kernel, which for most kernels is a square already.
     """
-    method, k = model.method, model.largest_dictionary
-    mu = float(getattr(method.coder, "mu", 0.0))
-    if mu <= 0 or not method.space.normalize:
-        return False
+    method = model.method
     if isinstance(method.space, Gram) and not _squares_fit(model):
         return False
-    return (k + mu) / mu * float(np.finfo(np.float32).eps) / 2 <= SINGLE_IS_ENOUGH
+    mu = float(getattr(method.coder, "mu", 0.0))
+    return error_in_single(model.largest_dictionary, mu, normalize=method.space.normalize) <= SINGLE_IS_ENOUGH
 
 
 def _precise(model: FittedModel, values: Array) -> Array:
@@ -146,6 +176,11 @@ class Raw(Space):
         """The side of the queries y (B, d)."""
         return _explicit_target(basis, y)
 
+    def problem(self, numbers: Numbers, projection: Projection, seed: int) -> tuple[Dictionary, Target]:
+        assert numbers.atoms is not None and numbers.queries is not None
+        basis = self.posed(numbers.atoms.astype(np.float64), numbers.labels >= 0)
+        return basis.dictionary, self.aimed(basis, numbers.queries.astype(np.float64))
+
 
 def _explicit_target(basis: Basis, y: Array) -> Target:
     columns = basis.dictionary.columns
@@ -165,6 +200,13 @@ class KernelSpace(Space):
     @abstractmethod
     def aimed(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
         """The query's side of k (B, K), 0 at padding; ``energy`` gives k(y, y) (B,) where the form asks for it."""
+
+    def problem(self, numbers: Numbers, projection: Projection, seed: int) -> tuple[Dictionary, Target]:
+        real = numbers.labels >= 0
+        G = np.where(real[:, :, None] & real[:, None, :], numbers.gram, 0.0).astype(np.float64)
+        k = np.where(real, numbers.row, 0.0).astype(np.float64)
+        basis = self.posed(G, numbers.labels, real, projection, seed)
+        return basis.dictionary, self.aimed(basis, k, lambda: numbers.own)
 
     def basis(self, model: FittedModel, rows: Array | None) -> Basis:
         real = _real(model, rows)

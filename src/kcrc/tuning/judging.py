@@ -19,14 +19,16 @@ from kcrc import evidence as ev
 from kcrc import spaces
 from kcrc._fused.native import native
 from kcrc.arrays import Array
-from kcrc.coding.base import Coder, Dictionary, Target
+from kcrc.coding.base import Coder
 from kcrc.coding.ridge import Ridge
 from kcrc.kernels import exp_of
 from kcrc.left_out.trials import Trials
 from kcrc.projections.base import Identity, Projection
+from kcrc.spaces import Numbers, error_in_single
 
 DECISIONS = ("ratio", "residual")
 SINGLE_TELLS = 0.1  # largest (condition number) × (single precision) with which margins keep their sign
+FLOOR = 1e-12  # of ‖y‖²: less left over of a query is nothing, and has a logarithm
 
 
 def kernel_of(trials: Trials, gamma: float | None) -> tuple[Array, Array, Array]:
@@ -53,13 +55,8 @@ def nearest_atom(trials: Trials) -> Array:
 
 
 def needs_double(atoms: int, mu: float, normalize: bool) -> bool:
-    """Whether a penalty is so small for a dictionary of so many atoms that single precision would answer at random.
-
-    With columns of unit length the condition number is at most (K + μ)/μ; else nobody knows it.
-    """
-    if not normalize or mu <= 0:
-        return True
-    return (atoms + mu) / mu * float(np.finfo(np.float32).eps) / 2 > SINGLE_TELLS
+    """Whether a penalty is so small for a dictionary of so many atoms that single precision would answer at random."""
+    return error_in_single(atoms, mu, normalize=normalize) > SINGLE_TELLS
 
 
 def squared_among(trials: Trials) -> Array:
@@ -180,63 +177,35 @@ def staged_margins(
     dictionary, G (1, W, W) and the atoms (1, W, d), no atom may be left out, and ``nearest`` (B,) is the place of the
     nearest atom; else that is the first.
     """
-    G_all, k_all, self_value = kernel
+    G, k, own_value = kernel
+    space = spaces.resolve(form, normalize=normalize)
     everyone = np.arange(len(truth))
     out = np.full((len(sizes), len(mus), 2, len(truth)), -np.inf, np.float32)
     n_classes = int(max(labels.max(), truth.max())) + 1
     for s, size in enumerate(sizes):
-        classes = labels[: len(G_all), :size]
-        real = classes >= 0
-        G = np.where(real[:, :, None] & real[:, None, :], G_all[:, :size, :size], 0.0).astype(np.float64)
-        k = np.where(real, k_all[:, :size], 0.0).astype(np.float64)
-        seen = None if vectors is None else (vectors[0], vectors[1][:, :size])
-        dictionary, target = _posed(
-            G, k, self_value, classes, real, form, normalize, projection or Identity(), seed, seen
-        )
+        classes = labels[: len(G), :size]
+        seen, atoms = (None, None) if vectors is None else (vectors[0], vectors[1][:, :size])
+        numbers = Numbers(classes, G[:, :size, :size], k[:, :size], own_value, atoms, seen)
+        dictionary, target = space.problem(numbers, projection or Identity(), seed)
         present = np.zeros((len(classes), n_classes + 1), bool)
         np.put_along_axis(present, classes.astype(np.intp), True, axis=1)
         alone = present[:, :n_classes].sum(axis=1) == 1
         own_line = everyone if len(classes) > 1 else 0
         has_truth = present[own_line, truth]
-        first = classes[own_line, real.argmax(axis=1) if nearest is None else nearest]
+        first = classes[own_line, (classes >= 0).argmax(axis=1) if nearest is None else nearest]
         for u, mu in enumerate(mus):
             coder = coder_of(mu)
             code = coder.solve(coder.factorise(dictionary), target)
             contributed = ev.contributions(dictionary, target, code, classes)
             for d, decision in enumerate(DECISIONS):
-                residuals = ev.class_residuals(contributed, code, target, classes, n_classes, decision)
+                residuals = ev.class_residuals(contributed, code, target, classes, n_classes, decision, floor=FLOOR)
                 uncoded = ~np.isfinite(residuals.min(axis=1))
                 own = residuals[everyone, truth].copy()
                 residuals[everyone, truth] = np.inf
-                other = residuals.min(axis=1)
-                tiny = 1e-6 * np.sqrt(np.maximum(target.energy, np.finfo(np.float64).tiny))
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    margin = np.log(np.maximum(other, tiny)) - np.log(np.maximum(own, tiny))
+                with np.errstate(invalid="ignore"):  # ∞ − ∞: nothing was coded
+                    margin = np.log(residuals.min(axis=1)) - np.log(own)
                 margin = np.where(np.isfinite(own), margin, -np.inf)
                 margin = np.where(uncoded, np.where(first == truth, np.inf, -np.inf), margin)
                 margin = np.where(alone, np.where(has_truth, np.inf, -np.inf), margin)
                 out[s, u, d] = np.where(has_truth, margin, -np.inf)
     return out
-
-
-def _posed(
-    G: Array,
-    k: Array,
-    self_value: Array,
-    classes: Array,
-    real: Array,
-    form: str,
-    normalize: bool,
-    projection: Projection,
-    seed: int,
-    vectors: tuple[Array, Array] | None,
-) -> tuple[Dictionary, Target]:
-    """Dictionary and target in one of the forms, by the model's own spaces."""
-    space = spaces.resolve(form, normalize=normalize)
-    if isinstance(space, spaces.Raw):
-        assert vectors is not None
-        basis = space.posed(vectors[1].astype(np.float64), real)
-        return basis.dictionary, space.aimed(basis, vectors[0].astype(np.float64))
-    assert isinstance(space, spaces.KernelSpace)
-    basis = space.posed(G, classes, real, projection, seed)
-    return basis.dictionary, space.aimed(basis, k, lambda: self_value)
