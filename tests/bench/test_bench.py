@@ -11,13 +11,15 @@ from kcrc import paper
 from kcrc.bench import agreement
 from kcrc.bench.compare import changes, slower
 from kcrc.bench.limits import Potrf, product
-from kcrc.bench.results import Requirement, Results, machine, stored_ratios
+from kcrc.bench.results import Requirement, Results, stored_ratios
 from kcrc.bench.rivals import ours, plain_numpy
 from kcrc.bench.samples import clusters, digits, load
-from kcrc.bench.tables import short, table
+from kcrc.bench.tables import short
 from kcrc.bench.timing import race, slope
 from kcrc.cli import main
 from kcrc.errors import DataError
+from kcrc.machine import facts
+from kcrc.report.tables import text_table
 
 
 def test_a_race_takes_turns_and_prepares_each():
@@ -100,7 +102,7 @@ def test_agreement_counts_what_differs():
 
 
 def test_results_can_be_read_again(tmp_path):
-    kept = Results(True, machine(2), ratios={"a": 1.5}, claims=[Requirement("a", 1.5, 1.0)])
+    kept = Results(True, facts(2), ratios={"a": 1.5}, claims=[Requirement("a", 1.5, 1.0)])
     kept.write(tmp_path / "deep" / "bench.json")
     assert stored_ratios(tmp_path / "deep" / "bench.json") == ({"a": 1.5}, True)
     content = json.loads((tmp_path / "deep" / "bench.json").read_text())
@@ -131,7 +133,7 @@ def test_only_a_growth_beyond_the_tolerance_is_flagged():
 
 
 def test_tables_line_up():
-    lines = table("title", ["", "x"], [["one", "1"], ["three", "22"]]).splitlines()
+    lines = text_table("title", ["", "x"], [["one", "1"], ["three", "22"]]).splitlines()
     assert lines[-1] == "  three   22"
     assert lines[-2] == "  one      1"
     assert [short(5.0), short(5e3), short(5e6)] == ["5 µs", "5 ms", "5 s"]
@@ -142,13 +144,15 @@ def test_the_command_compares(tmp_path, monkeypatch, capsys, grown, code):
     from kcrc.bench import run as running
 
     old = tmp_path / "old.json"
-    Results(True, machine(1), ratios={"local stage": 1.0}).write(old)
-    monkeypatch.setattr(running, "run", lambda **given: Results(True, machine(1), ratios={"local stage": grown}))
+    Results(True, facts(1), ratios={"local stage": 1.0}).write(old)
+    monkeypatch.setattr(running, "run", lambda **given: Results(True, facts(1), ratios={"local stage": grown}))
     assert main(["bench", "--quick", "--compare", str(old), "--out", str(tmp_path)]) == code
     assert "local stage" in capsys.readouterr().out
 
 
-def test_a_folder_without_mnist_is_told(tmp_path, capsys):
+def test_a_folder_without_mnist_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("KCRC_DATA", raising=False)
+    monkeypatch.setenv("KCRC_CACHE", str(tmp_path / "cache"))
     assert load(tmp_path, "mnist") is None
     assert main(["bench", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
     assert "mnist.npz" in capsys.readouterr().err

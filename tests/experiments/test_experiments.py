@@ -16,7 +16,7 @@ from kcrc.experiments.base import Plan, Run
 from kcrc.experiments.loader import Loader
 from kcrc.experiments.page import compose
 from kcrc.experiments.runner import reproduce
-from kcrc.experiments.tables import Table, mean_std, signed
+from kcrc.report.tables import Table, mean_std, signed
 
 pytest.importorskip("matplotlib", reason="the figures need matplotlib")
 

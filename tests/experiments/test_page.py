@@ -11,7 +11,7 @@ from kcrc.errors import DataError
 from kcrc.experiments.base import Claim, Experiment, Plan, Report, Run
 from kcrc.experiments.loader import Loader
 from kcrc.experiments.page import compose, write_report
-from kcrc.experiments.tables import Table
+from kcrc.report.tables import Table
 
 ORIGIN = {"commit": "abc1234", "machine": "a machine, 2 cores", "load": 0.1, "when": "2024-01-01 00:00 UTC"}
 

@@ -14,7 +14,7 @@ from kcrc.experiments import provenance
 from kcrc.experiments.base import Cell, Experiment, Plan, Protocol, Report, Run
 from kcrc.experiments.loader import Loader
 from kcrc.experiments.runner import arranged, kept, key_of, possible, reproduce
-from kcrc.experiments.tables import Table
+from kcrc.report.tables import Table
 
 
 class Counting:
@@ -175,7 +175,7 @@ def test_a_machine_is_busy_by_what_others_do_not_by_the_measurement_itself(monke
     # clock, seconds all cores worked, seconds of them for this process
     said = iter([(0.0, 100.0, 7.0), (10.0, 119.0, 26.0), (20.0, 129.0, 30.0), None])
     monkeypatch.setattr(provenance, "_busy_seconds", lambda: next(said))
-    monkeypatch.setattr(provenance, "cores", lambda: 2)
+    monkeypatch.setattr(provenance, "worker_count", lambda jobs: 2)
     monkeypatch.setattr(provenance._Watch, "last", None)
     assert provenance.others_at_work() == 0.0  # all 19 seconds were ours
     assert provenance.others_at_work() == pytest.approx(0.3)  # 6 of 20 were not

@@ -8,12 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.bench import tables
 from kcrc.bench.limits import product
 from kcrc.bench.results import Requirement, Results
 from kcrc.bench.rivals import faiss_flat, ours, plain_numpy, scikit_neighbours, scikit_svc
 from kcrc.bench.samples import Problem
+from kcrc.bench.tables import short
 from kcrc.bench.timing import each_alone, race, threads
+from kcrc.report.tables import text_table
 
 K = 50
 PLAIN_QUERIES = 16  # the plain version is timed on so many: it takes the same for each
@@ -74,13 +75,13 @@ def classification(run: Contest, split: Problem, *, svc: bool, main: bool = Fals
     for name, seconds in sorted(per_query.items(), key=lambda item: item[1]):
         right = accuracy.get(name)
         share = "" if right is None else f"{np.mean(right == split.truth[: len(right)]):.2%}"
-        lines.append([name, tables.short(1e6 * seconds), f"{seconds / mine:.3g}", share])
+        lines.append([name, short(1e6 * seconds), f"{seconds / mine:.3g}", share])
         if name != "kcrc":
             results.ratios[f"kcrc / {name}, {size}, K={K}"] = mine / seconds
     for name, right in accuracy.items():
         results.accuracy[f"{name}, {size}"] = float(np.mean(right == split.truth[: len(right)]))
     title = f"\n{size}, {n_queries:,} queries, K = {K}, {run.cores} threads"
-    run.say(tables.table(title, ["", "a query", "times kcrc", "accuracy"], lines))
+    run.say(text_table(title, ["", "a query", "times kcrc", "accuracy"], lines))
     if main:
         _claim(run, split, per_query, float(np.mean(labels == split.truth)))
     return labels
@@ -124,10 +125,8 @@ def single_queries(run: Contest, split: Problem) -> None:
                 queries = single if name.startswith("faiss") else some[:20] if name.startswith("plain") else some
                 best[name] = min(best[name], each_alone(answer, queries))
     mine = best["kcrc"]
-    lines = [
-        [name, tables.short(1e6 * s), f"{s / mine:.3g}"] for name, s in sorted(best.items(), key=lambda item: item[1])
-    ]
-    run.say(tables.table(f"\nOne query a call, {split.name}, K = {K}", ["", "a query", "times kcrc"], lines))
+    lines = [[name, short(1e6 * s), f"{s / mine:.3g}"] for name, s in sorted(best.items(), key=lambda item: item[1])]
+    run.say(text_table(f"\nOne query a call, {split.name}, K = {K}", ["", "a query", "times kcrc"], lines))
     for name, seconds in best.items():
         if name != "kcrc":
             run.results.ratios[f"kcrc / {name}, single query, {split.name}"] = mine / seconds
@@ -152,6 +151,6 @@ def global_dictionary(run: Contest, split: Problem) -> None:
     micro = 1e6 / len(split.queries)
     ratio = best["kcrc"] / best["limit"]
     run.results.ratios[f"global dictionary / its matrix products, {len(split.atoms):,} examples"] = ratio
-    lines = [["kcrc, global dictionary", tables.short(micro * best["kcrc"]), f"{ratio:.2f}"],
-             ["its matrix products (limit)", tables.short(micro * best["limit"]), "1"]]  # fmt: skip
-    run.say(tables.table(f"\nA global dictionary of {len(split.atoms):,} examples", ["", "a query", "ratio"], lines))
+    lines = [["kcrc, global dictionary", short(micro * best["kcrc"]), f"{ratio:.2f}"],
+             ["its matrix products (limit)", short(micro * best["limit"]), "1"]]  # fmt: skip
+    run.say(text_table(f"\nA global dictionary of {len(split.atoms):,} examples", ["", "a query", "ratio"], lines))

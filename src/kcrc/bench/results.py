@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,23 +45,6 @@ class Results:
         content = {"format": FORMAT, **asdict(self)}
         content["claims"] = [{**asdict(claim), "holds": claim.holds} for claim in self.claims]
         write_aside(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
-
-
-def machine(cores: int) -> dict[str, Any]:
-    """Cores and versions; nothing that tells which machine."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    from kcrc import __version__
-    from kcrc._fused.native import native
-
-    versions = {"kcrc": __version__, "python": platform.python_version()}
-    for package in ("numpy", "scipy", "scikit-learn", "faiss-cpu"):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    compiled = "none" if native is None else "AVX2" if native.__name__.endswith("avx2") else "plain"
-    return {"cores": cores, "architecture": platform.machine(), "compiled": compiled, "versions": versions}
 
 
 def stored_ratios(path: Path) -> tuple[dict[str, float], bool]:

@@ -14,11 +14,13 @@ import numpy as np
 from kcrc._fused.native import native
 from kcrc.bench import agreement, growth, memory, stage, tables
 from kcrc.bench.contests import classification, global_dictionary, single_queries
-from kcrc.bench.results import Requirement, Results, machine
+from kcrc.bench.results import Requirement, Results
 from kcrc.bench.rivals import load_faiss
 from kcrc.bench.samples import Problem, clusters, digits, load
 from kcrc.errors import DataError
+from kcrc.machine import facts
 from kcrc.parallel import worker_count
+from kcrc.report.tables import text_table
 
 BOUNDS = {50: 2.0, 200: 1.5, 500: 1.5}  # local stage over potrf
 NAMED = ("usps", "caltech256_clip", "scene15_spm")
@@ -52,7 +54,7 @@ def run(
         raise DataError(f"There is no mnist.npz in '{folder}'. Leave out --data to measure with made-up data.")
     cores = worker_count(jobs)
     faiss = load_faiss()
-    results = Results(quick, machine(cores))
+    results = Results(quick, facts(cores))
     state = BenchRun(
         quick, cores, faiss, results, say, lambda what: note(f"[{time.perf_counter() - started:5.1f} s] {what}")
     )
@@ -109,7 +111,7 @@ def _stages(state: BenchRun) -> list[stage.StageTime]:
     ]
     title = "\nLocal stage, all included, a query on one core (kernel matrix stored)"
     head = ["", "stage", "potrf", "in NumPy", "stage / potrf", "NumPy / potrf"]
-    state.say(tables.table(title, head, lines))
+    state.say(text_table(title, head, lines))
     return found
 
 
@@ -152,7 +154,7 @@ def _contests(state: BenchRun, mnist: Problem | None, folder: Path | None) -> No
         counts = [f"{one.n:,}", f"{one.queries:,}", str(one.different)]
         lines.append([one.name, *counts, widest, f"{one.smallest_gap:.1e}", f"{one.accuracy:.2%}"])
     state.say(
-        tables.table(
+        text_table(
             "\nLabels against the staged pipeline in double precision (gap: relative, of the two best residuals)",
             ["", "examples", "queries", "different", "their widest gap", "smallest gap", "accuracy"],
             lines,
@@ -188,7 +190,7 @@ def _growth(state: BenchRun) -> list[growth.Curve]:
             for i, size in enumerate(curve.sizes)
         ]
         lines.append(["grows as power"] + [f"{curve.powers.get(name, math.nan):.2f}" for name in names])
-        state.say(tables.table(f"\nTime a query by {curve.along}", ["", *names], lines))
+        state.say(text_table(f"\nTime a query by {curve.along}", ["", *names], lines))
         state.results.curves.append({**asdict(curve), "powers": curve.powers})
     return curves
 
@@ -209,7 +211,7 @@ def _memory(state: BenchRun) -> list[memory.Peak]:
         ]
         for p in peaks
     ]
-    state.say(tables.table("\nPeak memory", ["", "data", "memory_budget", "beyond the data"], lines))
+    state.say(text_table("\nPeak memory", ["", "data", "memory_budget", "beyond the data"], lines))
     for p in peaks:
         text = f"memory beyond the data / memory_budget, {p.n:,} examples in {p.dtype}"
         state.results.claims.append(Requirement(text, p.beyond / p.budget, 1.0))

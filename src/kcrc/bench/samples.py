@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
+from kcrc import datasets
 from kcrc.arrays import Array
-from kcrc.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,6 @@ class Problem:
 
 
 def _unit(X: Array) -> Array:
-    X = X.reshape(len(X), -1).astype(np.float32)
     length = np.linalg.norm(X, axis=1, keepdims=True)
     return np.asarray(np.divide(X, length, out=np.zeros_like(X), where=length > 0))
 
@@ -67,16 +66,12 @@ def clusters(
 
 
 def load(folder: Path, name: str) -> Problem | None:
-    """A data set of ``folder`` as unit rows, its own split, both halves shuffled; None where the file is not there."""
-    path = folder / f"{name}.npz"
-    if not path.exists():
+    """A data set of ``folder`` as unit rows, its own split, both halves shuffled; None where it is not at hand."""
+    if datasets.locate(name, folder) is None:
         return None
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            values = stored[next(key for key in ("images", "images_x1000", "features") if key in stored)]
-            labels, split = np.asarray(stored["labels"]), np.asarray(stored["split"])
-    except (OSError, ValueError, KeyError, StopIteration) as problem:
-        raise DataError(f"{path.name} in {folder} is not a data set of images or features: {problem}.") from None
+    found = datasets.load(name, folder)
     rng = np.random.default_rng(0)
-    atoms, queries = (rng.permutation(np.flatnonzero(split == which)) for which in (0, 1))
-    return Problem(name, _unit(values[atoms]), labels[atoms], _unit(values[queries]), labels[queries])
+    atoms, queries = (rng.permutation(rows) for rows in (found.train, found.test))
+    return Problem(
+        name, _unit(found.vectors(atoms)), found.labels[atoms], _unit(found.vectors(queries)), found.labels[queries]
+    )

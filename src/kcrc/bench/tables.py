@@ -6,17 +6,7 @@ from collections.abc import Sequence
 
 from kcrc.bench.compare import Change
 from kcrc.bench.results import Requirement
-
-
-def table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """The first column to the left, the others to the right."""
-    widths = [max(len(row[i]) for row in [head, *lines]) for i in range(len(head))]
-
-    def line(row: Sequence[str]) -> str:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        return "  " + "   ".join(cells).rstrip()
-
-    return "\n".join([title, line(head), "  " + "-" * (sum(widths) + 3 * (len(widths) - 1)), *map(line, lines)])
+from kcrc.report.tables import text_table
 
 
 def short(micros: float) -> str:
@@ -36,7 +26,7 @@ def claims(found: Sequence[Requirement]) -> str:
         ]
         for claim in found
     ]
-    return table("What must hold", ["", "measured", "bound", ""], lines)
+    return text_table("What must hold", ["", "measured", "bound", ""], lines)
 
 
 def comparison(changes: Sequence[Change], tolerance: float) -> str:
@@ -44,4 +34,4 @@ def comparison(changes: Sequence[Change], tolerance: float) -> str:
         [c.name, f"{c.old:.3g}", f"{c.new:.3g}", f"{c.factor:.2f}", "SLOWER" if c.factor > 1 + tolerance else ""]
         for c in changes
     ]
-    return table("Ratios then and now (a factor above 1 is slower)", ["", "then", "now", "factor", ""], lines)
+    return text_table("Ratios then and now (a factor above 1 is slower)", ["", "then", "now", "factor", ""], lines)

@@ -17,7 +17,7 @@ from kcrc import distances, methods, projections
 from kcrc.classifier import KCRCClassifier
 from kcrc.experiments.base import Cell, Run
 from kcrc.experiments.loader import Loader, Split
-from kcrc.experiments.tables import mean_std, signed
+from kcrc.report.tables import mean_std, signed
 
 
 def measure(cell: Cell, loader: Loader) -> dict[str, Any]:

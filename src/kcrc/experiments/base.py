@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kcrc.experiments.tables import Table
+from kcrc.report.tables import Table
 
 if TYPE_CHECKING:
     from kcrc.experiments.loader import Loader

@@ -27,7 +27,7 @@ from kcrc.errors import ParameterError
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Experiment, Protocol, Report, Run
 from kcrc.experiments.loader import Loader, Split
-from kcrc.experiments.tables import Table, mean_std, signed
+from kcrc.report.tables import Table, mean_std, signed
 
 OURS = "KCRC-LCD, no arguments"
 PROTOCOL: Protocol = {

@@ -16,7 +16,7 @@ from kcrc.arrays import Array
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
 from kcrc.experiments.loader import SYNTHETIC, Loader
-from kcrc.experiments.tables import Table, mean_std
+from kcrc.report.tables import Table, mean_std
 
 PROTOCOL: Protocol = {
     "settings": ({"dataset": SYNTHETIC, "n_train": 100, "n_test": 200, "noise_variance": 0.15},),  # a class

@@ -16,8 +16,8 @@ from typing import Any
 
 from kcrc.errors import DataError
 from kcrc.experiments.base import Experiment, Plan, Report, Run
-from kcrc.experiments.tables import Table
 from kcrc.files.aside import write_aside
+from kcrc.report.tables import Table
 
 BULKY = ("confusion", "classes", "coefficients", "residuals", "surface", "X", "y", "rounds")
 HELD = {True: "holds", False: "does not hold here", None: "cannot be said"}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 import subprocess
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from kcrc import machine
+from kcrc.parallel import worker_count
 
 
 @functools.cache
@@ -38,45 +40,6 @@ def version() -> str:
         return "unknown"
 
 
-@functools.cache
-def cpu_model() -> str:
-    """The processor's own name where the system tells it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.lower().startswith(("model name", "hardware")):
-                return " ".join(line.split(":", 1)[1].split())
-    except OSError:
-        pass
-    if platform.system() == "Darwin":
-        try:
-            done = subprocess.run(
-                ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, timeout=5, check=True
-            )
-            return done.stdout.strip()
-        except (OSError, subprocess.SubprocessError):
-            pass
-    return platform.processor() or platform.machine() or "unknown processor"
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@functools.cache
-def machine() -> str:
-    """One line: processor, cores, system, Python and NumPy; and whether the compiled module is there."""
-    import numpy as np
-
-    from kcrc._fused.native import native
-
-    compiled = "compiled module" if native is not None else "NumPy only"
-    return (
-        f"{cpu_model()}, {cores()} cores, {platform.system()}, Python {platform.python_version()}, "
-        f"NumPy {np.__version__}, {compiled}"
-    )
-
-
 def others_at_work() -> float | None:
     """Cores other processes kept busy since the last call, of all cores (the first call: over a tenth of a second);
     None where the system does not say."""
@@ -88,7 +51,7 @@ def others_at_work() -> float | None:
     if before is None or now is None:
         return None
     wall, busy, own = (b - a for a, b in zip(before, now, strict=True))
-    return max(0.0, busy - own) / max(wall, 1e-3) / cores()
+    return max(0.0, busy - own) / max(wall, 1e-3) / worker_count(None)
 
 
 class _Watch:
@@ -113,7 +76,7 @@ def origin() -> dict[str, Any]:
     load = others_at_work()
     return {
         "commit": commit(),
-        "machine": machine(),
+        "machine": machine.summary(),
         "load": None if load is None else round(load, 2),
         "when": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }

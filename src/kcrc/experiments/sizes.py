@@ -15,7 +15,7 @@ import numpy as np
 
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Protocol, Report, Run
-from kcrc.experiments.tables import Table, mean_std
+from kcrc.report.tables import Table, mean_std
 
 
 def cells(name: str, protocol: Protocol) -> list[Cell]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
-from kcrc.experiments.tables import Table
+from kcrc.report.tables import Table
 
 PAPER = {
     "KCRC-LCD": 98.05, "KCRC-GD": 97.21, "CRC-LCD": 92.13, "CRC-GD": 90.92, "LC-KSVD": 92.94, "D-KSVD": 89.16,

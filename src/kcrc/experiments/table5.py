@@ -8,7 +8,7 @@ from typing import Any
 
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
-from kcrc.experiments.tables import Table
+from kcrc.report.tables import Table
 
 PAPER = {
     "USPS": {"Euclidean": 95.49, "Manhattan": 94.88, "Correlation": 95.57, "Tangent": 97.67, "Unified": 97.17},

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
 from kcrc.experiments.loader import Loader
-from kcrc.experiments.tables import Table
+from kcrc.report.tables import Table
 
 BUSY = 0.2  # share of the cores at work for others, above which a measurement counts as disturbed
 PAPER = {  # ms per query

@@ -1,20 +1,26 @@
 """How far the setting chosen by leave-one-out is from the best one in hindsight, of a whole grid tried on the queries.
 
-`python benchmarks/full_grid.py [set …] [--splits 5] [--queries 600]`. Nothing is chosen by it. For every set:
-the accuracy of KCRCClassifier() with no argument; the one setting of the grid with the best mean over the splits; and
-the mean of the best setting of each split, which also counts luck: the best of 1,500 settings on 600 queries.
+Nothing is chosen by it. For every set: the accuracy of KCRCClassifier() with no argument; the one setting of the grid
+with the best mean over the splits; and the mean of the best setting of each split, which also counts luck: the best of
+1,500 settings on 600 queries.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-from functools import cached_property
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
-from selftuned import SETS, load
 
 from kcrc import KCRCClassifier, metrics
+from kcrc.arrays import Array
+from kcrc.cli.output import say
+from kcrc.experiments.studies import command
+from kcrc.experiments.studies.seven_sets import SETS, load
 from kcrc.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning.judging import DECISIONS, margins
 from kcrc.tuning.search import Search
@@ -26,7 +32,8 @@ METRICS = {
     **{f"scaled, within {s:g}": metrics.Within(s, scaled=True) for s in (0.05, 0.5)},
 }
 SIZES, CLASS_COUNTS = (12, 50, 200), (4, 10)
-KERNELS = (("linear", None), ("rbf", 0.25), ("rbf", 1.0), ("rbf", 4.0))  # times 1 / the distance of neighbour 25
+# Widths are times 1 / the distance of neighbour 25.
+KERNELS: tuple[tuple[str, float | None], ...] = (("linear", None), ("rbf", 0.25), ("rbf", 1.0), ("rbf", 4.0))
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
 LARGEST_CLASSES = 400  # atoms
 
@@ -34,24 +41,24 @@ LARGEST_CLASSES = 400  # atoms
 class Asked(VectorGeometry):
     """Examples and queries, scaled by a metric that knows the examples only; queries are in no dictionary."""
 
-    def __init__(self, vectors, labels, queries):
+    def __init__(self, vectors: Array, labels: Array, queries: Array) -> None:
         self.is_query = queries
         # All queries are of one group, so none is in the dictionary of another.
         groups = np.where(queries, len(labels), np.arange(len(labels)))
         super().__init__(metrics.make("plain").fit(vectors, labels), vectors, labels, groups)
 
     @cached_property
-    def _class_means(self):
+    def _class_means(self) -> Array:
         known = ~self.is_query
         return np.stack([self.Z[known & (self.labels == c)].mean(axis=0) for c in range(int(self.labels.max()) + 1)])
 
-    def _nearest_classes(self, which, products, n_classes):
+    def _nearest_classes(self, which: Array, measured: Any, n_classes: int) -> Array:
         means = self._class_means
         far = np.einsum("cd,cd->c", means, means) - 2.0 * self.Z[which] @ means.T
-        return np.argsort(far, axis=1, kind="stable")[:, :n_classes]
+        return np.asarray(np.argsort(far, axis=1, kind="stable")[:, :n_classes])
 
 
-def grid(name, base, typical, n_classes):
+def grid(name: str, base: float, typical: float, n_classes: int) -> Iterator[tuple[Setting, str]]:
     """All settings of one metric, each with a name that is the same on every split."""
     for (kernel, width), mu, decision in itertools.product(KERNELS, PENALTIES, DECISIONS):
         gamma = None if width is None else width * base
@@ -68,19 +75,20 @@ def grid(name, base, typical, n_classes):
                 )
 
 
-def tried(X, y, Xq, yq):
+def tried(X: Array, y: Array, Xq: Array, yq: Array) -> dict[str, float]:
     """Accuracy on the queries by the name of the setting."""
     classes, numbers = np.unique(np.concatenate([y, yq]), return_inverse=True)
     queries = np.repeat([False, True], [len(y), len(yq)])
-    found = {}
+    found: dict[str, float] = {}
     for name, metric in METRICS.items():
         fitted = metric.fit(X, numbers[: len(y)])
         vectors = np.ascontiguousarray(fitted.transform(np.concatenate([X, Xq])).astype(np.float32))
         geometry = Asked(vectors, numbers, queries)
-        near = np.median(geometry.trials(np.flatnonzero(queries)[:64], 25).cross)
-        settings = dict(grid(name, 1.0 / float(near), len(y) / len(classes), len(classes)))
+        far = geometry.trials(np.flatnonzero(queries)[:64], 25).cross
+        assert far is not None
+        settings = dict(grid(name, 1.0 / float(np.median(far)), len(y) / len(classes), len(classes)))
         search = Search(
-            {name: lambda geometry=geometry: geometry}, numbers, fixed={}, kernels=(), judge=margins, effort=1.0,
+            {name: partial(_same, geometry)}, numbers, fixed={}, kernels=(), judge=margins, effort=1.0,
             seconds=np.inf, n_jobs=None, seed=0, progress=lambda share: None, eligible=queries,
         )  # fmt: skip
         search.tried(list(settings), len(yq), 1.0)
@@ -88,31 +96,37 @@ def tried(X, y, Xq, yq):
     return found
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="*", default=list(SETS))
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--queries", type=int, default=600)
-    arguments = parser.parse_args()
-    for name in arguments.sets:
+def _same(geometry: Asked) -> Asked:
+    return geometry
+
+
+def study(given: argparse.Namespace) -> None:
+    for name in given.sets:
         ours, table = [], []
-        for seed in range(arguments.splits):
-            X, Xq, y, yq = load(name, seed)
-            some = np.random.default_rng(seed).permutation(len(yq))[: arguments.queries]
+        for seed in range(given.splits):
+            X, Xq, y, yq = load(name, seed, given.data)
+            some = np.random.default_rng(seed).permutation(len(yq))[: given.queries]
             Xq, yq = Xq[some], yq[some]
             ours.append(float(np.mean(KCRCClassifier().fit(X, y).predict(Xq) == yq)))
             table.append(tried(X.astype(np.float32), y, Xq.astype(np.float32), yq))
         mean = {key: float(np.mean([row[key] for row in table])) for key in table[0]}
-        best = max(mean, key=mean.get)
+        best = max(mean, key=lambda key: mean[key])
         lucky = np.mean([max(row.values()) for row in table])
         gap = 100 * (mean[best] - np.mean(ours))
-        print(
-            f"{name}, {arguments.splits} splits, {len(yq)} queries, {len(mean)} settings: chosen {np.mean(ours):.2%}, "
+        say(
+            f"{name}, {given.splits} splits, {len(yq)} queries, {len(mean)} settings: chosen {np.mean(ours):.2%}, "
             f"best setting {mean[best]:.2%} ({best}): {'within a point' if gap <= 1 else 'MISSED'} ({gap:+.2f}); "
-            f"best of each split {lucky:.2%}; median setting {np.median(list(mean.values())):.2%}",
-            flush=True,
+            f"best of each split {lucky:.2%}; median setting {np.median(list(mean.values())):.2%}"
         )
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = command.options(__doc__)
+    parser.add_argument("sets", nargs="*", default=list(SETS))
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--queries", type=int, default=600)
+    return command.run(study, parser, arguments)
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

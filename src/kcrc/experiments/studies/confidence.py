@@ -1,4 +1,4 @@
-"""How far confidence can be trusted: `python benchmarks/confidence.py` (data from $KCRC_DATA or ../shared/data).
+"""How far confidence can be trusted.
 
 For each data set and split, with nothing tuned on test rows:
   log-loss and expected calibration error (15 bins) beside kNN votes (k by cross-validation) and SVC scaled
@@ -13,14 +13,14 @@ Must hold: coverage within 2 points of what was asked, calibration error below t
 from __future__ import annotations
 
 import argparse
-import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -29,19 +29,38 @@ from sklearn.preprocessing import Normalizer
 from sklearn.svm import SVC
 
 from kcrc import KCRCClassifier
+from kcrc.arrays import Array
+from kcrc.cli.output import note, say
+from kcrc.errors import DataError
+from kcrc.experiments.studies import command
+from kcrc.experiments.studies.samples import dataset, vectors
 
-DATA = Path(os.environ.get("KCRC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 MOST = 2000  # queries
+SETS = {  # the set it is read from, and how many a class are stored
+    "digits": ("digits", 90),
+    "mnist-500": ("mnist", 50),
+    "usps": ("usps", 300),
+    "yale-b-504": ("yaleb", 32),
+    "caltech256-clip": ("caltech256_clip", 30),
+    "scene15-spm": ("scene15_spm", 100),
+    "caltech101-spm": ("caltech101_spm", 30),
+}
 
 
-def stored(name: str) -> dict[str, np.ndarray]:
-    with np.load(DATA / f"{name}.npz", allow_pickle=False) as found:
-        return dict(found)
+def load(name: str, rng: np.random.Generator, data: Path | None) -> tuple[Array, Array, Array, Array]:
+    """So many examples of each class (half of a smaller one), and at most ``MOST`` of the rest as queries.
 
-
-def parts(X: np.ndarray, y: np.ndarray, per_class: int, rng: np.random.Generator) -> Split:
-    """``per_class`` examples of each class (half of a smaller one), the rest as queries."""
+    Faces (0 to 255) are seen by random projections; they and ready features are at unit length.
+    """
+    source, per_class = SETS[name]
+    X, y = vectors(source, data)
+    if source == "yaleb":
+        images = dataset(source, data).images
+        assert images is not None
+        random = rng.normal(size=(X.shape[1], 504)).astype(np.float32)
+        X = images.reshape(len(y), -1).astype(np.float32) @ (random / np.linalg.norm(random, axis=0))
+    if source not in ("digits", "mnist", "usps"):
+        X = X / np.linalg.norm(X, axis=1, keepdims=True)
     train = np.concatenate(
         [
             rng.choice(rows, min(per_class, max(1, len(rows) // 2)), replace=False)
@@ -52,55 +71,11 @@ def parts(X: np.ndarray, y: np.ndarray, per_class: int, rng: np.random.Generator
     return X[train], y[train], X[test], y[test]
 
 
-def digits(rng: np.random.Generator) -> Split:
-    return parts(*load_digits(return_X_y=True), 90, rng)
-
-
-def mnist(rng: np.random.Generator) -> Split:
-    found = stored("mnist")
-    X, y = found["images"].reshape(70000, -1).astype(np.float32) / 255, found["labels"]
-    return parts(X, y, 50, rng)
-
-
-def usps(rng: np.random.Generator) -> Split:
-    found = stored("usps")
-    X = found["images_x1000"].reshape(-1, 256).astype(np.float32) / 1000
-    return parts(X, found["labels"], 300, rng)
-
-
-def yale(rng: np.random.Generator) -> Split:
-    found = stored("yaleb")
-    faces = found["images"].reshape(len(found["labels"]), -1).astype(np.float32)
-    random = rng.normal(size=(faces.shape[1], 504)).astype(np.float32)
-    X = faces @ (random / np.linalg.norm(random, axis=0))
-    return parts(X / np.linalg.norm(X, axis=1, keepdims=True), found["labels"], 32, rng)
-
-
-def features(name: str, per_class: int) -> Callable[[np.random.Generator], Split]:
-    def split(rng: np.random.Generator) -> Split:
-        found = stored(name)
-        X = found["features"].astype(np.float32)
-        return parts(X / np.linalg.norm(X, axis=1, keepdims=True), found["labels"], per_class, rng)
-
-    return split
-
-
-SETS: dict[str, Callable[[np.random.Generator], Split]] = {
-    "digits": digits,
-    "mnist-500": mnist,
-    "usps": usps,
-    "yale-b-504": yale,
-    "caltech256-clip": features("caltech256_clip", 30),
-    "scene15-spm": features("scene15_spm", 100),
-    "caltech101-spm": features("caltech101_spm", 30),
-}
-
-
-def log_loss(p: np.ndarray, truth: np.ndarray) -> float:
+def log_loss(p: Array, truth: Array) -> float:
     return float(-np.log(np.maximum(p[np.arange(len(truth)), truth], 1e-6)).mean())
 
 
-def calibration_error(p: np.ndarray, truth: np.ndarray, bins: int = 15) -> float:
+def calibration_error(p: Array, truth: Array, bins: int = 15) -> float:
     confidence, right = p.max(axis=1), p.argmax(axis=1) == truth
     bin_of = np.minimum((bins * confidence).astype(int), bins - 1)
     return float(
@@ -111,12 +86,12 @@ def calibration_error(p: np.ndarray, truth: np.ndarray, bins: int = 15) -> float
     )
 
 
-def knn(X: np.ndarray, y: np.ndarray) -> GridSearchCV:
+def knn(X: Array, y: Array) -> Any:
     sizes = [k for k in (1, 3, 5, 10, 20, 50) if k < 0.6 * len(y)]
     return GridSearchCV(KNeighborsClassifier(), {"n_neighbors": sizes}, cv=3).fit(X, y)
 
 
-def svc(X: np.ndarray, y: np.ndarray) -> dict[str, CalibratedClassifierCV]:
+def svc(X: Array, y: Array) -> dict[str, Any]:
     """Width and penalty by cross-validation; then Platt's scaling, and one temperature, by cross-validation."""
     search = GridSearchCV(
         make_pipeline(Normalizer(), SVC()), {"svc__C": [1.0, 10.0], "svc__gamma": [0.5, 1.0, 3.0]}, cv=3
@@ -128,8 +103,8 @@ def svc(X: np.ndarray, y: np.ndarray) -> dict[str, CalibratedClassifierCV]:
     }
 
 
-def measured(name: str, seed: int, seconds: float, with_svc: bool) -> dict[str, float]:
-    X, y, Xq, yq = SETS[name](np.random.default_rng(seed))
+def measured(name: str, seed: int, seconds: float, with_svc: bool, data: Path | None) -> dict[str, float]:
+    X, y, Xq, yq = load(name, np.random.default_rng(seed), data)
     out: dict[str, float] = {}
     begun = time.perf_counter()
     clf = KCRCClassifier(tuning_seconds=seconds).fit(X, y)
@@ -167,8 +142,9 @@ def measured(name: str, seed: int, seconds: float, with_svc: bool) -> dict[str, 
     return out
 
 
-def _chosen(clf: KCRCClassifier) -> dict[str, object]:
+def _chosen(clf: KCRCClassifier) -> dict[str, Any]:
     """What tuning chose with all classes, as parameters: strangers take no part in it but through that choice."""
+    assert clf.tuning_ is not None
     best = clf.tuning_.best
     metric = type(clf.model_.method.metric)
     options = {"shrinkage", "unit", "scaled"} & set(getattr(metric, "__dataclass_fields__", {}))
@@ -184,48 +160,57 @@ def _chosen(clf: KCRCClassifier) -> dict[str, object]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def shown(name: str, runs: Sequence[dict[str, float]], with_svc: bool) -> bool:
+    """Say the means of the splits of a set; whether what must hold does."""
+    mean = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+    say(f"{name} ({len(runs)} splits, fit {mean['fit seconds']:.0f} s, accuracy {mean['accuracy']:.2%})")
+    others = ""
+    if with_svc:
+        others = f", SVC Platt-scaled {mean['platt log-loss']:.3f}, by temperature {mean['temperature log-loss']:.3f}"
+    say(f"  log-loss           {mean['log-loss']:.3f}   kNN votes {mean['knn log-loss']:.3f}{others}")
+    if with_svc:
+        others = f", SVC by Platt {mean['platt ece']:.4f}, by temperature {mean['temperature ece']:.4f}"
+    calibrated = mean["ece"] < mean["knn ece"]
+    better = "below kNN" if calibrated else "MISSED: not below kNN"
+    say(f"  calibration error  {mean['ece']:.4f}  kNN votes {mean['knn ece']:.4f}{others}   ({better})")
+    say(
+        f"  unknown AUROC      {mean['auroc']:.3f}   nearest distance {mean['knn auroc']:.3f};  "
+        f"false alarms {mean['false alarms']:.1%} of 5 % asked"
+    )
+    covered = True
+    for asked in (0.9, 0.95):
+        got = [run[f"coverage {asked}"] for run in runs]
+        near = bool(abs(np.mean(got) - asked) <= 0.02)
+        covered &= near
+        say(
+            f"  sets {asked:.0%}           covered {np.mean(got):.1%} ± {np.std(got):.1%}, "
+            f"{mean[f'size {asked}']:.2f} classes a set   ({'holds' if near else 'MISSED'}: within 2 points); "
+            f"balanced {mean[f'balanced {asked}']:.1%}; "
+            f"by class {mean[f'coverage by class {asked}']:.1%}, {mean[f'size by class {asked}']:.2f} classes"
+        )
+    return calibrated and covered
+
+
+def study(given: argparse.Namespace) -> bool:
+    held = True
+    for name in given.sets:
+        try:
+            runs = [measured(name, seed, given.seconds, not given.no_svc, given.data) for seed in range(given.seeds)]
+        except DataError as missing:
+            note(f"{name}: {missing}")
+            continue
+        held &= shown(name, runs, not given.no_svc)
+    return held
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = command.options(__doc__)
     parser.add_argument("sets", nargs="*", default=list(SETS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=30.0, help="for tuning")
     parser.add_argument("--no-svc", action="store_true")
-    options = parser.parse_args()
-    for name in options.sets:
-        runs = []
-        try:
-            for seed in range(options.seeds):
-                runs.append(measured(name, seed, options.seconds, not options.no_svc))
-        except FileNotFoundError as missing:
-            print(f"{name}: {missing.filename} is not here; set KCRC_DATA")
-            continue
-        mean = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
-        print(f"{name} ({options.seeds} splits, fit {mean['fit seconds']:.0f} s, accuracy {mean['accuracy']:.2%})")
-        others = ""
-        if not options.no_svc:
-            others = (
-                f", SVC Platt-scaled {mean['platt log-loss']:.3f}, by temperature {mean['temperature log-loss']:.3f}"
-            )
-        print(f"  log-loss           {mean['log-loss']:.3f}   kNN votes {mean['knn log-loss']:.3f}{others}")
-        if not options.no_svc:
-            others = f", SVC by Platt {mean['platt ece']:.4f}, by temperature {mean['temperature ece']:.4f}"
-        better = "below kNN" if mean["ece"] < mean["knn ece"] else "MISSED: not below kNN"
-        print(f"  calibration error  {mean['ece']:.4f}  kNN votes {mean['knn ece']:.4f}{others}   ({better})")
-        print(
-            f"  unknown AUROC      {mean['auroc']:.3f}   nearest distance {mean['knn auroc']:.3f};  "
-            f"false alarms {mean['false alarms']:.1%} of 5 % asked"
-        )
-        for asked in (0.9, 0.95):
-            got = [run[f"coverage {asked}"] for run in runs]
-            held = "holds" if abs(np.mean(got) - asked) <= 0.02 else "MISSED"
-            print(
-                f"  sets {asked:.0%}           covered {np.mean(got):.1%} ± {np.std(got):.1%}, "
-                f"{mean[f'size {asked}']:.2f} classes a set   ({held}: within 2 points); "
-                f"balanced {mean[f'balanced {asked}']:.1%}; "
-                f"by class {mean[f'coverage by class {asked}']:.1%}, {mean[f'size by class {asked}']:.2f} classes",
-                flush=True,
-            )
+    return command.run(study, parser, arguments)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

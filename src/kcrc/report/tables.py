@@ -1,4 +1,4 @@
-"""Tables as values, written as CSV (for programs) and Markdown (for readers)."""
+"""Tables as values, written as CSV (for programs), Markdown (for readers) and lined up (for a terminal)."""
 
 from __future__ import annotations
 
@@ -55,6 +55,17 @@ def _cell(value: Any) -> str:
         return MISSING
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def text_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Columns for a terminal, the first to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in [head, *lines]) for i in range(len(head))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        return "  " + "   ".join(cells).rstrip()
+
+    return "\n".join([title, line(head), "  " + "-" * (sum(widths) + 3 * (len(widths) - 1)), *map(line, lines)])
 
 
 def mean_std(values: Sequence[float]) -> str:
