@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from kcrc import pipeline
 from problems import given, problem
 
 
@@ -50,12 +51,14 @@ def test_labels_scores_margin_and_runner_up_agree():
     np.testing.assert_array_equal(two.decision_function(Xq) > 0, two.predict(Xq) == 1)
 
 
-def test_unanimous_neighbours_answer_without_coding():
+def test_unanimous_neighbours_answer_and_are_coded_only_to_explain():
     X = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])
-    evidence = given(3).fit(X, [0, 0, 0, 1, 1, 1]).explain([[0.05], [4.6]])
+    clf = given(3).fit(X, [0, 0, 0, 1, 1, 1])
+    evidence = clf.explain([[0.05], [4.6]])
     assert evidence.to_dict()[0]["how"] == "unanimous"
     assert "all 3 neighbours agree" in repr(evidence[0])
-    assert (evidence.coefficients[0] == 0).all()
+    assert evidence.coefficients[0].all()
+    assert not pipeline.classify(clf.model_, np.array([[0.05]])).coefficients.any()
     assert evidence.to_dict()[1]["how"] == "coded"
     assert evidence.margin[0] == 1.0
 

@@ -361,9 +361,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def explain(self, X: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each query."""
-        return joined(self._answers(X, lambda evidence: evidence, explain=True))
+        return joined(self._answers(X, lambda evidence: evidence, explain=True, code_all=True))
 
-    def _answers(self, X: Any, read: Callable[[Evidence], Any], explain: bool = False) -> list[Any]:
+    def _answers(
+        self, X: Any, read: Callable[[Evidence], Any], explain: bool = False, code_all: bool = False
+    ) -> list[Any]:
         check_is_fitted(self)
         model = self.model_
         if not self._plainly_fine(X):
@@ -376,7 +378,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         queries = model.method.metric.transform(X)
         if queries is not X:
             magnitudes.check_scaled(queries, model.working_type, type(model.method.metric).__name__)
-        return pipeline.answer(model, queries, read, explain=explain)
+        return pipeline.answer(model, queries, read, explain=explain, code_all=code_all)
 
     # Keeping ----------------------------------------------------------------------------------------------------
 

@@ -9,24 +9,26 @@ that it explains for its class. Contributions of a class add up to what the clas
 ‖y‖² − ‖y − Dᵢxᵢ‖², its part of the reconstruction. A negative one made its class fit worse.
 
 The **residual** a class is judged by is ‖y − Dᵢxᵢ‖/‖xᵢ‖ (decision "ratio", paper) or ‖y − Dᵢxᵢ‖ ("residual").
-The smallest wins. A class without examples in the dictionary has residual ∞.
+The smallest wins. A class without examples in the dictionary has residual ∞. Contributions of several classes may add
+up to more than ‖y‖²; ``shares`` are parts of 100 %.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.coding.base import Code, Dictionary, Target
+from kcrc.shares import sentences, shares, together
 
 CODED, UNANIMOUS, NEAREST = 0, 1, 2
 HOW = (
     "coded",  # represented by the dictionary, the class with the smallest residual won
-    "unanimous",  # all neighbours share a class: answered without coding (paper, Algorithm 3, step 2)
+    "unanimous",  # all neighbours share a class: answered as such (paper, Algorithm 3, step 2), coded if explained
     "nearest",  # nothing in the dictionary resembles the query: the class of the nearest example
 )
 
@@ -36,6 +38,7 @@ class Evidence:
     """The answers to B queries and what they rest on. Index or iterate it for single queries.
 
     classes           (C,)    the class names
+    decision          what the classes were judged by: "ratio" or "residual"
     winner            (B,)    number of the winning class
     residuals         (B, C)  what the classes were judged by, smaller is better, ∞ where not in the dictionary
     energy            (B,)    ‖y‖², what there was to explain; 0 where nothing was coded
@@ -49,6 +52,7 @@ class Evidence:
     """
 
     classes: Array
+    decision: str
     winner: Array
     residuals: Array
     energy: Array
@@ -70,7 +74,7 @@ class Evidence:
                 raise IndexError(f"Evidence of {len(self)} queries has no number {which}.")
             at = int(which) % len(self)
             which = slice(at, at + 1)
-        return Evidence(self.classes, *(getattr(self, f.name)[which] for f in fields(self) if f.name != "classes"))
+        return replace(self, **{name: getattr(self, name)[which] for name in _PER_QUERY})
 
     def __iter__(self) -> Iterator[Evidence]:
         return (self[i] for i in range(len(self)))
@@ -102,6 +106,22 @@ class Evidence:
         second = rest.argmin(axis=1)
         return np.where(np.isfinite(rest[np.arange(len(rest)), second]), second, self.winner)
 
+    @property
+    def shares(self) -> Array:
+        """(B, K) each example's share in the answer against the runner-up, above 0 for it, below 0 against it; in
+        absolute terms they add up to 1 (formula: ``kcrc.shares``)."""
+        return shares(self, self.runner_up, nearest=self.how == NEAREST)
+
+    @property
+    def support(self) -> Array:
+        """(B,) the sum of the shares for the answer: against the runner-up the answer turns at ½."""
+        return np.asarray(np.maximum(self.shares, 0.0).sum(axis=1))
+
+    @property
+    def sentences(self) -> list[str]:
+        """What the shares of each answer mean, in plain words."""
+        return sentences(self, self.runner_up, how=[HOW[number] for number in self.how])
+
     def to_dict(self) -> dict[str, Any] | list[dict[str, Any]]:
         """Plain Python values, ready for JSON: a dict for one query, else a list of them."""
         if len(self) != 1:
@@ -109,6 +129,7 @@ class Evidence:
         in_dictionary = np.flatnonzero(np.isfinite(self.residuals[0]))
         order = in_dictionary[np.argsort(self.residuals[0, in_dictionary], kind="stable")]
         real = np.flatnonzero(self.rows[0] >= 0)
+        share = self.shares[0]
         return {
             "label": _plain(self.labels[0]),
             "how": HOW[self.how[0]],
@@ -116,6 +137,8 @@ class Evidence:
             "runner_up": _plain(self.classes[self.runner_up[0]]) if len(order) > 1 else None,
             "residuals": [[_plain(self.classes[c]), float(self.residuals[0, c])] for c in order],
             "energy": float(self.energy[0]),
+            "support": float(self.support[0]),
+            "sentence": self.sentences[0],
             "neighbours": [
                 {
                     "row": int(self.rows[0, j]),
@@ -123,6 +146,7 @@ class Evidence:
                     "distance": float(self.distances[0, j]),
                     "coefficient": float(self.coefficients[0, j]),
                     "contribution": float(self.contributions[0, j]),
+                    "share": float(share[j]),
                 }
                 for j in real
             ],
@@ -142,6 +166,7 @@ class Evidence:
                 "distance": self.distances[query, place],
                 "coefficient": self.coefficients[query, place],
                 "contribution": self.contributions[query, place],
+                "share": self.shares[query, place],
             }
         )
 
@@ -155,8 +180,7 @@ class Evidence:
         label, how = self.labels[0], HOW[self.how[0]]
         if how == "unanimous":
             k = int((self.rows[0] >= 0).sum())
-            nearby = ", ".join(str(r) for r in self.rows[0, : min(top, k)])
-            return f"  {label!s}: all {k} neighbours agree (nearest rows {nearby})"
+            return "\n".join([f"  {label!s}: all {k} neighbours agree", *self._sharers(top)])
         if how == "nearest":
             return f"  {label!s}: nothing stored resembles it; nearest is row {self.rows[0, 0]}"
         second = self.classes[self.runner_up[0]]
@@ -165,15 +189,25 @@ class Evidence:
             f"  {label!s}: residual {residual[self.winner[0]]:.4g}, runner-up {second!s} "
             f"{residual[self.runner_up[0]]:.4g}, margin {self.margin[0]:.3f}"
         ]
-        total = self.energy[0] or 1.0
-        by_weight = np.argsort(-np.abs(self.contributions[0]), kind="stable")[:top]
-        for j in by_weight:
-            if self.rows[0, j] >= 0:
-                lines.append(
-                    f"    row {self.rows[0, j]:<7} {self.classes[self.neighbour_labels[0, j]]!s:<12} "
-                    f"distance {self.distances[0, j]:<9.4g} contributes {self.contributions[0, j] / total:+.1%}"
-                )
+        lines += self._sharers(top)
         return "\n".join(lines)
+
+    def _sharers(self, top: int) -> list[str]:
+        """A line for each of the examples with the largest shares, and one for the rest of the 100 %."""
+        share = self.shares[0]
+        order = [j for j in np.argsort(-np.abs(share), kind="stable") if self.rows[0, j] >= 0]
+        lines = [
+            f"    row {self.rows[0, j]:<7} {self.classes[self.neighbour_labels[0, j]]!s:<12} "
+            f"distance {self.distances[0, j]:<9.4g} share {share[j]:+.1%}"
+            for j in order[:top]
+        ]
+        rest = share[order[top:]]
+        if len(rest):
+            lines.append(f"    {len(rest)} more: {together(rest)}")
+        return lines
+
+
+_PER_QUERY = [f.name for f in fields(Evidence) if f.name not in ("classes", "decision")]
 
 
 def _plain(value: Any) -> Any:
@@ -206,7 +240,8 @@ def joined(parts: Sequence[Evidence]) -> Evidence:
             ]
         return np.concatenate(arrays)
 
-    return Evidence(parts[0].classes, *(column(f.name) for f in fields(Evidence) if f.name != "classes"))
+    together: dict[str, Any] = {name: column(name) for name in _PER_QUERY}
+    return replace(parts[0], **together)
 
 
 def contributions(dictionary: Dictionary, target: Target, code: Code, labels: Array) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,16 +28,18 @@ from kcrc.prepared import Samples
 T = TypeVar("T")
 
 
-def answer(model: FittedModel, X: Array, read: Callable[[Evidence], T], *, explain: bool = False) -> list[T]:
+def answer(
+    model: FittedModel, X: Array, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False
+) -> list[T]:
     """``read`` of the evidence of each chunk of queries, in order. The rest of the evidence is let go, so that
     labels for a million queries need the memory of one chunk."""
     if len(X) == 1 and plan(model) is not None:  # nothing to share out, and no BLAS in it to hold back
-        return [read(classify(model, X, explain=explain))]
+        return [read(classify(model, X, explain=explain, code_all=code_all))]
     share_out = chunk_after_chunk if _by_products(model) else over_chunks
     return share_out(
-        lambda piece: read(classify(model, X[piece], explain=explain)),
+        lambda piece: read(classify(model, X[piece], explain=explain, code_all=code_all)),
         len(X),
-        chunk_size(model, len(X)),
+        chunk_size(model, len(X), staged=code_all),
         model.method.n_jobs,
     )
 
@@ -47,20 +49,26 @@ def _by_products(model: FittedModel) -> bool:
     return model.method.n_neighbors is None and isinstance(model.method.coder, Ridge)
 
 
-def classify(model: FittedModel, X: Array, *, explain: bool = True, compiled: bool = True) -> Evidence:
+def classify(
+    model: FittedModel, X: Array, *, explain: bool = True, compiled: bool = True, code_all: bool = False
+) -> Evidence:
     """The evidence for one chunk of queries (B, d) that the metric has scaled already.
 
     Without ``explain`` a global dictionary is left in the order it is stored, its distances and contributions NaN:
-    the residuals do not need them. Without ``compiled`` every stage is the readable one.
+    the residuals do not need them. Without ``compiled`` every stage is the readable one. ``code_all`` codes queries
+    whose neighbours agree too, to say who had which part; answer, residuals and ``how`` stay those of the agreement.
     """
     queries = Samples(X)
     if model.whole is not None:
-        return _over_all(model, queries, explain)
+        return _over_all(model, queries, explain, code_all)
     near = neighbours(model, queries)
     fast = plan(model) if compiled else None  # the only gate to the compiled path
-    return judged(
-        model, near, local_problems(model, queries, near), None if fast is None else partial(fast, queries, near)
-    )
+    posed = local_problems(model, queries, near)
+    verdict = judged(model, near, posed, None if fast is None else partial(fast, queries, near))
+    agreed = np.flatnonzero(verdict.how == ev.UNANIMOUS)
+    if code_all and len(agreed):
+        _coded(model, verdict, agreed, verdict.neighbour_labels[agreed], posed(agreed))
+    return verdict
 
 
 def local_problems(
@@ -89,11 +97,9 @@ def judged(
     verdict = _settled(model, near, labels)
     left = np.flatnonzero(~unanimous(labels)) if fast is None else fast(verdict)
     if len(left):
-        dictionary, target = posed(left)
-        coder = model.method.coder
-        code = coder.solve(coder.factorise(dictionary), target)
         first = labels[left, 0]
-        _weigh(model, verdict, left, labels[left], dictionary, target, code, lambda lost: first[lost])
+        target, code = _coded(model, verdict, left, labels[left], posed(left))
+        _weigh(model, verdict, left, target, code, labels[left], lambda lost: first[lost])
     return verdict
 
 
@@ -136,6 +142,7 @@ def _settled(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence
     residuals[np.arange(batch), labels[:, 0]] = 0.0
     return Evidence(
         classes=model.classes,
+        decision=model.method.decision,
         winner=labels[:, 0].copy(),
         residuals=residuals,
         energy=np.zeros(batch),
@@ -150,20 +157,40 @@ def _settled(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence
     )
 
 
-def _weigh(
+def _coded(
     model: FittedModel,
     verdict: Evidence,
     which: Array,
     labels: Array,
-    dictionary: Dictionary,
+    problem: tuple[Dictionary, Target],
+    state: Any = None,
+) -> tuple[Target, Code]:
+    """Code the queries ``which`` and fill in the verdict's parts of the examples, whose classes are ``labels``;
+    ``state`` is the dictionary factorised, where it is already."""
+    dictionary, target = problem
+    coder = model.method.coder
+    code = coder.solve(coder.factorise(dictionary) if state is None else state, target)
+    verdict.energy[which] = target.energy
+    verdict.coefficients[which] = code.coefficients
+    verdict.contributions[which] = ev.contributions(dictionary, target, code, labels)
+    verdict.converged[which] = code.converged
+    verdict.n_iter[which] = code.n_iter
+    return target, code
+
+
+def _weigh(
+    model: FittedModel,
+    verdict: Evidence,
+    which: Array,
     target: Target,
     code: Code,
+    labels: Array,
     nearest: Callable[[Array], Array],
 ) -> None:
-    """Fill in the coded queries ``which`` of the verdict under construction; ``nearest`` gives the class of the
-    nearest example for those of them that nothing could code."""
-    contributed = ev.contributions(dictionary, target, code, labels)
+    """Give the coded queries ``which`` the class of the smallest residual; ``nearest`` gives the class of the nearest
+    example for those of them that nothing could code."""
     n_classes = len(model.classes)
+    contributed = verdict.contributions[which]
     residuals = ev.class_residuals(contributed, code, target, labels, n_classes, model.method.decision)
     winner = residuals.argmin(axis=1)
     # Nothing coded at all (no resemblance to any atom): the nearest example answers, judged by ‖y‖ alone.
@@ -173,18 +200,14 @@ def _weigh(
         residuals[lost, winner[lost]] = np.sqrt(target.energy[lost])
     verdict.winner[which] = winner
     verdict.residuals[which] = residuals
-    verdict.energy[which] = target.energy
-    verdict.coefficients[which] = code.coefficients
-    verdict.contributions[which] = contributed
     verdict.how[which] = np.where(lost, ev.NEAREST, ev.CODED)
-    verdict.converged[which] = code.converged
-    verdict.n_iter[which] = code.n_iter
 
 
-def _over_all(model: FittedModel, queries: Samples, explain: bool) -> Evidence:
+def _over_all(model: FittedModel, queries: Samples, explain: bool, code_all: bool) -> Evidence:
     """The global dictionary: factorised at fit, the same for every query; nearest example first when explaining."""
     assert model.whole is not None
-    if not explain and len(model.classes) > 1:
+    alone = len(model.classes) == 1
+    if not explain and not alone:
         return _residuals_over_all(model, queries)
     basis, method = model.whole.basis, model.method
     fine = method.distance
@@ -192,22 +215,15 @@ def _over_all(model: FittedModel, queries: Samples, explain: bool) -> Evidence:
     order = np.argsort(distances, axis=1, kind="stable")
     distances = np.take_along_axis(distances, order, 1)
     verdict = _settled(model, Neighbourhood(order, distances), model.labels[order])
-    if len(model.classes) == 1:
+    if alone and not code_all:
         return verdict
-    target = method.space.target(model, basis, queries, None)
-    code = method.coder.solve(model.whole.state, target)
     everyone = np.arange(len(queries))
-    first = model.labels[order[:, 0]]
-    _weigh(
-        model,
-        verdict,
-        everyone,
-        model.labels[None],
-        basis.dictionary,
-        target,
-        code,
-        lambda lost: np.asarray(first[lost]),
-    )
+    labels = model.labels[None]
+    problem = basis.dictionary, method.space.target(model, basis, queries, None)
+    target, code = _coded(model, verdict, everyone, labels, problem, model.whole.state)
+    if not alone:
+        first = model.labels[order[:, 0]]
+        _weigh(model, verdict, everyone, target, code, labels, lambda lost: np.asarray(first[lost]))
     for field in (verdict.coefficients, verdict.contributions):  # stored order -> nearest first
         field[:] = np.take_along_axis(field, order, 1)
     return verdict
@@ -234,6 +250,7 @@ def _residuals_over_all(model: FittedModel, queries: Samples) -> Evidence:
     nothing = np.broadcast_to(np.nan, shape)
     return Evidence(
         classes=model.classes,
+        decision=model.method.decision,
         winner=winner,
         residuals=residuals,
         energy=target.energy,
@@ -248,8 +265,9 @@ def _residuals_over_all(model: FittedModel, queries: Samples) -> Evidence:
     )
 
 
-def chunk_size(model: FittedModel, n_queries: int) -> int:
-    """Queries per chunk such that all chunks at work stay within the memory budget."""
+def chunk_size(model: FittedModel, n_queries: int, *, staged: bool = False) -> int:
+    """Queries per chunk such that all chunks at work stay within the memory budget; ``staged``: also those that do not
+    take the compiled path alone."""
     method = model.method
     n, width = len(model), model.vectors.shape[1]
     if method.n_neighbors is None:
@@ -258,7 +276,8 @@ def chunk_size(model: FittedModel, n_queries: int) -> int:
         k = model.largest_dictionary
         wide = min(n, max(k, method.n_candidates or 0))
         kept = max(model.examples(part).nbytes // max(1, n) for part in method.parts) // 8 + 1
-        if plan(model) is not None and isinstance(model.index, ScanIndex) and method.n_candidates is None:
+        scanned = isinstance(model.index, ScanIndex) and method.n_candidates is None
+        if plan(model) is not None and scanned and not staged:
             per_query = 4 * width + 8 * k + 2 * len(model.classes)
         else:
             per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)

@@ -87,6 +87,20 @@ def test_the_three_commands(run, birds: Path) -> None:
     assert (birds / "why.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_shares_that_explain_an_answer_are_100_percent(run) -> None:
+    said = json.loads(run("explain", "birds.kcrc", "test/wren/50.jpg", "--json")[1])
+    shares = [one["share"] for one in said["neighbours"]]
+    assert sum(map(abs, shares)) == pytest.approx(1.0)
+    assert any(shares)
+    _, out, _ = run("explain", "birds.kcrc", "test/wren/50.jpg", "--top", "2")
+    assert said["sentence"] in out
+    listed = re.findall(r"^ +([+-][\d.]+)%  ", out, re.MULTILINE)
+    rest = re.search(rf"  {len(shares) - 2} more: ([\d.]+)% for the answer, ([\d.]+)% against it", out)
+    assert len(listed) == 2
+    assert rest is not None
+    assert sum(abs(float(share)) for share in (*listed, *rest.groups())) == pytest.approx(100.0, abs=0.3)
+
+
 def test_predict_as_json_and_csv(run) -> None:
     _, out, _ = run("predict", "birds.kcrc", "test/wren", "--json")
     rows = [json.loads(line) for line in out.splitlines()]

@@ -64,10 +64,13 @@ def _print(case: Case, top: int) -> None:
 
     say(f"{shown(case.name)}: {shown(case.label)}")
     say(shown(verdict_sentence(case)))
-    say("\nThe examples that decided:")
-    for part in deciding(case, top):
-        share = "        " if part.share is None else f"{part.share:+8.1%}"
+    say(f"\nThe examples that decided. {shown(case.evidence.sentences[0])}")
+    parts, rest = deciding(case, top)
+    for part in parts:
+        share = f"{part.share:+8.1%}"
         say(f"  {share}  {shown(part.label):<20} distance {part.distance:<9.4g} #{part.id} {shown(part.source)}")
+    if rest:
+        say(f"  {rest}")
     residuals = case.residuals()
     if len(residuals) > 1:
         say("\nClass residuals (the smallest wins):")

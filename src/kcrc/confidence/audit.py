@@ -16,7 +16,7 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.confidence.calibration import Confidence
 from kcrc.errors import ParameterError
-from kcrc.evidence import CODED, UNANIMOUS, Evidence
+from kcrc.evidence import Evidence
 from kcrc.left_out.answers import answers_without
 from kcrc.left_out.groups import duplicate_groups
 from kcrc.model import FittedModel
@@ -30,7 +30,7 @@ STEP = 2048  # examples between two reports of progress
 @dataclass(frozen=True)
 class Suspect:
     """An example whose own answer contradicts its label. ``probability`` is of the answer, ``of_label`` of the label;
-    ``because`` names the stored examples that spoke for the answer, (row, share of the query explained)."""
+    ``because`` names the stored examples that spoke for the answer, (row, share in it)."""
 
     row: int
     label: Any
@@ -181,14 +181,11 @@ def _watch(model: FittedModel, confidence: Confidence, evidence: Evidence, which
     p = confidence.calibration.probabilities(evidence.residuals)
     real = evidence.rows >= 0
     winners = (evidence.neighbour_labels == evidence.winner[:, None]) & real
-    coded = (evidence.how == CODED)[:, None]
-    energy = np.where(evidence.energy > 0, evidence.energy, 1.0)[:, None]
-    # All neighbours of one class: they share the answer equally.
-    shares = np.where(coded, evidence.contributions / energy, 1.0 / np.maximum(real.sum(axis=1), 1)[:, None])
-    spoke = np.where(winners, shares, -np.inf)
+    spoke = np.where(winners, evidence.shares, -np.inf)
     top = np.argsort(-spoke, axis=1, kind="stable")[:, :TOP]
     right = (evidence.winner == truth)[:, None]
-    helped = winners & right & ((shares >= PART) | (evidence.how == UNANIMOUS)[:, None])
+    explained = evidence.contributions >= PART * evidence.energy[:, None]  # all of them where neighbours agree: 0 of 0
+    helped = winners & right & explained
     first = np.where(real, evidence.distances, np.inf).argmin(axis=1)
     return _Watched(
         answer=evidence.winner,

@@ -43,7 +43,7 @@ def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
 _ABOUT_SUSPECTS = (
     "Each was asked as if it were not in the gallery, and the others together gave it another class. The surest "
     "contradictions come first: those are wrong labels more often than hard pictures. Beside it are the examples that "
-    "spoke most for the other class, with the share of the picture each explains."
+    "spoke most for the other class, with the share each had in the answer."
 )
 _ABOUT_CLASHES = "At least one label of each pair is wrong, or the picture shows both."
 _ABOUT_IDLE = (

@@ -13,6 +13,7 @@ from kcrc.arrays import Array
 from kcrc.errors import KCRCError
 from kcrc.evidence import HOW, Evidence
 from kcrc.report.words import percent
+from kcrc.shares import together
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -22,14 +23,13 @@ QUERY_SIDE = 320
 
 @dataclass(frozen=True)
 class Part:
-    """One stored example's part in an answer; ``share`` of the query explained, None where nothing was coded."""
+    """One stored example's part in an answer: its share, above 0 for the answer, below 0 against it."""
 
     id: int
     label: str
     source: str
-    share: float | None
+    share: float
     distance: float
-    own: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,24 +119,22 @@ def case_from(
     return Case(name, evidence, small, thumbnail_of, source_of, truth, probabilities)
 
 
-def deciding(case: Case, top: int) -> list[Part]:
-    """The examples with the largest parts, for or against; the nearest ones where nothing had to be coded."""
-    one = case.evidence
-    coded = HOW[one.how[0]] == "coded"
-    weight = np.abs(one.contributions[0]) if coded else -one.distances[0]
-    total = float(one.energy[0]) or 1.0
-    places = [int(j) for j in np.argsort(-weight, kind="stable") if one.rows[0, j] >= 0][:top]
-    return [
+def deciding(case: Case, top: int) -> tuple[list[Part], str]:
+    """The examples with the largest shares, for or against, and what the others have of the 100 % in words."""
+    one, share = case.evidence, case.evidence.shares[0]
+    places = [int(j) for j in np.argsort(-np.abs(share), kind="stable") if one.rows[0, j] >= 0]
+    parts = [
         Part(
             id=int(one.rows[0, j]),
             label=str(one.classes[one.neighbour_labels[0, j]]),
             source=case.source_of(int(one.rows[0, j])),
-            share=float(one.contributions[0, j]) / total if coded else None,
+            share=float(share[j]),
             distance=float(one.distances[0, j]),
-            own=bool(one.neighbour_labels[0, j] == one.winner[0]),
         )
-        for j in places
+        for j in places[:top]
     ]
+    rest = share[places[top:]]
+    return parts, f"{len(rest)} more: {together(rest)}." if len(rest) else ""
 
 
 def verdict_sentence(case: Case) -> str:
@@ -147,7 +145,7 @@ def verdict_sentence(case: Case) -> str:
     p = case.probabilities
     sure = "" if p is None else f" Probability {percent(p[one.winner[0]])}."
     if how == "unanimous":
-        return f"All {near} nearest examples are of this class, so nothing had to be weighed.{sure}"
+        return f"All {near} nearest examples are of this class, which settles it.{sure}"
     if how == "nearest":
         return "Nothing in the gallery resembles it; this is the class of the nearest example. Do not rely on it."
     second = int(one.runner_up[0])

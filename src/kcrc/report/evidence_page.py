@@ -25,6 +25,7 @@ def evidence_page(cases: Sequence[Case], *, gallery: str, top: int = 12) -> str:
 
 def case_article(case: Case, *, top: int = 12, heading: str = "h2") -> Element:
     """One answered image: picture and verdict, deciding examples, classes."""
+    parts, rest = deciding(case, top)
     truth = None if case.truth is None else element("p", "Its label is ", element("strong", case.truth), ".")
     return element(
         "article",
@@ -41,18 +42,17 @@ def case_article(case: Case, *, top: int = 12, heading: str = "h2") -> Element:
             class_="verdict",
         ),
         element(heading, "The examples that decided"),
-        element("ul", [_card(case, part) for part in deciding(case, top)], class_="examples"),
+        element("p", case.evidence.sentences[0]),
+        element("ul", [_card(case, part) for part in parts], class_="examples"),
+        element("p", rest, class_="quiet") if rest else None,
         element(heading, "The classes compared"),
         _classes(case),
     )
 
 
 def _card(case: Case, part: Part) -> Element:
-    if part.share is None:
-        words, kind = f"distance {part.distance:.3g}", "for" if part.own else None
-    else:
-        words = f"{part.share:+.1%}"
-        kind = None if not part.own else "for" if part.share >= 0 else "against"
+    words = f"{part.share:+.1%}" if part.share else "no share"
+    kind = "for" if part.share > 0 else "against" if part.share < 0 else None
     spoken = f"Example {part.id} of class {part.label}, {words}"
     return element(
         "li",
@@ -118,11 +118,12 @@ def reading_help() -> Element:
         element("h2", "How to read this"),
         element(
             "p",
-            "The image is rebuilt from its nearest stored examples, all together. The percentage at an example is the "
-            "part of the image that it explains for its own class; a negative one made its class fit worse. The "
-            "residual of a class is what its examples leave unexplained, in relation to the weight they needed: the "
-            "smallest wins. A blue frame marks examples that spoke for the answer, a red one those of its class that "
-            "spoke against it, a grey one examples of other classes.",
+            "The image is rebuilt from its nearest stored examples, all together. The percentage at an example is its "
+            "share in the answer: blue and with a plus for it, red and with a minus against it. What speaks for the "
+            "runner-up speaks against the answer, and so does an example of the answer's own class that made the class "
+            "fit worse. All shares together are 100 %; examples of further classes have none. The residual of a class "
+            "is what its examples leave unexplained, and the smallest wins; “explains” is the part of the image that "
+            "they rebuild by themselves.",
         ),
         class_="quiet",
     )

@@ -43,28 +43,25 @@ def draw_evidence(
     _picture(seen, query)
     seen.set_title(f"query\nanswer: {for_plot(label)}\n{HOW[one.how[0]]}, margin {one.margin[0]:.2f}", fontsize=11)
     grid = outer[0, 1].subgridspec(lines, columns)
-    total = float(one.energy[0]) or 1.0
+    shares = one.shares[0]
     for place, j in enumerate(shown):
         axis = figure.add_subplot(grid[place // columns, place % columns])
         _picture(axis, _square(picture_of(int(one.rows[0, j]))))
-        share = one.contributions[0, j] / total
-        own = one.neighbour_labels[0, j] == one.winner[0]
-        colour = FOR if own and share >= 0 else AGAINST if own else OTHER
-        text = f"{share:+.0%}" if one.how[0] == 0 else f"d {one.distances[0, j]:.3g}"
-        axis.set_title(f"{for_plot(one.classes[one.neighbour_labels[0, j]])}\n{text}", fontsize=9, color=colour)
+        colour = FOR if shares[j] > 0 else AGAINST if shares[j] < 0 else OTHER
+        name = for_plot(one.classes[one.neighbour_labels[0, j]])
+        axis.set_title(f"{name}\n{shares[j]:+.0%}", fontsize=9, color=colour)
         for spine in axis.spines.values():
             spine.set(color=colour, linewidth=2.5)
     _residuals(figure.add_subplot(outer[0, 2]), one, classes)
     figure.suptitle(
-        "The stored examples that decided, and the share of the query each explains for its class", fontsize=11
+        "The stored examples that decided, and their shares for (+) and against (−) the answer", fontsize=11
     )
     save_figure(figure, path)
 
 
 def _most_telling(one: Evidence, top: int) -> list[int]:
-    """The neighbours with the largest contributions, or the nearest ones where nothing was coded."""
-    weight = np.abs(one.contributions[0]) if one.how[0] == 0 else -one.distances[0]
-    order = np.argsort(-weight, kind="stable")
+    """The neighbours with the largest shares."""
+    order = np.argsort(-np.abs(one.shares[0]), kind="stable")
     return [int(j) for j in order if one.rows[0, j] >= 0][:top]
 
 
