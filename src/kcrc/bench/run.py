@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kcrc._fused.native import native
-from kcrc.bench import agreement, growth, memory, stage, tables
+from kcrc.bench import agreement, growth, memory, parts, stage, tables
 from kcrc.bench.contests import classification, global_dictionary, single_queries
 from kcrc.bench.results import Requirement, Results
 from kcrc.bench.rivals import load_faiss
@@ -67,10 +67,7 @@ def run(
     _contests(state, mnist, folder)
     curves = _growth(state)
     peaks = _memory(state)
-    say("\n" + tables.claims(results.claims))
-    missed = sum(not claim.holds for claim in results.claims)
-    say(f"  {len(results.claims) - missed} of {len(results.claims)} hold. Noise of a busy machine shows here first.")
-    results.write(out / "bench.json")
+    _concluded(results, out, say)
     try:
         from kcrc.bench.figures import draw
 
@@ -79,6 +76,34 @@ def run(
     except ImportError:
         say(f"\nwrote {out / 'bench.json'}; the drawings need Matplotlib (pip install kcrc[plots])")
     return results
+
+
+def run_parts(
+    names: Sequence[str],
+    *,
+    quick: bool,
+    folder: Path | None,
+    out: Path,
+    say: Callable[[str], None],
+    note: Callable[[str], None],
+) -> Results:
+    """The contests of these parts alone; writes ``out``/bench.json."""
+    results = Results(quick, facts(worker_count(None)))
+    for name in names:
+        note(f"part {name}")
+        parts.load(name)(parts.PartRun(quick, folder, results, say))
+    _concluded(results, out, say)
+    say(f"\nwrote {out / 'bench.json'}")
+    return results
+
+
+def _concluded(results: Results, out: Path, say: Callable[[str], None]) -> None:
+    """What must hold, and the file of all that was measured."""
+    if results.claims:
+        say("\n" + tables.claims(results.claims))
+        held = sum(claim.holds for claim in results.claims)
+        say(f"  {held} of {len(results.claims)} hold. Noise of a busy machine shows here first.")
+    results.write(out / "bench.json")
 
 
 def _leave_out(state: BenchRun, when: bool, why: str) -> None:

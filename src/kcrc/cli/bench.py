@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from kcrc.bench.parts import NAMES
 from kcrc.cli.output import note, say, shown
 
 
@@ -13,6 +14,13 @@ from kcrc.cli.output import note, say, shown
 @click.option("--quick", is_flag=True, help="Half a minute, with data that come along.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder that has mnist.npz (else $KCRC_DATA).")
 @click.option("--out", type=click.Path(path_type=Path), default="bench-out", show_default=True, help="Results.")
+@click.option(
+    "--part",
+    "parts",
+    multiple=True,
+    type=click.Choice(NAMES),
+    help="Time this part alone, beside its own rival (may be given several times).",
+)
 @click.option("--compare", type=click.Path(path_type=Path), help="bench.json of an earlier run: flag what got slower.")
 @click.option(
     "--tolerance",
@@ -22,9 +30,20 @@ from kcrc.cli.output import note, say, shown
     help="Share by which a ratio may grow against --compare.",
 )
 @click.option("--jobs", type=click.IntRange(min=1), help="Threads for all contestants (default: all cores).")
-def bench(quick: bool, data: Path | None, out: Path, compare: Path | None, tolerance: float, jobs: int | None) -> int:
+def bench(
+    quick: bool,
+    data: Path | None,
+    out: Path,
+    parts: tuple[str, ...],
+    compare: Path | None,
+    tolerance: float,
+    jobs: int | None,
+) -> int:
     """Time this library beside scikit-learn's neighbours and SVC, faiss (where installed), a plain NumPy version of
     the paper's algorithm, and the bare matrix routines that limit them all: same data, same threads, one run.
+
+    --part times one part beside its own rival: pixel distances beside SciPy, the tangent distance beside the Euclidean
+    one, the robust coder beside a Cholesky factor, the lasso beside celer, and a correction of 10,000 photographs.
 
     Prints ratios, writes OUT/bench.json and drawings. With --compare the exit code is 1 where a ratio grew by more
     than the tolerance.
@@ -33,13 +52,16 @@ def bench(quick: bool, data: Path | None, out: Path, compare: Path | None, toler
 
     from kcrc.bench.compare import changes, slower
     from kcrc.bench.results import stored_ratios
-    from kcrc.bench.run import run
+    from kcrc.bench.run import run, run_parts
     from kcrc.bench.tables import comparison
 
     old = None if compare is None else stored_ratios(compare)  # before minutes of work, not after
     given = os.environ.get("KCRC_DATA")
     folder = data if data is not None else Path(given) if given else None
-    found = run(quick=quick, folder=folder, out=out, jobs=jobs, say=say, note=note)
+    if parts:
+        found = run_parts(parts, quick=quick, folder=folder, out=out, say=say, note=note)
+    else:
+        found = run(quick=quick, folder=folder, out=out, jobs=jobs, say=say, note=note)
     if old is None:
         return 0
     then, was_quick = old

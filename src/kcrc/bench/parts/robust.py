@@ -1,20 +1,21 @@
-"""KRCRC over K = 200 atoms: milliseconds of CPU a query, local and shared dictionaries, one
-thread, all parts included. Local: every query alone, the best of 5. On a machine that others use as well, read the
-multiple of one Cholesky factorisation of the same size, timed in between.
+"""The robust coder over K atoms, local and shared dictionaries, one thread, all parts included, beside ``potrf``.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/robust.py
+Local: every query alone, the best of five. Shared: the time of the batch over its queries.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
-from scipy.linalg import lapack
 
 from kcrc import coding
+from kcrc.bench.limits import Potrf
+from kcrc.bench.parts import PartRun
+from kcrc.bench.tables import short
+from kcrc.bench.timing import race, threads
 from kcrc.coding import Dictionary, Target
+from kcrc.report.tables import text_table
 
 
 def problem(K: int, B: int, corrupted: float, *, local: bool) -> tuple[Dictionary, Target]:
@@ -44,50 +45,35 @@ def problem(K: int, B: int, corrupted: float, *, local: bool) -> tuple[Dictionar
 
 def timed(coder: coding.Coder, dictionary: Dictionary, target: Target, *, local: bool) -> tuple[coding.Code, float]:
     """The code of all, and the seconds a query takes."""
+    assert dictionary.columns is not None
+    assert target.vector is not None
     pieces = [slice(i, i + 1) for i in range(len(target.energy))] if local else [slice(None)]
     total = 0.0
     for piece in pieces:
         D = Dictionary(dictionary.gram[piece], dictionary.columns[piece], dictionary.real[piece])
         t = Target(target.correlation[piece], target.energy[piece], target.vector[piece])
-        best = np.inf
-        for _ in range(5):
-            start = time.thread_time()
+
+        def solved(D: Dictionary = D, t: Target = t) -> None:
             coder.solve(coder.factorise(D), t)
-            best = min(best, time.thread_time() - start)
-        total += best
+
+        total += race({"robust": solved}, rounds=5, seconds=np.inf, clock=time.thread_time)["robust"]
     return coder.solve(coder.factorise(dictionary), target), total / len(target.energy)
 
 
-def cholesky(K: int) -> float:
-    """Seconds of one LAPACK Cholesky factorisation: the median of 50."""
-    A = np.random.default_rng(0).normal(size=(K, 2 * K))
-    H, times = A @ A.T, []
-    for _ in range(50):
-        start = time.thread_time()
-        lapack.dpotrf(H.T, lower=1, clean=0)
-        times.append(time.thread_time() - start)
-    return float(np.median(times))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--atoms", type=int, default=200)
-    parser.add_argument("--queries", type=int, default=40)
-    options = parser.parse_args()
+def measure(run: PartRun) -> None:
+    K, queries = (20, 3) if run.quick else (200, 40)
+    bare, lines = Potrf(K, np.float64), []
     for local in (True, False):
         for corrupted in (0.0, 0.3):
-            dictionary, target = problem(options.atoms, options.queries, corrupted, local=local)
+            dictionary, target = problem(K, queries, corrupted, local=local)
             for mu in (0.001, 0.01, 0.1):
-                coder = coding.make("robust", mu=mu)
-                code, seconds = timed(coder, dictionary, target, local=local)
-                yardstick = cholesky(options.atoms)
-                print(
-                    f"{'local ' if local else 'shared'} corrupted {corrupted:.0%} mu {mu:<6g}"
-                    f"{seconds * 1e3:7.2f} ms a query = {seconds / yardstick:5.1f} Cholesky"
-                    f" ({yardstick * 1e3:.2f} ms), {code.n_iter.mean():5.1f} steps,"
-                    f" {code.converged.mean():.0%} converged, worst gap {code.gap.max():.1e}"
-                )
-
-
-if __name__ == "__main__":
-    main()
+                with threads(1):
+                    code, seconds = timed(coding.make("robust", mu=mu), dictionary, target, local=local)
+                    limit = race({"potrf": bare}, rounds=50, seconds=2.0, clock=time.thread_time)["potrf"] / bare.count
+                assert code.gap is not None
+                what = f"{'local' if local else 'shared'}, corrupted {corrupted:.0%}, mu {mu:g}"
+                run.results.ratios[f"robust coder / potrf, K={K}, {what}"] = seconds / limit
+                said = [short(1e6 * seconds), f"{seconds / limit:.1f}", f"{np.mean(code.n_iter):.1f}"]
+                lines.append([what, *said, f"{np.mean(code.converged):.0%}", f"{code.gap.max():.1e}"])
+    head = ["", "a query", "potrf", "steps", "converged", "worst gap"]
+    run.say(text_table(f"\nThe robust coder, K = {K}, one thread", head, lines))

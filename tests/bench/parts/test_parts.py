@@ -1,0 +1,72 @@
+"""Every part in its quick form: it runs and leaves ratios; what they are is not tested."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from kcrc import datasets, distances
+from kcrc.bench import parts
+from kcrc.bench.parts import lasso, photographs, pixel, robust
+from kcrc.bench.results import Results, stored_ratios
+from kcrc.cli import main
+from photos import folder
+
+
+def test_the_command_times_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    wanted = ["--part", "pixel", "--part", "tangent", "--part", "robust"]
+    assert main(["bench", "--quick", *wanted, "--out", str(out)]) == 0
+    ratios, quick = stored_ratios(out / "bench.json")
+    assert quick
+    assert len(ratios) == 8 + 4 + 12
+    assert all(ratio > 0 for ratio in ratios.values())
+    assert "The robust coder, K = 20" in capsys.readouterr().out
+    assert set(json.loads((out / "bench.json").read_text())["machine"]["versions"]) >= {"kcrc", "numpy"}
+
+
+def test_the_command_knows_every_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--part", "nonsense", "--out", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert all(name in told for name in parts.NAMES)
+    assert all(callable(parts.load(name)) for name in parts.NAMES)
+
+
+def test_peers_measure_the_same_distance() -> None:
+    A, B = np.random.default_rng(0).random((2, 5, 7))
+    for name, peer in pixel.peers().items():
+        distance = distances.make(name)
+        np.testing.assert_allclose(distance.pairwise(distance.prepare(A), distance.prepare(B)), np.abs(peer(A, B)))
+    assert (pixel.peers()["manhattan"](A, B) == cdist(A, B, "cityblock")).all()
+
+
+def test_a_share_of_the_robust_targets_is_corrupted() -> None:
+    clean, hit = (robust.problem(12, 3, share, local=True)[1].vector for share in (0.0, 1.0))
+    assert clean is not None
+    assert hit is not None
+    assert clean.shape == hit.shape == (3, 12)
+
+
+def test_the_lasso_beside_celer() -> None:
+    pytest.importorskip("celer", reason="the rival")
+    results, said = Results(True, {}), []
+    lasso.measure(parts.PartRun(True, None, results, said.append))
+    assert list(results.ratios) == ["lasso / celer, random vectors around 38 centres, 60 atoms, mu 0.1"]
+    assert "100%" in said[0]
+
+
+def test_a_correction_of_a_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(photographs, "help_seconds", lambda: 0.1)  # five programs
+    results, said = Results(True, {}), []
+    photos = datasets.from_folder(folder(tmp_path / "photos", 6))
+    run = parts.PartRun(True, None, results, said.append)
+    photographs.measured(run, photos, tmp_path / "large.kcrc", "pixels", 30)
+    assert {name.split(" /")[0] for name in results.ratios} == {
+        "first answer after opening", "adding 5 images of a new class", "asking again", "asking with reject",
+        "asking for a set", "kcrc add", "kcrc predict",
+    }  # fmt: skip
+    assert [claim.holds for claim in results.claims] == [True]
