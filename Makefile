@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
-SOURCES := pyproject.toml setup.py constraints.txt $(wildcard src/kcrc/_fused/*.cpp src/kcrc/_fused/*.hpp)
+NATIVE := $(wildcard src/kcrc/_fused/*/*.cpp src/kcrc/_fused/*/*.hpp)
+SOURCES := pyproject.toml setup.py constraints.txt $(NATIVE)
 WORKERS ?= auto
 DATA ?= $(wildcard ../shared/data)
 
@@ -47,15 +48,17 @@ reproduce-quick: $(VENV)/.user  ## the paper's experiments in ten minutes or les
 reproduce: $(VENV)/.user  ## the paper's experiments in about an hour; writes docs/reproduction.md
 	$(BIN)/kcrc reproduce all $(if $(DATA),--data $(DATA)) --out docs/reproduction --page docs/reproduction.md
 
-lint: $(VENV)/.dev  ## ruff and the type checker
+lint: $(VENV)/.dev  ## ruff, clang-format and the type checker
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 	$(BIN)/mypy
 
 format: $(VENV)/.dev  ## put the sources into shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(NATIVE)
 
 clean:  ## remove the virtual environment and everything made
 	rm -rf $(VENV) build dist demo-out bench-out reproduce-out fuzz-out.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f src/kcrc/_fused/*.so
+	rm -f src/kcrc/_fused/*.so src/kcrc/_fused/not_built.txt

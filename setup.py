@@ -1,47 +1,112 @@
-"""Builds the compiled path: the same sources once for any CPU and once for AVX2 + FMA.
+"""Builds the compiled path: the arithmetic (kernels/) once for any CPU and once for AVX2 + FMA, the binding once.
 
-The extensions are optional: without a compiler the package installs and runs its NumPy stages. With KCRC_SANITIZE=1
-there is one that watches its own memory and arithmetic, for `make sanitize`.
+Without a compiler the package installs and runs its NumPy stages; why is kept in _fused/not_built.txt, which
+`kcrc info --system` shows. A compiler too old stops the installation. KCRC_NATIVE=0 leaves the compiled path out;
+KCRC_SANITIZE=1 builds one that watches its own memory and arithmetic, for `make sanitize`.
 """
 
 import os
 import platform
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from glob import glob
+from pathlib import Path
 
-from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
-from setuptools import setup
+import pybind11
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CCompilerError, ExecError, PlatformError
 
-SOURCES = sorted(glob("src/kcrc/_fused/*.cpp"))
-X86 = platform.machine().lower() in {"x86_64", "amd64"}
-COMMON = ["/O2", "/fp:precise"] if sys.platform == "win32" else ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+FUSED = "src/kcrc/_fused"
+BINDING = f"{FUSED}/binding/module.cpp"
+SLOWEST_FIRST = [f"{FUSED}/kernels/{name}.cpp" for name in ("distances", "local", "search")]
+KERNELS = [*SLOWEST_FIRST, *sorted(set(glob(f"{FUSED}/kernels/*.cpp")) - set(SLOWEST_FIRST))]
+MSVC = sys.platform == "win32"
+COMMON = (
+    ["/std:c++17", "/EHsc", "/bigobj", "/utf-8", "/O2", "/fp:precise"]
+    if MSVC
+    else ["-std=c++17", "-fvisibility=hidden", "-g0", "-O3", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"]
+)
 LEVELS = {"_native": []}
-if X86:
-    LEVELS["_native_avx2"] = ["/arch:AVX2"] if sys.platform == "win32" else ["-march=x86-64-v3"]
+if platform.machine().lower() in {"x86_64", "amd64"}:
+    LEVELS["_native_avx2"] = ["/arch:AVX2"] if MSVC else ["-mavx2", "-mfma"]
 SANITIZE = os.environ.get("KCRC_SANITIZE") == "1"
 CHECKS = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
 if SANITIZE:
-    # The level that has the most code of its own, under the name that is looked for first.
-    LEVELS = {"_native": LEVELS.get("_native_avx2", [])}
     COMMON += ["-O1", "-g1", "-fno-omit-frame-pointer", "-fno-wrapv", *CHECKS]
 
 
-def extension(name: str, flags: list[str]) -> Pybind11Extension:
-    built = Pybind11Extension(
-        f"kcrc._fused.{name}",
-        SOURCES,
-        cxx_std=17,
-        extra_compile_args=COMMON + flags,
-        extra_link_args=CHECKS if SANITIZE else [],
-        define_macros=[("KCRC_MODULE", name)],
-        depends=sorted(glob("src/kcrc/_fused/*.hpp")),
-    )
-    built.optional = not SANITIZE
-    return built
+class BuildNative(build_ext):
+    """Compiles each source once a level, all cores at work, and links a module a level."""
+
+    def run(self) -> None:
+        self.reason = ""
+        super().run()
+        folder = Path(FUSED if self.inplace else f"{self.build_lib}/kcrc/_fused")
+        (folder / "not_built.txt").unlink(missing_ok=True)
+        if self.reason:
+            (folder / "not_built.txt").write_text(self.reason + "\n")
+            print(f"kcrc: the compiled path is not built: {self.reason}", file=sys.stderr)
+
+    def build_extensions(self) -> None:
+        if os.environ.get("KCRC_NATIVE") == "0":
+            self.reason = "KCRC_NATIVE=0 at installation"
+            return
+        try:
+            self.refuse_an_old_compiler()
+            objects = self.compiled()
+            for extension in self.extensions:
+                extension.extra_objects = [*objects["binding"], *objects[extension.name.rpartition(".")[2]]]
+                extension.depends = extension.extra_objects  # else a module linked before would count as up to date
+            super().build_extensions()
+        except (CCompilerError, ExecError, PlatformError, OSError) as error:
+            if SANITIZE:
+                raise
+            self.reason = f"no compiler that works ({error})"
+
+    def refuse_an_old_compiler(self) -> None:
+        """The kernels say themselves what they need; see kernels/simd.hpp."""
+        if self.compiler.compiler_type != "unix":
+            return
+        command = [*self.compiler.compiler_so_cxx, "-std=c++17", "-fsyntax-only", f"{FUSED}/kernels/level.cpp"]
+        said = subprocess.run(command, capture_output=True, text=True).stderr
+        for line in said.splitlines():
+            if "#error" in line and "kcrc needs" in line:
+                sentence = line.partition("#error")[2].strip(' "')
+                sys.exit(
+                    f"{sentence}. Name another by CXX=…, or set KCRC_NATIVE=0 to install without the compiled path."
+                )
+
+    def compiled(self) -> dict[str, list[str]]:
+        """The object files of the binding and of each level."""
+        jobs = [("binding", BINDING, [])]
+        jobs += [(level, kernel, flags) for kernel in KERNELS for level, flags in LEVELS.items()]
+
+        def compile_one(job: tuple[str, str, list[str]]) -> list[str]:
+            folder, source, flags = job
+            return self.compiler.compile(
+                [source],
+                output_dir=f"{self.build_temp}/{folder}",
+                include_dirs=[pybind11.get_include()] if source == BINDING else [],
+                extra_postargs=COMMON + flags,
+            )
+
+        if hasattr(self.compiler, "initialize"):  # MSVC looks for itself once
+            self.compiler.initialize()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # one compiler a core
+            made = list(pool.map(compile_one, jobs))
+        objects: dict[str, list[str]] = {}
+        for (folder, _, _), files in zip(jobs, made, strict=True):
+            objects.setdefault(folder, []).extend(files)
+        return objects
 
 
-ParallelCompile(default=0).install()  # one compiler a core
 setup(
-    ext_modules=[extension(name, flags) for name, flags in LEVELS.items()],
+    ext_modules=[
+        Extension(f"kcrc._fused.{name}", [], language="c++", optional=True, extra_link_args=CHECKS if SANITIZE else [])
+        for name in LEVELS
+    ],
+    cmdclass={"build_ext": BuildNative},
     options={"build": {"build_base": "build/sanitizer"}} if SANITIZE else {},
 )

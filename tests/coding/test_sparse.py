@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import references
@@ -184,6 +184,10 @@ def test_single_precision(solver, name, shared):
     np.testing.assert_allclose(single.coefficients, double.coefficients, atol=1e-4)
 
 
+# More atoms than the space has dimensions, and a penalty so small that many of them take part.
+@example(306, 4, 33, 0.001953125)
+@example(9252, 14, 25, 0.001649387360001663)
+@example(7740, 5, 9, 0.002071015131919981)
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 15), st.integers(1, 90), st.floats(1e-3, 0.9))
 def test_lasso_converges_on_every_shape(seed, c, K, share):

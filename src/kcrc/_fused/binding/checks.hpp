@@ -15,11 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "../kernels/kernels.hpp"
+
 namespace py = pybind11;
 
 namespace kcrc {
 
-using Index = std::int64_t;
 using Shape = std::initializer_list<Index>;
 
 constexpr Index ANY = -1;                  // in a shape: as long as it is
@@ -38,8 +39,6 @@ inline std::string written(const Index* extents, Index axes) {
         text += (i ? ", " : "") + (extents[i] == ANY ? std::string("any") : std::to_string(extents[i]));
     return text + (axes == 1 ? ",)" : ")");
 }
-
-enum class Storage { half, single, wide };
 
 // An array argument under its name; None is an argument that was not given.
 class Argument {
@@ -173,7 +172,8 @@ void check_finite(const char* name, const T* values, Index count) {
 template <class T>
 T between(const char* name, T value, T low, T high) {
     if (!(value >= low && value <= high))
-        refuse(name, "lies between " + std::to_string(low) + " and " + std::to_string(high) + "; got " + std::to_string(value));
+        refuse(name, "lies between " + std::to_string(low) + " and " + std::to_string(high) + "; got " +
+                         std::to_string(value));
     return value;
 }
 

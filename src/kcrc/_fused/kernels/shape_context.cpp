@@ -1,50 +1,31 @@
 // Shape context distances of many pairs: the compiled form of distances/shape_matching.py, step for step.
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <tuple>
 #include <vector>
 
-#include "checks.hpp"
-#include "module.hpp"
+#include "kernels.hpp"
 
+namespace kcrc {
 namespace {
 
-using kcrc::ANY;
-using kcrc::Argument;
-using Vec = std::vector<double>;
-
-constexpr std::int64_t kMostPoints = 1 << 14;  // a table of all pairs of them is counted by an int
-constexpr double kFar = 1e100;                 // a cost or a place beyond this counts as this, and so does what is no number
+using Values = std::vector<double>;
 
 constexpr double kTieWeight = 1e-6;     // TIE_WEIGHT
-constexpr double kAffineSlack = 1e-11;   // AFFINE_SLACK
+constexpr double kAffineSlack = 1e-11;  // AFFINE_SLACK
 constexpr double kPi = 3.141592653589793238462643383279502884;
-
-struct Matching {
-    int radii, angles;
-    double inner, outer;
-    int iterations;
-    double dummies, dummy_cost, stiffness;
-};
 
 struct Shape {  // rows of one sample; points are (y, x)
     const double *points, *contexts, *patches;
     int count;
 };
 
-struct Shapes {
-    const double *points, *contexts, *patches;
-    const std::int64_t *count;
-    std::size_t rows, capacity, bins, window;
-    Shape at(std::int64_t i) const {
-        return {points + i * capacity * 2, contexts + i * capacity * bins, patches + i * capacity * window,
-                static_cast<int>(count[i])};
-    }
-};
+Shape shape(const Shapes& all, Index i) {
+    const Index first = i * all.capacity;
+    return {all.points + first * 2, all.contexts + first * all.bins, all.patches + first * all.window,
+            static_cast<int>(all.count[i])};
+}
 
 struct Bent {
     double cost, bending, appearance;
@@ -52,10 +33,10 @@ struct Bent {
 
 class Matcher {
   public:
-    Matcher(const Matching &matching, std::size_t window)
+    Matcher(const Matching& matching, std::size_t window)
         : matching_(matching), bins_(matching.radii * matching.angles), window_(window) {}
 
-    Bent bend(const Shape &a, const Shape &b) {
+    Bent bend(const Shape& a, const Shape& b) {
         const int n = a.count, m = b.count;
         warped_.assign(a.points, a.points + 2 * n);
         transpose(b);
@@ -80,20 +61,20 @@ class Matcher {
     }
 
   private:
-    void transpose(const Shape &b) {
+    void transpose(const Shape& b) {
         turned_.resize(bins_ * b.count);
         for (int j = 0; j < b.count; ++j)
             for (std::size_t k = 0; k < bins_; ++k) turned_[k * b.count + j] = b.contexts[j * bins_ + k];
     }
 
     // ½ Σ (g − h)² / (g + h), a row at a time with the columns innermost, so that columns fill the vector lanes.
-    void context_costs(const double *left, int n, int m) {
+    void context_costs(const double* left, int n, int m) {
         costs_.assign(static_cast<std::size_t>(n) * m, 0.0);
         for (int i = 0; i < n; ++i) {
-            double *row = costs_.data() + static_cast<std::size_t>(i) * m;
+            double* row = costs_.data() + static_cast<std::size_t>(i) * m;
             for (std::size_t k = 0; k < bins_; ++k) {
                 const double g = left[i * bins_ + k];
-                const double *h = turned_.data() + k * m;
+                const double* h = turned_.data() + k * m;
                 if (g == 0.0) {
                     for (int j = 0; j < m; ++j) row[j] += h[j];
                 } else {
@@ -107,13 +88,13 @@ class Matcher {
         }
     }
 
-    void add_ties(const Shape &b, int n, int m) {
+    void add_ties(const Shape& b, int n, int m) {
         tied_.resize(costs_.size());
         for (int i = 0; i < n; ++i)
             for (int j = 0; j < m; ++j) {
                 const double dy = warped_[2 * i] - b.points[2 * j], dx = warped_[2 * i + 1] - b.points[2 * j + 1];
                 const double cost = costs_[i * m + j] + kTieWeight * (dy * dy + dx * dx);
-                tied_[i * m + j] = std::fabs(cost) <= kFar ? cost : kFar;
+                tied_[i * m + j] = std::fabs(cost) <= FARTHEST ? cost : FARTHEST;
             }
     }
 
@@ -135,7 +116,7 @@ class Matcher {
             int n_open = size, row = start, end = -1;
             double reached = 0.0;
             while (end < 0) {
-                const double *costs = tied_.data() + static_cast<std::size_t>(row) * m;
+                const double* costs = tied_.data() + static_cast<std::size_t>(row) * m;
                 const double base = reached - row_price_[row];
                 double least = far;
                 int best = -1;
@@ -156,10 +137,8 @@ class Matcher {
                 const int column = open_[best];
                 open_[best] = open_[--n_open];
                 open_[n_open] = column;  // behind the open ones: those the search has passed
-                if (row_of_[column] < 0)
-                    end = column;
-                else
-                    row = row_of_[column];
+                if (row_of_[column] < 0) end = column;
+                else row = row_of_[column];
             }
             row_price_[start] += reached;
             for (int o = n_open; o < size; ++o) {
@@ -184,7 +163,7 @@ class Matcher {
     }
 
     // U(r) = r² log r² between all points of a: every spline that bends it is made of these.
-    void bumps(const Shape &a) {
+    void bumps(const Shape& a) {
         const int n = a.count;
         bumps_.resize(static_cast<std::size_t>(n) * n);
         for (int i = 0; i < n; ++i) {
@@ -199,13 +178,13 @@ class Matcher {
 
     // Sets warped_ to where the spline through the matched points takes all points of a; returns its energy, NaN where
     // it takes one of them nowhere.
-    double thin_plate(const Shape &a, const Shape &b) {
+    double thin_plate(const Shape& a, const Shape& b) {
         const int n = a.count, k = static_cast<int>(rows_.size()), size = k + 3;
         const int wide = size + 2;  // the system and, behind it, its two right sides
         system_.assign(static_cast<std::size_t>(size) * wide, 0.0);
         for (int p = 0; p < k; ++p) {
-            double *row = system_.data() + static_cast<std::size_t>(p) * wide;
-            const double *point = a.points + 2 * rows_[p];
+            double* row = system_.data() + static_cast<std::size_t>(p) * wide;
+            const double* point = a.points + 2 * rows_[p];
             for (int q = 0; q < k; ++q) row[q] = bumps_[rows_[p] * n + rows_[q]];
             row[p] += matching_.stiffness;
             row[k] = 1.0;
@@ -229,7 +208,7 @@ class Matcher {
                 double value = solved(k, axis, wide, size) + solved(k + 1, axis, wide, size) * a.points[2 * i] +
                                solved(k + 2, axis, wide, size) * a.points[2 * i + 1];
                 for (int q = 0; q < k; ++q) value += bumps_[i * n + rows_[q]] * solved(q, axis, wide, size);
-                if (!(std::fabs(value) <= kFar)) return std::numeric_limits<double>::quiet_NaN();
+                if (!(std::fabs(value) <= FARTHEST)) return std::numeric_limits<double>::quiet_NaN();
                 warped_[2 * i + axis] = value;
             }
         return bending > 0.0 ? 0.5 * bending : std::isnan(bending) ? bending : 0.0;
@@ -241,7 +220,7 @@ class Matcher {
 
     // Gaussian elimination with row exchanges, in place; the solution ends where the right sides were.
     void solve(int size, int wide) {
-        double *s = system_.data();
+        double* s = system_.data();
         for (int p = 0; p < size; ++p) {
             int pivot = p;
             for (int r = p + 1; r < size; ++r)
@@ -297,7 +276,7 @@ class Matcher {
         int sector = static_cast<int>(floor) % angles;
         if (sector < 0) sector += angles;
         const int next = sector + 1 == angles ? 0 : sector + 1;
-        double *bins = contexts_.data() + point * bins_ + ring * angles;
+        double* bins = contexts_.data() + point * bins_ + ring * angles;
         bins[sector] += share * (1 - out) * (1 - on);
         bins[next] += share * (1 - out) * on;
         if (ring + 1 < matching_.radii) {
@@ -306,13 +285,13 @@ class Matcher {
         }
     }
 
-    Bent summed(const Shape &a, const Shape &b, double bending) {
+    Bent summed(const Shape& a, const Shape& b, double bending) {
         const int n = a.count, m = b.count;
         double over_a = 0.0, over_b = 0.0, appearance = 0.0;
         for (int i = 0; i < n; ++i) {
-            const double *row = costs_.data() + static_cast<std::size_t>(i) * m;
+            const double* row = costs_.data() + static_cast<std::size_t>(i) * m;
             over_a += *std::min_element(row, row + m);
-            const double *tied = tied_.data() + static_cast<std::size_t>(i) * m;
+            const double* tied = tied_.data() + static_cast<std::size_t>(i) * m;
             const auto partner = std::min_element(tied, tied + m) - tied;
             for (std::size_t p = 0; p < window_; ++p) {
                 const double difference = a.patches[i * window_ + p] - b.patches[partner * window_ + p];
@@ -329,73 +308,25 @@ class Matcher {
 
     Matching matching_;
     std::size_t bins_, window_;
-    Vec warped_, turned_, costs_, tied_, row_price_, column_price_, shortest_, bumps_, system_, contexts_, lengths_;
+    Values warped_, turned_, costs_, tied_, row_price_, column_price_, shortest_, bumps_, system_, contexts_, lengths_;
     std::vector<int> column_of_, row_of_, from_, open_, rows_, columns_;
 };
 
-// One side: its arrays (samples, points, values) and how many points each sample has.
-Shapes shapes(const py::object &points_, const py::object &contexts_, const py::object &patches_, const py::object &count_,
-              std::int64_t bins) {
-    const Argument points("points", points_), contexts("contexts", contexts_), patches("patches", patches_);
-    const Argument count("count", count_);
-    const double *places = points.values<double>({ANY, ANY, 2});
-    const std::int64_t rows = points.extent(0), capacity = points.extent(1);
-    kcrc::between<std::int64_t>("the room for points", capacity, 0, kMostPoints);
-    const double *histograms = contexts.values<double>({rows, capacity, bins});
-    const double *windows = patches.values<double>({rows, capacity, ANY});
-    const std::int64_t *counts = count.values<std::int64_t>({rows});
-    kcrc::check_within("count", counts, rows, 0, capacity + 1);
-    return {places, histograms, windows, counts, static_cast<std::size_t>(rows), static_cast<std::size_t>(capacity),
-            static_cast<std::size_t>(bins), static_cast<std::size_t>(patches.extent(2))};
-}
-
-py::array shape_context(const py::object &points_a, const py::object &contexts_a, const py::object &patches_a,
-                        const py::object &count_a, const py::object &points_b, const py::object &contexts_b,
-                        const py::object &patches_b, const py::object &count_b, const py::object &first_,
-                        const py::object &second_,
-                        const std::tuple<int, int, double, double, int, double, double, double> &options,
-                        double bending_weight, double appearance_weight) {
-    const Matching matching = std::apply([](auto... value) { return Matching{value...}; }, options);
-    kcrc::between("the number of radii", matching.radii, 1, 1 << 12);
-    kcrc::between("the number of angles", matching.angles, 1, 1 << 12);
-    kcrc::between("inner", matching.inner, 1 / kFar, kFar);
-    kcrc::require(matching.outer > matching.inner && matching.outer <= kFar, "outer", "lies above inner");
-    kcrc::between("the number of iterations", matching.iterations, 0, 1 << 20);
-    kcrc::between("dummies", matching.dummies, 0.0, 1000.0);
-    kcrc::between("dummy_cost", matching.dummy_cost, 0.0, kFar);
-    const auto bins = static_cast<std::int64_t>(matching.radii) * matching.angles;
-    const Shapes left = shapes(points_a, contexts_a, patches_a, count_a, bins);
-    const Shapes right = shapes(points_b, contexts_b, patches_b, count_b, bins);
-    kcrc::require(left.window == right.window, "patches", "are as large on both sides");
-    const Argument first("first", first_), second("second", second_);
-    const std::int64_t *i = first.values<std::int64_t>({ANY}), *j = second.values<std::int64_t>({first.extent(0)});
-    const auto pairs = static_cast<std::size_t>(first.extent(0));
-    kcrc::check_within("first", i, first.extent(0), 0, static_cast<std::int64_t>(left.rows));
-    kcrc::check_within("second", j, first.extent(0), 0, static_cast<std::int64_t>(right.rows));
-    py::array_t<double> out(static_cast<py::ssize_t>(pairs));
-    double *distance = out.mutable_data();
-    {
-        py::gil_scoped_release release;
-        Matcher matcher(matching, left.window);
-        for (std::size_t p = 0; p < pairs; ++p) {
-            const Shape a = left.at(i[p]), b = right.at(j[p]);
-            if (a.count == 0 || b.count == 0) {
-                distance[p] = a.count == b.count ? 0.0 : 1.0 + appearance_weight;
-                continue;
-            }
-            distance[p] = 0.0;
-            for (const Bent &bent : {matcher.bend(a, b), matcher.bend(b, a)})
-                distance[p] += 0.5 * (bent.cost + bending_weight * bent.bending + appearance_weight * bent.appearance);
-        }
-    }
-    return out;
-}
-
 }  // namespace
 
-void bind_shape_context(py::module_ &m) {
-    using namespace py::literals;
-    m.def("shape_context", &shape_context, "points_a"_a, "contexts_a"_a, "patches_a"_a, "count_a"_a, "points_b"_a,
-          "contexts_b"_a, "patches_b"_a, "count_b"_a, "first"_a, "second"_a, "options"_a, "bending_weight"_a,
-          "appearance_weight"_a, "Shape context distances of the pairs (first, second) of two sets of shapes.");
+void shape_context(const Matching& matching, const Shapes& left, const Shapes& right, const Index* first,
+                   const Index* second, Index pairs, Weights weights, double* out) {
+    Matcher matcher(matching, static_cast<std::size_t>(left.window));
+    for (Index p = 0; p < pairs; ++p) {
+        const Shape a = shape(left, first[p]), b = shape(right, second[p]);
+        if (a.count == 0 || b.count == 0) {
+            out[p] = a.count == b.count ? 0.0 : 1.0 + weights.appearance;
+            continue;
+        }
+        out[p] = 0.0;
+        for (const Bent& bent : {matcher.bend(a, b), matcher.bend(b, a)})
+            out[p] += 0.5 * (bent.cost + weights.bending * bent.bending + weights.appearance * bent.appearance);
+    }
 }
+
+}  // namespace kcrc

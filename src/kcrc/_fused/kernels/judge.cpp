@@ -5,15 +5,12 @@
 // dictionary of size K': kernel values, or for an exponential kernel squared distances, or dot products from which the
 // squared distances follow. A Cholesky factor for each penalty costs less than the one eigendecomposition that
 // would serve all of them: at K = 200 about 1/40 of it.
-#include <pybind11/stl.h>
-
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <vector>
 
-#include "checks.hpp"
-#include "module.hpp"
+#include "exp.hpp"
+#include "kernels.hpp"
 #include "panels.hpp"
 
 namespace kcrc {
@@ -22,16 +19,15 @@ namespace {
 constexpr float LOST = -std::numeric_limits<float>::infinity();
 constexpr float UNSOLVED = std::numeric_limits<float>::quiet_NaN();
 
-// What a matrix of a trial holds.
-enum class Holds { kernel, distances, products };
-
 template <class T>
 class Judge {
   public:
-    Judge(int largest, const double* mus, int n_mus, bool gram_form, bool normalize, Holds holds, double gamma)
-        : mus_(mus), n_mus_(n_mus), gram_form_(gram_form), normalize_(normalize), holds_(holds), gamma_(narrowed<T>(gamma)), problem_(Panels<T>::room(largest)),
-          factor_(Panels<T>::room(largest)), b_(rounded_up(largest + 1, MR<T>)), x_(b_.size() + MR<T>), inverse_(b_.size()),
-          scale_(b_.size()), squares_(b_.size()), order_(largest), start_(largest + 1), group_(largest) {}
+    Judge(int largest, const Grid& grid)
+        : mus_(grid.mus), n_mus_(grid.n_mus), gram_form_(grid.gram_form), normalize_(grid.normalize),
+          holds_(grid.holds), gamma_(narrowed<T>(grid.gamma)), problem_(Panels<T>::room(largest)),
+          factor_(Panels<T>::room(largest)), b_(rounded_up(largest + 1, MR<T>)), x_(b_.size() + MR<T>),
+          inverse_(b_.size()), scale_(b_.size()), squares_(b_.size()), order_(largest), start_(largest + 1),
+          group_(largest) {}
 
     // The first ``K`` atoms of the trial as the dictionary; margins go to out[mu][decision], ``step`` apart.
     // ``squares`` are the atoms' squared lengths, where G holds products.
@@ -96,7 +92,8 @@ class Judge {
         double energy = self;
         for (int j = 0; j < m; ++j) b_[j] = holds_ == Holds::kernel ? k[order_[j]] : std::exp(-gamma_ * k[order_[j]]);
         if (!gram_form_) {
-            const bool scaled = normalize_ && holds_ == Holds::kernel;  // an exponential kernel has unit columns as it is
+            const bool scaled =
+                normalize_ && holds_ == Holds::kernel;  // an exponential kernel has unit columns as it is
             for (int j = 0; j < m; ++j)
                 scale_[j] = scaled ? unit(G[static_cast<std::size_t>(order_[j]) * (stride + 1)]) : T(1);
             fill(H, G, stride, m, false, scaled ? scale_.data() : nullptr);
@@ -150,7 +147,8 @@ class Judge {
                 for (int v = 0; v < MR<T> && p * MR<T> + v < m; v += W) {
                     Vec<T> squared = load<T>(column + v);
                     if (holds_ == Holds::products)
-                        squared = load<T>(squares_.data() + p * MR<T> + v) + splat<T>(squares_[j]) - (squared + squared);
+                        squared =
+                            load<T>(squares_.data() + p * MR<T> + v) + splat<T>(squares_[j]) - (squared + squared);
                     store<T>(column + v, exp_of_negative<T>(minus * where_above<T>(squared, zero, squared, zero)));
                 }
             }
@@ -184,7 +182,8 @@ class Judge {
             for (int i = start_[g]; i < start_[g + 1]; ++i) {
                 const T* row = row_of(H, i);
                 double mutual = 0;  // off-diagonal entries count twice
-                for (int j = start_[g]; j < i; ++j) mutual += double(row[static_cast<std::size_t>(j) * MR<T>]) * double(x_[j]);
+                for (int j = start_[g]; j < i; ++j)
+                    mutual += double(row[static_cast<std::size_t>(j) * MR<T>]) * double(x_[j]);
                 const double own = row[static_cast<std::size_t>(i) * MR<T>];
                 explained += double(x_[i]) * (2.0 * double(b_[i]) - 2.0 * mutual - own * double(x_[i]));
                 length += double(x_[i]) * double(x_[i]);
@@ -214,50 +213,20 @@ class Judge {
     }
 };
 
-py::array judge(const py::object& G_, const py::object& k_, const py::object& self_, const py::object& labels_,
-                const py::object& truth_, const py::object& sizes_, const py::object& mus_, bool gram_form,
-                std::optional<double> gamma, const py::object& squares_, bool normalize) {
-    const Argument G("G", G_), k("k", k_), sizes("sizes", sizes_), mus("mus", mus_), squares("squares", squares_);
-    G.memory({ANY, ANY, ANY});
-    const std::int64_t B = G.extent(0), K = G.extent(1);
-    const auto* const self = Argument("self", self_).values<double>({B});
-    const auto* const labels = Argument("labels", labels_).values<std::int32_t>({B, K});
-    const auto* const truth = Argument("truth", truth_).values<std::int32_t>({B});
-    const auto* const wanted = sizes.values<std::int32_t>({ANY});
-    const auto* const penalties = mus.values<double>({ANY});
-    const std::int64_t n_sizes = sizes.extent(0), n_mus = mus.extent(0);
-    check_within("sizes", wanted, n_sizes, 1, LONGEST);
-    const Holds what = !gamma ? Holds::kernel : !squares ? Holds::distances : Holds::products;
-    const double width = gamma.value_or(0.0);
-    require(std::isfinite(width), "gamma", "is finite");
-    py::array_t<float> out({n_sizes, n_mus, std::int64_t(2), B});
-    float* const to = out.mutable_data();
-    by_precision(G, [&](auto zero) {
-        using T = decltype(zero);
-        const T *const Gs = G.values<T>({B, K, K}), *const ks = k.values<T>({B, K});
-        const T* const squared = what == Holds::products ? squares.values<T>({B, K}) : nullptr;
-        if (out.size() == 0) return;
-        py::gil_scoped_release free;
-        Judge<T> one(static_cast<int>(K), penalties, static_cast<int>(n_mus), gram_form, normalize, what, width);
-        for (std::int64_t q = 0; q < B; ++q)
-            for (std::int64_t s = 0; s < n_sizes; ++s)
-                one.run(Gs + q * K * K, static_cast<int>(K), ks + q * K, squared == nullptr ? nullptr : squared + q * K,
-                        self[q], labels + q * K, truth[q], std::min<int>(wanted[s], static_cast<int>(K)),
-                        to + s * n_mus * 2 * B + q, static_cast<std::size_t>(B));
-    });
-    return out;
-}
-
 }  // namespace
-}  // namespace kcrc
 
-void bind_judge(py::module_& m) {
-    using namespace py::literals;
-    const char* doc =
-        "Margins (sizes, mus, 2, B) of the true class by the ratio and by the plain residual, for local kernel\n"
-        "matrices G (B, K, K), k (B, K), k(y, y) (B,), class numbers (B, K) with -1 for padding, and the truth (B,).\n"
-        "With gamma, k and G are squared distances and the kernel is exp(-gamma ...); with squares (B, K) too, G holds\n"
-        "the atoms' dot products and squares their squared lengths. NaN where H + mu I has no Cholesky factor.";
-    m.def("judge", &kcrc::judge, doc, "G"_a, "k"_a, "self"_a, "labels"_a, "truth"_a, "sizes"_a, "mus"_a, "gram_form"_a,
-          "gamma"_a = py::none(), "squares"_a = py::none(), "normalize"_a = true);
+template <class T>
+void judge(const Trials<T>& trials, const Grid& grid, float* out) {
+    const Index B = trials.B, K = trials.K;
+    Judge<T> one(trials.K, grid);
+    for (Index q = 0; q < B; ++q)
+        for (Index s = 0; s < grid.n_sizes; ++s)
+            one.run(trials.G + q * K * K, trials.K, trials.k + q * K, trials.squares ? trials.squares + q * K : nullptr,
+                    trials.self[q], trials.labels + q * K, trials.truth[q], std::min<int>(grid.sizes[s], trials.K),
+                    out + s * grid.n_mus * 2 * B + q, static_cast<std::size_t>(B));
 }
+
+template void judge(const Trials<float>&, const Grid&, float*);
+template void judge(const Trials<double>&, const Grid&, float*);
+
+}  // namespace kcrc

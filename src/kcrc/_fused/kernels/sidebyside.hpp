@@ -52,7 +52,8 @@ KCRC_INLINE void side_by_side_block(T* KCRC_RESTRICT L, T* KCRC_RESTRICT inverse
     }
 }
 
-// A = L Lᵀ in place; ``inverse`` (size) 1/L_jj, ``smallest`` the smallest L_jj of each lane, NaN or ≤ 0 without a factor.
+// A = L Lᵀ in place; ``inverse`` (size) 1/L_jj, ``smallest`` the smallest L_jj of each lane, NaN or ≤ 0 without a
+// factor.
 template <class T>
 void side_by_side_cholesky(T* L, int size, T* inverse, T* smallest) {
     store<T>(smallest, splat<T>(T(INFINITY)));

@@ -5,7 +5,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "checks.hpp"
+#include "exp.hpp"
+#include "kernels.hpp"
 #include "panels.hpp"
 
 namespace kcrc {
@@ -16,7 +17,8 @@ struct Half {  // IEEE half precision, only ever read
         // Shift exponent and mantissa into a float and correct the exponent's offset by a product, which also
         // takes subnormal halves right. Stored vectors are finite, so infinities need no case of their own.
         const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
-        const std::uint32_t wide = (static_cast<std::uint32_t>(bits & 0x7fffu) << 13) | sign;  // no branch: it vectorises
+        const std::uint32_t wide =
+            (static_cast<std::uint32_t>(bits & 0x7fffu) << 13) | sign;  // no branch: it vectorises
         float value;
         std::memcpy(&value, &wide, sizeof(value));
         return value * 5.192296858534828e33f;  // 2^112
@@ -64,43 +66,33 @@ struct Scratch {
     }
 };
 
-enum class Kind : int { linear = 0, polynomial = 1, rbf = 2 };
+// work(float{}), work(double{}) or work(Half{}), as numbers are stored
+template <class Work>
+auto by_storage(Storage storage, Work&& work) {
+    if (storage == Storage::single) return work(float{});
+    if (storage == Storage::wide) return work(double{});
+    return work(Half{});
+}
 
-constexpr int HIGHEST_DEGREE = 64;  // of a polynomial; as many products
-
-struct KernelShape {
-    Kind kind;
-    double gamma, coef0;
-    int degree;
-
-    // k from a·b and the squared norms
-    template <class T>
-    KCRC_INLINE Vec<T> of_products(Vec<T> dot, Vec<T> square_a, Vec<T> square_b) const {
-        if (kind == Kind::linear) return dot;
-        if (kind == Kind::polynomial) return power<T>(splat<T>(T(gamma)) * dot + splat<T>(T(coef0)));
-        return of_squared<T>((square_a + square_b) - (dot + dot));
-    }
-    // k of the rbf from ‖a − b‖²
-    template <class T>
-    KCRC_INLINE Vec<T> of_squared(Vec<T> squared) const {
-        const Vec<T> zero{};
-        return exp_of_negative<T>(splat<T>(T(-gamma)) * where_above<T>(squared, zero, squared, zero));
-    }
-    template <class T>
-    KCRC_INLINE Vec<T> power(Vec<T> base) const {
-        Vec<T> result = base;
-        for (int i = 1; i < degree; ++i) result = result * base;
-        return result;
-    }
-};
-
-// ``wide``: the kernel is computed in double precision.
-inline KernelShape kernel_shape(int kind, double gamma, double coef0, int degree, bool wide) {
-    between("kind", kind, 0, 2);
-    between("degree", degree, 1, HIGHEST_DEGREE);
-    require(std::isfinite(gamma) && std::isfinite(coef0), "gamma and coef0", "are finite");
-    if (wide) return {static_cast<Kind>(kind), gamma, coef0, degree};
-    return {static_cast<Kind>(kind), narrowed<float>(gamma), narrowed<float>(coef0), degree};
+template <class T>
+KCRC_INLINE Vec<T> power(Vec<T> base, int degree) {
+    Vec<T> result = base;
+    for (int i = 1; i < degree; ++i) result = result * base;
+    return result;
+}
+// k of the rbf from ‖a − b‖²
+template <class T>
+KCRC_INLINE Vec<T> of_squared(const KernelShape& shape, Vec<T> squared) {
+    const Vec<T> zero{};
+    return exp_of_negative<T>(splat<T>(T(-shape.gamma)) * where_above<T>(squared, zero, squared, zero));
+}
+// k from a·b and the squared norms
+template <class T>
+KCRC_INLINE Vec<T> of_products(const KernelShape& shape, Vec<T> dot, Vec<T> square_a, Vec<T> square_b) {
+    if (shape.kind == Kind::linear) return dot;
+    if (shape.kind == Kind::polynomial)
+        return power<T>(splat<T>(T(shape.gamma)) * dot + splat<T>(T(shape.coef0)), shape.degree);
+    return of_squared<T>(shape, (square_a + square_b) - (dot + dot));
 }
 
 template <class T>
@@ -108,7 +100,8 @@ struct Source {
     virtual ~Source() = default;
     // Kernel among ``rows`` (m) into panels: the lower half, or both if FULL; the padding as clear_padding leaves it.
     virtual void gram(const std::int64_t* rows, int m, const Panels<T>& out, bool full, Scratch<T>& scratch) const = 0;
-    // The same for one query a lane (rows of query q at q·m), lower halves row by row; false where this source has no direct way.
+    // The same for one query a lane (rows of query q at q·m), lower halves row by row; false where this source has no
+    // direct way.
     virtual bool gram_side_by_side(const std::int32_t*, int, T*) const { return false; }
 };
 
@@ -132,10 +125,7 @@ KCRC_INLINE Vec<T> scattered(const S* line, const std::int32_t* place) {
     if constexpr (lanes<T> == 8)
         return Vec<T>{T(line[place[0]]), T(line[place[1]]), T(line[place[2]]), T(line[place[3]]),
                       T(line[place[4]]), T(line[place[5]]), T(line[place[6]]), T(line[place[7]])};
-    else if constexpr (lanes<T> == 4)
-        return Vec<T>{T(line[place[0]]), T(line[place[1]]), T(line[place[2]]), T(line[place[3]])};
-    else
-        return Vec<T>{T(line[place[0]]), T(line[place[1]])};
+    else return Vec<T>{T(line[place[0]]), T(line[place[1]]), T(line[place[2]]), T(line[place[3]])};
 }
 
 template <class T, class S>
@@ -233,7 +223,7 @@ class VectorKernel final : public Source<T> {
                     const Vec<T> own = splat<T>(squares[j]);
                     for (int v = 0; v < 3; ++v) {
                         const Vec<T> others = load<T>(squares + p * MR<T> + v * W);
-                        store<T>(column + v * W, shape_.of_products<T>(load<T>(column + v * W), others, own));
+                        store<T>(column + v * W, of_products<T>(shape_, load<T>(column + v * W), others, own));
                     }
                 }
             if (shape_.kind == Kind::rbf)  // the three-term sum is 0 only up to rounding

@@ -30,7 +30,8 @@ KCRC_INLINE Vec<double> doubles_at(const S* from) {
     if constexpr (std::is_same_v<S, double>) return load<double>(from);
 #if defined(__GNUC__) || defined(__clang__)
     if constexpr (std::is_same_v<S, float>) {
-        typedef float Halved __attribute__((vector_size(KCRC_VECTOR_BYTES / 2)));
+        static_assert(lanes<double> == 4);
+        typedef float Halved __attribute__((vector_size(16)));
         Halved narrow;
         std::memcpy(&narrow, from, sizeof(narrow));
         return __builtin_convertvector(narrow, Vec<double>);
@@ -187,8 +188,8 @@ KCRC_INLINE void collect(const Vec<float>* score, std::int32_t first_slot, List&
 
 // One panel against NR queries, or one; ``columns`` holds NR values a step. Appends what beats the bars.
 template <class List>
-void scan_panel(const float* rows, const float* columns, int depth, const float* half, std::int32_t first_slot, int queries,
-                List* lists) {
+void scan_panel(const float* rows, const float* columns, int depth, const float* half, std::int32_t first_slot,
+                int queries, List* lists) {
     constexpr int W = lanes<float>;
     Tile<float> tile;
     for (int q = 0; q < NR; ++q)

@@ -1,14 +1,22 @@
-// A vector of T that fills one register, and the few operations the kernels need.
+// A vector of T that fills a register, and the few operations the kernels need.
 // GCC and Clang have vectors in the language; elsewhere a small array stands in and the compiler does what it can.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
+#include <type_traits>
 #include <utility>
 
-#if defined(__AVX__)
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12
+#error "kcrc needs GCC 12 or newer (or Clang 14, or Visual Studio 2019)"
+#elif defined(__clang__) && !defined(__apple_build_version__) && __clang_major__ < 14
+#error "kcrc needs Clang 14 or newer (or GCC 12)"
+#elif defined(_MSC_VER) && _MSC_VER < 1920
+#error "kcrc needs Visual Studio 2019 or newer"
+#endif
+
+#if defined(__AVX2__)
 #define KCRC_VECTOR_BYTES 32
 #else
 #define KCRC_VECTOR_BYTES 16
@@ -20,7 +28,7 @@
 #define KCRC_PREFETCH(address) __builtin_prefetch(address)
 #else
 #define KCRC_INLINE inline
-#define KCRC_RESTRICT
+#define KCRC_RESTRICT __restrict
 #define KCRC_PREFETCH(address) ((void)0)
 #endif
 
@@ -37,14 +45,15 @@ struct IntegerOf<double> {
     using type = std::int64_t;
 };
 
+// At least four, in two registers where they do not fit one: tiles are four columns wide (panels.hpp).
 template <class T>
-constexpr int lanes = KCRC_VECTOR_BYTES / static_cast<int>(sizeof(T));
+constexpr int lanes = std::max(4, KCRC_VECTOR_BYTES / static_cast<int>(sizeof(T)));
 
 #if defined(__GNUC__) || defined(__clang__)
 
 template <class T>
 struct VectorOf {
-    typedef T type __attribute__((vector_size(KCRC_VECTOR_BYTES)));
+    typedef T type __attribute__((vector_size(lanes<T> * sizeof(T))));
 };
 template <class T>
 using Vec = typename VectorOf<T>::type;
@@ -77,12 +86,27 @@ KCRC_INLINE Vec<T> where_above(Vec<T> a, Vec<T> b, Vec<T> v, Vec<T> w) {
     const Mask mask = (Mask)(a > b);
     return (Vec<T>)(((Mask)v & mask) | ((Mask)w & ~mask));
 }
+// |v|
+template <class T>
+KCRC_INLINE Vec<T> absolute(Vec<T> v) {
+    using Bits = Vec<std::make_unsigned_t<typename IntegerOf<T>::type>>;
+    return (Vec<T>)((Bits)v & ((Bits{} - 1) >> 1));
+}
+// As a comparison chooses: b where either is no number.
+template <class T>
+KCRC_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) {
+    return a > b ? a : b;
+}
+template <class T>
+KCRC_INLINE Vec<T> smaller(Vec<T> a, Vec<T> b) {
+    return a < b ? a : b;
+}
 // whether any lane of a, b or c is above the bar
 template <class T>
 KCRC_INLINE bool any_above(Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> bar) {
     using Mask = Vec<typename IntegerOf<T>::type>;
     const Mask mask = (Mask)(a > bar) | (Mask)(b > bar) | (Mask)(c > bar);
-    std::uint64_t bits[KCRC_VECTOR_BYTES / 8], any = 0;
+    std::uint64_t bits[sizeof(mask) / 8], any = 0;
     std::memcpy(bits, &mask, sizeof(bits));
     for (std::uint64_t part : bits) any |= part;
     return any != 0;
@@ -125,14 +149,16 @@ struct Vec {
     T operator[](int i) const { return lane[i]; }
     T& operator[](int i) { return lane[i]; }
 };
-#define KCRC_LANEWISE(op)                                                                       \
-    template <class T>                                                                          \
-    KCRC_INLINE Vec<T> operator op(Vec<T> a, Vec<T> b) {                                        \
-        for (int i = 0; i < lanes<T>; ++i) a.lane[i] = a.lane[i] op b.lane[i];                  \
-        return a;                                                                               \
-    }                                                                                           \
-    template <class T>                                                                          \
-    KCRC_INLINE Vec<T>& operator op##=(Vec<T>& a, Vec<T> b) { return a = a op b; }
+#define KCRC_LANEWISE(op)                                                      \
+    template <class T>                                                         \
+    KCRC_INLINE Vec<T> operator op(Vec<T> a, Vec<T> b) {                       \
+        for (int i = 0; i < lanes<T>; ++i) a.lane[i] = a.lane[i] op b.lane[i]; \
+        return a;                                                              \
+    }                                                                          \
+    template <class T>                                                         \
+    KCRC_INLINE Vec<T>& operator op## = (Vec<T> & a, Vec<T> b) {               \
+        return a = a op b;                                                     \
+    }
 KCRC_LANEWISE(+)
 KCRC_LANEWISE(-)
 KCRC_LANEWISE(*)
@@ -163,6 +189,19 @@ template <class T>
 KCRC_INLINE Vec<T> where_above(Vec<T> a, Vec<T> b, Vec<T> v, Vec<T> w) {
     for (int i = 0; i < lanes<T>; ++i) v.lane[i] = a.lane[i] > b.lane[i] ? v.lane[i] : w.lane[i];
     return v;
+}
+template <class T>
+KCRC_INLINE Vec<T> absolute(Vec<T> v) {
+    for (int i = 0; i < lanes<T>; ++i) v.lane[i] = v.lane[i] < T(0) ? -v.lane[i] : v.lane[i];
+    return v;
+}
+template <class T>
+KCRC_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) {
+    return where_above<T>(a, b, a, b);
+}
+template <class T>
+KCRC_INLINE Vec<T> smaller(Vec<T> a, Vec<T> b) {
+    return where_above<T>(b, a, a, b);
 }
 template <class T>
 KCRC_INLINE bool any_above(Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> bar) {
@@ -203,47 +242,24 @@ KCRC_INLINE Vec<T> square_root(Vec<T> v) {
     return v;
 }
 
-// A number in a working precision: the largest there is instead of ∞, which would make no number of ∞ · 0.
+// Sums and differences on the units that multiply, a·1 ± b, which is exact: beside additions and maxima those units
+// stand idle, and the work is done in less time. Where the CPU has no fused unit they are plain sums and differences.
 template <class T>
-KCRC_INLINE T narrowed(double value) {
-    constexpr double most = std::numeric_limits<T>::max();
-    return static_cast<T>(std::max(-most, std::min(most, value)));
-}
-
-template <class T>
-struct ExpConstants;
-template <>
-struct ExpConstants<float> {
-    static constexpr int mantissa_bits = 23, degree = 7;
-    static constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
-    static constexpr float lowest = -87.0f, ln2_high = 0.693145751953125f, ln2_low = 1.42860682030941723212e-6f;
-    static constexpr std::int32_t offset = 0x4B400000 - 127;
-};
-template <>
-struct ExpConstants<double> {
-    static constexpr int mantissa_bits = 52, degree = 13;
-    static constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52
-    static constexpr double lowest = -708.0, ln2_high = 6.93147180369123816490e-01,
-                            ln2_low = 1.90821492927058770002e-10;
-    static constexpr std::int64_t offset = 0x4338000000000000LL - 1023;
+struct Fused {
+#if defined(__FMA__) && (defined(__GNUC__) || defined(__clang__))
+    Vec<T> one = splat<T>(T(1));
+    KCRC_INLINE Fused() { asm("" : "+x"(one)); }  // a constant 1 would be optimised away, and the trick with it
+    KCRC_INLINE Vec<T> sum(Vec<T> a, Vec<T> b) const { return a * one + b; }
+    KCRC_INLINE Vec<T> difference(Vec<T> a, Vec<T> b) const { return a * one - b; }
+#else
+    KCRC_INLINE Vec<T> sum(Vec<T> a, Vec<T> b) const { return a + b; }
+    KCRC_INLINE Vec<T> difference(Vec<T> a, Vec<T> b) const { return a - b; }
+#endif
 };
 
-// e^x for x ≤ 0, to about one unit in the last place; 0 where the value would be subnormal.
-template <class T>
-KCRC_INLINE Vec<T> exp_of_negative(Vec<T> x) {
-    using C = ExpConstants<T>;
-    const Vec<T> lowest = splat<T>(C::lowest), magic = splat<T>(C::magic);
-    const Vec<T> safe = where_above<T>(x, lowest, x, lowest);
-    const Vec<T> shifted = safe * splat<T>(T(1.44269504088896340736)) + magic;
-    const Vec<T> n = shifted - magic;
-    const Vec<T> r = (safe - n * splat<T>(C::ln2_high)) - n * splat<T>(C::ln2_low);
-    T coefficient[C::degree + 1];
-    coefficient[0] = T(1);
-    for (int i = 1; i <= C::degree; ++i) coefficient[i] = coefficient[i - 1] / T(i);
-    Vec<T> p = splat<T>(coefficient[C::degree]);
-    for (int i = C::degree - 1; i >= 0; --i) p = p * r + splat<T>(coefficient[i]);
-    p = p * power_of_two<T>(shifted, C::offset, C::mantissa_bits);
-    return where_above<T>(x, lowest, p, splat<T>(T(0)));
+// Asks for memory that will be read soon.
+inline void fetch(const void* from, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += 64) KCRC_PREFETCH(static_cast<const char*>(from) + at);
 }
 
 }  // namespace kcrc

@@ -7,72 +7,74 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <type_traits>
 #include <vector>
 
-#include "checks.hpp"
-#include "lanes.hpp"
-#include "module.hpp"
+#include "kernels.hpp"
+#include "rows.hpp"
+#include "simd.hpp"
 
+namespace kcrc {
 namespace {
 
-using kcrc::ANY;
-using kcrc::Argument;
-using kcrc::Fused;
-using kcrc::Lanes;
 using std::ptrdiff_t;
 
-constexpr ptrdiff_t kChunk = 512;               // coordinates
+constexpr ptrdiff_t kChunk = 512;                 // coordinates
 constexpr ptrdiff_t kPanelA = 120, kPanelB = 64;  // rows: kPanelB of them, one chunk wide, stay in cache
-constexpr int MR = 5, NR = 2;  // the most pairs whose sums, rows and constants fit 16 registers
+constexpr int MR = 5, NR = 2;                     // the most pairs whose sums, rows and constants fit 16 registers
 
 // A measure adds a register of each row to a sum (`add`), or several at a time (`registers`), and joins the sum's lanes
 // to a total (`join`).
-template <class T> struct Sum {
+template <class T>
+struct Sum {
     static constexpr int registers = 1;
-    static KCRC_INLINE double join(double total, Lanes<T> part) {
+    static KCRC_INLINE double join(double total, Vec<T> part) {
         double sum = 0;
-        for (int i = 0; i < Lanes<T>::count; ++i) sum += part[i];
+        for (int i = 0; i < lanes<T>; ++i) sum += part[i];
         return total + sum;
     }
 };
 
-template <class T> struct Manhattan : Sum<T> {
-    static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T> fused) {
-        return fused.sum((*a - *b).absolute(), sum);
+template <class T>
+struct Manhattan : Sum<T> {
+    static KCRC_INLINE Vec<T> add(Vec<T> sum, const Vec<T>* a, const Vec<T>* b, Fused<T> fused) {
+        return fused.sum(absolute<T>(*a - *b), sum);
     }
 };
 
-template <class T> struct SquaredEuclidean : Sum<T> {
-    static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T>) {
-        const Lanes<T> difference = *a - *b;
+template <class T>
+struct SquaredEuclidean : Sum<T> {
+    static KCRC_INLINE Vec<T> add(Vec<T> sum, const Vec<T>* a, const Vec<T>* b, Fused<T>) {
+        const Vec<T> difference = *a - *b;
         return sum + difference * difference;
     }
 };
 
-template <class T> struct CommonMass : Sum<T> {
-    static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T> fused) {
-        return fused.sum(smaller(*b, *a), sum);
+template <class T>
+struct CommonMass : Sum<T> {
+    static KCRC_INLINE Vec<T> add(Vec<T> sum, const Vec<T>* a, const Vec<T>* b, Fused<T> fused) {
+        return fused.sum(smaller<T>(*b, *a), sum);
     }
 };
 
-template <class T> struct Chessboard {
+template <class T>
+struct Chessboard {
     static constexpr int registers = 1;
-    static KCRC_INLINE Lanes<T> add(Lanes<T> most, const Lanes<T>* a, const Lanes<T>* b, Fused<T> fused) {
-        return larger(fused.difference(*a, *b).absolute(), most);
+    static KCRC_INLINE Vec<T> add(Vec<T> most, const Vec<T>* a, const Vec<T>* b, Fused<T> fused) {
+        return larger<T>(absolute<T>(fused.difference(*a, *b)), most);
     }
-    static KCRC_INLINE double join(double total, Lanes<T> part) {
-        for (int i = 0; i < Lanes<T>::count; ++i) total = std::max(total, double(part[i]));
+    static KCRC_INLINE double join(double total, Vec<T> part) {
+        for (int i = 0; i < lanes<T>; ++i) total = std::max(total, double(part[i]));
         return total;
     }
 };
 
 // 0/0 counts 0: where a + b is 0 so is the numerator, and the denominator is lifted off 0.
-template <class T> struct ChiSquare : Sum<T> {
-    static KCRC_INLINE Lanes<T> add(Lanes<T> sum, const Lanes<T>* a, const Lanes<T>* b, Fused<T>) {
-        const Lanes<T> difference = *a - *b;
-        return sum + difference * difference / larger(*a + *b, Lanes<T>::all(std::numeric_limits<T>::min()));
+template <class T>
+struct ChiSquare : Sum<T> {
+    static KCRC_INLINE Vec<T> add(Vec<T> sum, const Vec<T>* a, const Vec<T>* b, Fused<T>) {
+        const Vec<T> difference = *a - *b;
+        return sum + difference * difference / larger<T>(*a + *b, splat<T>(std::numeric_limits<T>::min()));
     }
 };
 
@@ -80,28 +82,33 @@ template <class T> struct ChiSquare : Sum<T> {
 // Terms below 1e-150 count 0, and values past 1e100 overflow: such pairs are measured again, term by term.
 struct ChiSquarePaired : Sum<double> {
     static constexpr int registers = 2;
-    static KCRC_INLINE Lanes<double> add(Lanes<double> sum, const Lanes<double>* a, const Lanes<double>* b,
-                                         Fused<double>) {
-        const Lanes<double> least = Lanes<double>::all(1e-150);
-        const Lanes<double> difference = a[0] - b[0], difference2 = a[1] - b[1];
-        const Lanes<double> total = larger(a[0] + b[0], least), total2 = larger(a[1] + b[1], least);
-        return sum + (difference * difference * total2 + difference2 * difference2 * total) / (total * total2);
+    static KCRC_INLINE Vec<double> add(Vec<double> sum, const Vec<double>* a, const Vec<double>* b, Fused<double>) {
+        const Vec<double> least = splat<double>(1e-150);
+        const Vec<double> difference = a[0] - b[0], difference2 = a[1] - b[1];
+        const Vec<double> total = larger<double>(a[0] + b[0], least), total2 = larger<double>(a[1] + b[1], least);
+        return sum + (difference2 * difference2 * total + difference * difference * total2) / (total * total2);
     }
 };
 
-template <class Measure> struct Careful { using type = void; };
-template <> struct Careful<ChiSquarePaired> { using type = ChiSquare<double>; };
+template <class Measure>
+struct Careful {
+    using type = void;
+};
+template <>
+struct Careful<ChiSquarePaired> {
+    using type = ChiSquare<double>;
+};
 
 // Rows a[0..M), b[0..N) of `width` coordinates, joined to totals (M × N, rows `stride` apart).
 // `Whole`: the width is a whole number of registers.
 template <class T, class Measure, int M, int N, bool Whole>
 void micro(const T* const* a, const T* const* b, ptrdiff_t width, double* totals, ptrdiff_t stride) {
     constexpr int R = Measure::registers;
-    constexpr ptrdiff_t unit = R * Lanes<T>::count;
+    constexpr ptrdiff_t unit = R * lanes<T>;
     const Fused<T> fused;
-    Lanes<T> part[M][N];
+    Vec<T> part[M][N];
     for (int i = 0; i < M; ++i)
-        for (int j = 0; j < N; ++j) part[i][j] = Lanes<T>::zero();
+        for (int j = 0; j < N; ++j) part[i][j] = Vec<T>{};
     const T *pa[M], *pb[N];
     for (int i = 0; i < M; ++i) pa[i] = a[i];
     for (int j = 0; j < N; ++j) pb[j] = b[j];
@@ -115,11 +122,11 @@ void micro(const T* const* a, const T* const* b, ptrdiff_t width, double* totals
                 at = 0;
             }
         }
-        Lanes<T> va[R], vb[N][R];
+        Vec<T> va[R], vb[N][R];
         for (int j = 0; j < N; ++j)
-            for (int r = 0; r < R; ++r) vb[j][r] = Lanes<T>::load(pb[j] + at + r * Lanes<T>::count);
+            for (int r = 0; r < R; ++r) vb[j][r] = load<T>(pb[j] + at + r * lanes<T>);
         for (int i = 0; i < M; ++i) {
-            for (int r = 0; r < R; ++r) va[r] = Lanes<T>::load(pa[i] + at + r * Lanes<T>::count);
+            for (int r = 0; r < R; ++r) va[r] = load<T>(pa[i] + at + r * lanes<T>);
             for (int j = 0; j < N; ++j) part[i][j] = Measure::add(part[i][j], va, vb[j], fused);
         }
     }
@@ -128,7 +135,8 @@ void micro(const T* const* a, const T* const* b, ptrdiff_t width, double* totals
 }
 
 // A pair whose sum overflowed, measured again the careful way where the measure has one.
-template <class T, class Measure> double settled(double total, const T* a, const T* b, ptrdiff_t width) {
+template <class T, class Measure>
+double settled(double total, const T* a, const T* b, ptrdiff_t width) {
     using Again = typename Careful<Measure>::type;
     if constexpr (!std::is_void_v<Again>) {
         if (!std::isfinite(total)) {
@@ -140,13 +148,14 @@ template <class T, class Measure> double settled(double total, const T* a, const
 }
 
 // Copies one chunk of some rows to aligned memory, each row filled up with zeros to a whole number of registers.
-template <class T> class Packed {
+template <class T>
+class Packed {
   public:
     explicit Packed(ptrdiff_t n_rows) : room_(n_rows * kChunk + 16), first_(room_.data()), at(n_rows) {
         while (reinterpret_cast<std::uintptr_t>(first_) % 64 != 0) ++first_;
     }
     void fill(const T* const* rows, ptrdiff_t n, ptrdiff_t from, ptrdiff_t width) {
-        constexpr ptrdiff_t unit = 2 * Lanes<T>::count;
+        constexpr ptrdiff_t unit = 2 * lanes<T>;
         whole = (width + unit - 1) / unit * unit;
         T* to = first_;
         for (ptrdiff_t i = 0; i < n; ++i, to += whole) {
@@ -165,7 +174,8 @@ template <class T> class Packed {
 };
 
 // Made once a call: memory new to the process costs more than the distances of a small set.
-template <class T> struct Workspace {
+template <class T>
+struct Workspace {
     Packed<T> block{MR}, panel{kPanelB};
     std::vector<double> totals = std::vector<double>(kPanelA * kPanelB);
 };
@@ -189,14 +199,13 @@ void all_pairs(const std::vector<const T*>& a, const std::vector<const T*>& b, p
                     for (int r = 0; r < MR; ++r) rows[r] = a[i0 + std::min(i + r, na - 1)];
                     block.fill(rows, MR, from, here);
                     for (ptrdiff_t r = i + MR; r < std::min(i + 2 * MR, na); ++r)  // while this block is measured
-                        kcrc::fetch(a[i0 + r] + from, here);
+                        fetch(a[i0 + r] + from, here * sizeof(T));
                     for (ptrdiff_t j = 0; j < nb; j += NR) {
                         double* to = totals.data() + i * kPanelB + j;
                         if (upper && j0 + j + NR <= i0 + i) continue;
                         if (j + NR <= nb)
                             micro<T, Measure, MR, NR, true>(block.at.data(), &panel.at[j], block.whole, to, kPanelB);
-                        else
-                            micro<T, Measure, MR, 1, true>(block.at.data(), &panel.at[j], block.whole, to, kPanelB);
+                        else micro<T, Measure, MR, 1, true>(block.at.data(), &panel.at[j], block.whole, to, kPanelB);
                     }
                 }
             }
@@ -212,17 +221,8 @@ void all_pairs(const std::vector<const T*>& a, const std::vector<const T*>& b, p
     }
 }
 
-template <class T> struct Rows {
-    const T* first;
-    ptrdiff_t count, width;
-    std::vector<const T*> each() const {
-        std::vector<const T*> rows(count);
-        for (ptrdiff_t i = 0; i < count; ++i) rows[i] = first + i * width;
-        return rows;
-    }
-};
-
-template <class T, class Measure> void pairwise(Rows<T> a, Rows<T> b, T* out) {
+template <class T, class Measure>
+void pairwise(Rows<T> a, Rows<T> b, T* out) {
     const ptrdiff_t n = b.count;
     Workspace<T> workspace;
     const auto as_is = [=](ptrdiff_t i, ptrdiff_t j, const double* row, ptrdiff_t count) {
@@ -231,15 +231,13 @@ template <class T, class Measure> void pairwise(Rows<T> a, Rows<T> b, T* out) {
     const auto turned = [=](ptrdiff_t i, ptrdiff_t j, const double* row, ptrdiff_t count) {
         for (ptrdiff_t k = 0; k < count; ++k) out[(j + k) * n + i] = T(row[k]);
     };
-    if (a.count < MR)
-        all_pairs<T, Measure>(b.each(), a.each(), a.width, false, workspace, turned);
-    else
-        all_pairs<T, Measure>(a.each(), b.each(), a.width, false, workspace, as_is);
+    if (a.count < MR) all_pairs<T, Measure>(each(b), each(a), a.width, false, workspace, turned);
+    else all_pairs<T, Measure>(each(a), each(b), a.width, false, workspace, as_is);
 }
 
 // Every row is used once, so it is read where it is.
 template <class T, class Measure>
-void selected(Rows<T> a, Rows<T> b, const std::int64_t* rows, ptrdiff_t per_query, T* out) {
+void selected(Rows<T> a, Rows<T> b, const Index* rows, ptrdiff_t per_query, T* out) {
     for (ptrdiff_t q = 0; q < a.count; ++q, rows += per_query, out += per_query)
         for (ptrdiff_t k = 0; k < per_query; k += MR) {
             double totals[MR] = {};
@@ -255,7 +253,7 @@ void selected(Rows<T> a, Rows<T> b, const std::int64_t* rows, ptrdiff_t per_quer
 }
 
 template <class T, class Measure>
-void within(Rows<T> b, const std::int64_t* rows, ptrdiff_t n_sets, ptrdiff_t size, T* out) {
+void within(Rows<T> b, const Index* rows, ptrdiff_t n_sets, ptrdiff_t size, T* out) {
     Workspace<T> workspace;
     std::vector<const T*> near(size);
     for (ptrdiff_t q = 0; q < n_sets; ++q, rows += size, out += size * size) {
@@ -267,81 +265,38 @@ void within(Rows<T> b, const std::int64_t* rows, ptrdiff_t n_sets, ptrdiff_t siz
     }
 }
 
-// Calls work<T, Measure> of the measure by this name.
-template <class T, class Work> void by_name(const std::string& measure, Work&& work) {
-    if (measure == "manhattan") return work(Manhattan<T>());
-    if (measure == "chessboard") return work(Chessboard<T>());
-    if (measure == "sqeuclidean") return work(SquaredEuclidean<T>());
-    if (measure == "chi2") return work(std::conditional_t<std::is_same_v<T, double>, ChiSquarePaired, ChiSquare<T>>());
-    if (measure == "common_mass") return work(CommonMass<T>());
-    throw py::value_error("unknown measure '" + measure + "'");
-}
-
-py::array py_pairwise(const std::string& measure, const py::object& a_, const py::object& b_) {
-    const Argument a("a", a_), b("b", b_);
-    a.memory({ANY, ANY});
-    const ptrdiff_t width = a.extent(1);
-    b.memory({ANY, width});
-    return kcrc::by_precision(a, [&](auto zero) -> py::array {
-        using T = decltype(zero);
-        const Rows<T> left{a.values<T>({ANY, width}), a.extent(0), width}, right{b.values<T>({ANY, width}), b.extent(0), width};
-        py::array_t<T> out({left.count, right.count});
-        T* values = out.mutable_data();
-        by_name<T>(measure, [&](auto chosen) {
-            py::gil_scoped_release release;
-            pairwise<T, decltype(chosen)>(left, right, values);
-        });
-        return out;
-    });
-}
-
-py::array py_selected(const std::string& measure, const py::object& a_, const py::object& b_, const py::object& rows_) {
-    const Argument a("a", a_), b("b", b_), rows("rows", rows_);
-    a.memory({ANY, ANY});
-    const ptrdiff_t count = a.extent(0), width = a.extent(1);
-    b.memory({ANY, width});
-    const auto* named = rows.values<std::int64_t>({count, ANY});
-    const ptrdiff_t per_query = rows.extent(1);
-    const std::vector<std::int64_t> wanted = kcrc::from_start("rows", named, count * per_query, b.extent(0));
-    return kcrc::by_precision(a, [&](auto zero) -> py::array {
-        using T = decltype(zero);
-        const Rows<T> left{a.values<T>({count, width}), count, width}, right{b.values<T>({ANY, width}), b.extent(0), width};
-        py::array_t<T> out({count, per_query});
-        T* values = out.mutable_data();
-        by_name<T>(measure, [&](auto chosen) {
-            py::gil_scoped_release release;
-            selected<T, decltype(chosen)>(left, right, wanted.data(), per_query, values);
-        });
-        return out;
-    });
-}
-
-py::array py_within(const std::string& measure, const py::object& b_, const py::object& rows_) {
-    const Argument b("b", b_), rows("rows", rows_);
-    b.memory({ANY, ANY});
-    const ptrdiff_t count = b.extent(0), width = b.extent(1);
-    const auto* named = rows.values<std::int64_t>({ANY, ANY});
-    const ptrdiff_t n_sets = rows.extent(0), size = rows.extent(1);
-    const std::vector<std::int64_t> wanted = kcrc::from_start("rows", named, n_sets * size, count);
-    return kcrc::by_precision(b, [&](auto zero) -> py::array {
-        using T = decltype(zero);
-        const Rows<T> right{b.values<T>({count, width}), count, width};
-        py::array_t<T> out({n_sets, size, size});
-        T* values = out.mutable_data();
-        by_name<T>(measure, [&](auto chosen) {
-            py::gil_scoped_release release;
-            within<T, decltype(chosen)>(right, wanted.data(), n_sets, size, values);
-        });
-        return out;
-    });
+// Calls work(measure) with the measure of that name.
+template <class T, class Work>
+void by_measure(Measure measure, Work&& work) {
+    switch (measure) {
+        case Measure::manhattan: return work(Manhattan<T>());
+        case Measure::chessboard: return work(Chessboard<T>());
+        case Measure::sqeuclidean: return work(SquaredEuclidean<T>());
+        case Measure::chi2: return work(std::conditional_t<std::is_same_v<T, double>, ChiSquarePaired, ChiSquare<T>>());
+        case Measure::common_mass: return work(CommonMass<T>());
+    }
 }
 
 }  // namespace
 
-void bind_distances(py::module_& m) {
-    using namespace py::literals;
-    m.def("distances_pairwise", &py_pairwise, "measure"_a, "a"_a, "b"_a, "All distances (len(a), len(b)).");
-    m.def("distances_selected", &py_selected, "measure"_a, "a"_a, "b"_a, "rows"_a,
-          "Distances (B, K) of row i of a to the rows rows[i] of b.");
-    m.def("distances_within", &py_within, "measure"_a, "b"_a, "rows"_a, "Distances (B, K, K) among the rows rows[i] of b.");
+template <class T>
+void distances_pairwise(Measure measure, Rows<T> a, Rows<T> b, T* out) {
+    by_measure<T>(measure, [&](auto chosen) { pairwise<T, decltype(chosen)>(a, b, out); });
 }
+template <class T>
+void distances_selected(Measure measure, Rows<T> a, Rows<T> b, const Index* rows, Index per_query, T* out) {
+    by_measure<T>(measure, [&](auto chosen) { selected<T, decltype(chosen)>(a, b, rows, per_query, out); });
+}
+template <class T>
+void distances_within(Measure measure, Rows<T> b, const Index* rows, Index n_sets, Index size, T* out) {
+    by_measure<T>(measure, [&](auto chosen) { within<T, decltype(chosen)>(b, rows, n_sets, size, out); });
+}
+
+template void distances_pairwise(Measure, Rows<float>, Rows<float>, float*);
+template void distances_pairwise(Measure, Rows<double>, Rows<double>, double*);
+template void distances_selected(Measure, Rows<float>, Rows<float>, const Index*, Index, float*);
+template void distances_selected(Measure, Rows<double>, Rows<double>, const Index*, Index, double*);
+template void distances_within(Measure, Rows<float>, const Index*, Index, Index, float*);
+template void distances_within(Measure, Rows<double>, const Index*, Index, Index, double*);
+
+}  // namespace kcrc

@@ -17,22 +17,6 @@
 namespace kcrc {
 
 constexpr int SIDE_BY_SIDE = 96;
-enum Flag : std::int8_t { CODED = 0, UNANIMOUS = 1, NEAREST = 2, NOT_POSITIVE = 3 };  // the first three as in evidence.py
-
-struct Answers {  // where the answers of the chunk go; all row-major, untouched where a query is not solved
-    double* coefficients;   // (B, K)
-    double* contributions;  // (B, K)
-    double* residuals;      // (B, C)
-    double* energy;         // (B,)
-    std::int64_t* winner;   // (B,)
-    std::int8_t* flags;     // (B,)
-};
-
-struct Settings {
-    double mu;
-    bool gram_form, normalize, ratio;
-    int n_classes;
-};
 
 template <class T>
 class Stage {
@@ -40,8 +24,8 @@ class Stage {
     Stage(const Source<T>& source, const Settings& settings, const Answers& answers, const std::int64_t* rows,
           const std::int32_t* labels, int K, Scratch<T>& scratch)
         : source_(source), settings_(settings), answers_(answers), rows_(rows), labels_(labels), K_(K),
-          side_(rounded_up(K + 1, MR<T>)), scratch_(scratch),
-          present_(settings.n_classes, 0), squared_(settings.n_classes), lengths_(settings.n_classes) {}
+          side_(rounded_up(K + 1, MR<T>)), scratch_(scratch), present_(settings.n_classes, 0),
+          squared_(settings.n_classes), lengths_(settings.n_classes) {}
 
     // Queries ``which`` (count) with their kernel values k (by query and place) and k(y, y).
     void run(const std::int64_t* which, std::int64_t count, const T* k, const double* self) {
@@ -264,7 +248,8 @@ class Stage {
             energy[q] = std::max(self[query], 0.0);
         }
         if (settings_.gram_form || !whole || !source_.gram_side_by_side(lane_rows, K_, H)) {
-            for (int q = 0; q < count; ++q) energy[q] = interleave(one, lane_rows + q * K_, real[q], q, b, energy[q], H);
+            for (int q = 0; q < count; ++q)
+                energy[q] = interleave(one, lane_rows + q * K_, real[q], q, b, energy[q], H);
             for (int q = count; q < W; ++q)
                 for (std::size_t e = 0; e < entries; ++e) H[e * W + q] = T(0);
         }

@@ -15,6 +15,7 @@ namespace kcrc {
 template <class T>
 constexpr int MR = 3 * lanes<T>;  // 3 × 4 vectors of sums + 3 of rows + 1 broadcast: the 16 registers of AVX2
 constexpr int NR = 4;
+static_assert(MR<float> % NR == 0 && MR<double> % NR == 0, "a tile lies in one panel");
 constexpr int DEPTH = 96;  // columns a tile sums over before it moves on: two panels of that depth stay in L1
 
 inline int rounded_up(int value, int step) { return (value + step - 1) / step * step; }
@@ -59,16 +60,58 @@ struct Tile {
         for (int k = 0; k < depth; ++k, rows += MR<T>, columns += STEP) {
             const Vec<T> a0 = load<T>(rows), a1 = load<T>(rows + lanes<T>), a2 = load<T>(rows + 2 * lanes<T>);
             Vec<T> b = splat<T>(columns[0]);
-            if (SUBTRACT) { s00 -= a0 * b; s01 -= a1 * b; s02 -= a2 * b; } else { s00 += a0 * b; s01 += a1 * b; s02 += a2 * b; }
+            if (SUBTRACT) {
+                s00 -= a0 * b;
+                s01 -= a1 * b;
+                s02 -= a2 * b;
+            } else {
+                s00 += a0 * b;
+                s01 += a1 * b;
+                s02 += a2 * b;
+            }
             b = splat<T>(columns[1]);
-            if (SUBTRACT) { s10 -= a0 * b; s11 -= a1 * b; s12 -= a2 * b; } else { s10 += a0 * b; s11 += a1 * b; s12 += a2 * b; }
+            if (SUBTRACT) {
+                s10 -= a0 * b;
+                s11 -= a1 * b;
+                s12 -= a2 * b;
+            } else {
+                s10 += a0 * b;
+                s11 += a1 * b;
+                s12 += a2 * b;
+            }
             b = splat<T>(columns[2]);
-            if (SUBTRACT) { s20 -= a0 * b; s21 -= a1 * b; s22 -= a2 * b; } else { s20 += a0 * b; s21 += a1 * b; s22 += a2 * b; }
+            if (SUBTRACT) {
+                s20 -= a0 * b;
+                s21 -= a1 * b;
+                s22 -= a2 * b;
+            } else {
+                s20 += a0 * b;
+                s21 += a1 * b;
+                s22 += a2 * b;
+            }
             b = splat<T>(columns[3]);
-            if (SUBTRACT) { s30 -= a0 * b; s31 -= a1 * b; s32 -= a2 * b; } else { s30 += a0 * b; s31 += a1 * b; s32 += a2 * b; }
+            if (SUBTRACT) {
+                s30 -= a0 * b;
+                s31 -= a1 * b;
+                s32 -= a2 * b;
+            } else {
+                s30 += a0 * b;
+                s31 += a1 * b;
+                s32 += a2 * b;
+            }
         }
-        sum[0][0] = s00; sum[0][1] = s01; sum[0][2] = s02; sum[1][0] = s10; sum[1][1] = s11; sum[1][2] = s12;
-        sum[2][0] = s20; sum[2][1] = s21; sum[2][2] = s22; sum[3][0] = s30; sum[3][1] = s31; sum[3][2] = s32;
+        sum[0][0] = s00;
+        sum[0][1] = s01;
+        sum[0][2] = s02;
+        sum[1][0] = s10;
+        sum[1][1] = s11;
+        sum[1][2] = s12;
+        sum[2][0] = s20;
+        sum[2][1] = s21;
+        sum[2][2] = s22;
+        sum[3][0] = s30;
+        sum[3][1] = s31;
+        sum[3][2] = s32;
     }
 };
 
@@ -84,7 +127,8 @@ void product_with_itself(const T* packed, int depth, int room, const Panels<T>& 
                 const T* columns = packed + (static_cast<std::size_t>(j / MR<T>) * room + start) * MR<T> + j % MR<T>;
                 T* at = out.panel(p) + static_cast<std::size_t>(j) * MR<T>;
                 Tile<T> tile;
-                if (start == 0) tile.clear(); else tile.read(at);
+                if (start == 0) tile.clear();
+                else tile.read(at);
                 tile.template accumulate<false>(rows, columns, steps);
                 tile.write(at);
             }

@@ -10,36 +10,23 @@
 #include <utility>
 #include <vector>
 
-#include "checks.hpp"
-#include "module.hpp"
+#include "dot.hpp"
+#include "kernels.hpp"
 
+namespace kcrc {
 namespace {
 
-using kcrc::ANY;
-using kcrc::Argument;
-
 // Chosen by time on Extended Yale B (1216 atoms, 504 random faces).
-constexpr int TURNS = 30;     // Newton steps in a row
-constexpr int SWEEPS = 2;     // passes of coordinate descent before them
-constexpr double FALL = 0.3;  // from one λ to the next on the way down
+constexpr int TURNS = 30;        // Newton steps in a row
+constexpr int SWEEPS = 2;        // passes of coordinate descent before them
+constexpr double FALL = 0.3;     // from one λ to the next on the way down
 constexpr double LEAST = 1e-11;  // λ over max |b|: below, rounding decides, and would be worked on without end
 
 using std::ptrdiff_t;
 using std::size_t;
 
-// Eight running sums, so that the compiler may keep them in vector registers.
-double dot(const double* a, const double* b, size_t n) {
-    double sums[8] = {};
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (size_t l = 0; l < 8; ++l) sums[l] += a[i + l] * b[i + l];
-    double rest = 0;
-    for (; i < n; ++i) rest += a[i] * b[i];
-    return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])) + rest;
-}
-
 template <class T>
-void add_scaled(double* __restrict out, double factor, const T* __restrict row, size_t n) {
+void add_scaled(double* KCRC_RESTRICT out, double factor, const T* KCRC_RESTRICT row, size_t n) {
     for (size_t i = 0; i < n; ++i) out[i] += factor * static_cast<double>(row[i]);
 }
 
@@ -106,9 +93,9 @@ class Solver {
 
   private:
     size_t width = 0, stride = 0;
-    std::vector<ptrdiff_t> place;         // where in the working set an atom is, −1: nowhere
-    std::vector<size_t> work;             // the working set
-    std::vector<double> A, wb, wx, wg;    // its Gram matrix, b, coefficients and g = b − Hx
+    std::vector<ptrdiff_t> place;       // where in the working set an atom is, −1: nowhere
+    std::vector<size_t> work;           // the working set
+    std::vector<double> A, wb, wx, wg;  // its Gram matrix, b, coefficients and g = b − Hx
     std::vector<double> factor, column, wanted, before;
     std::vector<char> member;
     std::vector<size_t> support, candidates;
@@ -149,8 +136,7 @@ class Solver {
     void widen() {
         const size_t wider = stride ? 2 * stride : 72;  // no power of two: its rows would share cache sets
         std::vector<double> larger(wider * wider);
-        for (size_t i = 0; i < width; ++i)
-            std::copy_n(A.data() + i * stride, width, larger.data() + i * wider);
+        for (size_t i = 0; i < width; ++i) std::copy_n(A.data() + i * stride, width, larger.data() + i * wider);
         A.swap(larger);
         stride = wider;
         wb.resize(wider);
@@ -315,7 +301,43 @@ class Solver {
         member.assign(width, 0);
         for (size_t i : support) member[i] = 1;
         for (size_t i = 0; i < width; ++i)
-            if (wx[i] != 0 && !member[i] && !join(i)) return false;
+            if (wx[i] != 0 && !member[i] && !join(i) && !replace(i)) return false;
+        return true;
+    }
+
+    // An atom that depends on the support, of which `join` has left U⁻ᵀ times its column: what it contributes, they may
+    // contribute instead. Goes the way on which ‖x‖₁ does not grow until a coefficient is 0, so that its atom leaves,
+    // and so on until the others are independent. False where H is not positive semidefinite.
+    bool replace(size_t at) {
+        do {
+            const size_t s = support.size();
+            const double *source = A.data() + at * stride, left = source[at] - dot(column.data(), column.data(), s);
+            if (!(left > -1e-6 * source[at])) return false;
+            for (size_t i = s; i-- > 0;) {
+                const double* row = factor.data() + i * stride;
+                column[i] = (column[i] - dot(row + i + 1, column.data() + i + 1, s - i - 1)) / row[i];
+            }
+            double slope = wx[at] > 0 ? 1 : -1;
+            for (size_t i = 0; i < s; ++i) slope -= (wx[support[i]] > 0 ? column[i] : -column[i]);
+            const double way = slope > 0 ? -1 : 1;  // of the atom; that of the i-th of the support is −way · column[i]
+            double far = way * wx[at] < 0 ? std::fabs(wx[at]) : INFINITY;
+            size_t first = s;
+            for (size_t i = 0; i < s; ++i) {
+                const double reach = wx[support[i]] / (way * column[i]);
+                if (reach >= 0 && reach < far) {
+                    far = reach;
+                    first = i;
+                }
+            }
+            if (!std::isfinite(far)) return false;
+            for (size_t i = 0; i < s; ++i) wx[support[i]] -= way * far * column[i];
+            wx[at] = first == s ? 0.0 : wx[at] + way * far;
+            if (first < s) {
+                wx[support[first]] = 0;
+                leave(first);
+            }
+            refresh();
+        } while (wx[at] != 0 && !join(at));
         return true;
     }
 
@@ -345,7 +367,7 @@ class Solver {
             std::copy(row + from, row + s, row + from - 1);
         }
         for (size_t j = k; j + 1 < s; ++j) {
-            double *__restrict upper = factor.data() + j * stride, *__restrict lower = upper + stride;
+            double *KCRC_RESTRICT upper = factor.data() + j * stride, *KCRC_RESTRICT lower = upper + stride;
             const double length = std::hypot(upper[j], lower[j]), c = upper[j] / length, d = lower[j] / length;
             upper[j] = length;
             for (size_t i = j + 1; i + 1 < s; ++i) {
@@ -372,49 +394,25 @@ class Solver {
     }
 };
 
-py::tuple lasso(const py::object& gram_, const py::object& real_, const py::object& which_, const py::object& b_,
-                const py::object& energy_, const py::object& lam_, const py::object& x_, double tol, int max_iter) {
-    const Argument gram("gram", gram_), real("real", real_), which("which", which_), b("b", b_), energy("energy", energy_);
-    const Argument lam("lam", lam_), x("x", x_);
-    gram.memory({ANY, ANY, ANY});
-    b.memory({ANY, gram.extent(1)});
-    const std::int64_t D = gram.extent(0), K = gram.extent(1), B = b.extent(0);
-    const auto* reals = real.values<unsigned char>({D, K});
-    const auto* d = which.values<std::int64_t>({B});
-    const double *energies = energy.values<double>({B}), *lams = lam.values<double>({B});
-    double* xs = x.results<double>({B, K});
-    kcrc::check_within("which", d, B, 0, D);
-    kcrc::check_finite("lam", lams, B);
-    kcrc::require(B == 0 || *std::min_element(lams, lams + B) >= 0, "lam", "is 0 or more");
-    kcrc::check_apart({&x}, {&gram, &real, &which, &b, &energy, &lam});
-    py::array_t<double> facts({B, std::int64_t(5)});
-    py::array_t<std::int64_t> rounds(B);
-    double* fs = facts.mutable_data();
-    auto* ns = rounds.mutable_data();
-    kcrc::by_precision(gram, [&](auto zero) {
-        using T = decltype(zero);
-        const T *Hs = gram.values<T>({D, K, K}), *bs = b.values<T>({B, K});
-        if (B == 0) return;
-        py::gil_scoped_release unlocked;
-        const auto size = static_cast<size_t>(K);
-        Solver solver(size);
-        for (std::int64_t i = 0; i < B; ++i) {
-            std::copy_n(xs + i * K, size, solver.x.begin());
-            ns[i] = solver.run(Hs + d[i] * K * K, bs + i * K, reals + d[i] * K, energies[i], lams[i], tol, max_iter);
-            std::copy_n(solver.x.begin(), size, xs + i * K);
-            const Gap& last = solver.last;
-            const double row[5] = {last.primal, last.gap, last.r2, last.yr, last.steepest};
-            std::copy_n(row, 5, fs + i * 5);
-        }
-    });
-    return py::make_tuple(facts, rounds);
-}
-
 }  // namespace
 
-void bind_sparse(py::module_& m) {
-    using namespace py::literals;
-    m.def("lasso", &lasso, "gram"_a, "real"_a, "which"_a, "b"_a, "energy"_a, "lam"_a, "x"_a, "tol"_a, "max_iter"_a,
-          "min ½‖y − Dx‖² + λ‖x‖₁ for every row of b; x holds the start and is overwritten by the solution.\n"
-          "Returns (objective, gap, ‖y − Dx‖², yᵀ(y − Dx), max|Dᵀ(y − Dx)|) (B, 5) and the rounds (B,).");
+template <class T>
+void lasso(const Targets<T>& targets, double tol, int max_iter, double* x, double* facts, Index* rounds) {
+    const auto K = static_cast<size_t>(targets.K);
+    Solver solver(K);
+    for (Index i = 0; i < targets.B; ++i, x += K, facts += 5) {
+        const Index d = targets.which[i];
+        std::copy_n(x, K, solver.x.begin());
+        rounds[i] = solver.run(targets.gram + d * K * K, targets.b + i * K, targets.real + d * K, targets.energy[i],
+                               targets.lam[i], tol, max_iter);
+        std::copy_n(solver.x.begin(), K, x);
+        const Gap& last = solver.last;
+        const double row[5] = {last.primal, last.gap, last.r2, last.yr, last.steepest};
+        std::copy_n(row, 5, facts);
+    }
 }
+
+template void lasso(const Targets<float>&, double, int, double*, double*, Index*);
+template void lasso(const Targets<double>&, double, int, double*, double*, Index*);
+
+}  // namespace kcrc
