@@ -143,6 +143,8 @@ def test_the_file_holds_arrays_and_one_json(rng, tmp_path: Path) -> None:
         lambda h, a: h["growth"].update(next_row=-1),
         lambda h, a: h["samples"].update(shape={"tuple": []}),
         lambda h, a: h.update(confidence=None),
+        lambda h, a: h["confidence"]["fields"].update(asked=None),
+        lambda h, a: h["confidence"]["fields"].update(usual=h["confidence"]["fields"]["asked"]),
         lambda h, a: h.update(tuning={"part": "kernel/linear", "version": 1, "fields": {}}),
         lambda h, a: h.update(parameters=7),
         lambda h, a: a.update(labels=a["labels"] + 7),

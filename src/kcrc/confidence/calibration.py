@@ -26,6 +26,7 @@ from scipy.special import expit
 
 from kcrc.arrays import Array
 from kcrc.confidence import log_loss
+from kcrc.confidence.likeness import UsualAnswers
 from kcrc.confidence.log_loss import Coded
 from kcrc.confidence.open_set import OpenSet
 from kcrc.errors import ParameterError, StateError
@@ -132,13 +133,20 @@ def conformity(probabilities: Array, nearest: Array, centre: float, spread: floa
 
 @dataclass(frozen=True, eq=False)
 class Confidence:
-    """All that was learned from the examples' own answers."""
+    """All that was learned from the examples' own answers.
+
+    A batch of queries is compared with B of them, in the order of ``sets``: ``usual`` (B, 5) are signs and whether the
+    answer was right, ``answered`` (B,) the answers, ``asked`` (B,) the examples' row numbers.
+    """
 
     exclusion: Exclusion
     calibration: Calibration
     left_out: LeftOut | None
     open_set: OpenSet | None
     sets: ConformalSets | None
+    usual: Array | None = None
+    answered: Array | None = None
+    asked: Array | None = None
 
     @classmethod
     def of(cls, model: FittedModel, groups: Array | None, *, fixed: bool = False) -> Confidence:
@@ -153,11 +161,11 @@ class Confidence:
         calibration = Calibration.fit(left.residuals, left.truth)
         open_set = OpenSet.fit(left.signs, None if strangers is None else strangers.signs)
         bare = cls(exclusion, calibration, left, open_set, None)
-        scores = bare.scores(calibration.probabilities(left.residuals), left.signs)
-        names = model.classes[left.truth]
-        return cls(
-            exclusion, calibration, left, open_set, ConformalSets(scores[np.arange(len(left)), left.truth], names)
-        )
+        p = calibration.probabilities(left.residuals)
+        batch = np.arange(len(left))
+        sets = ConformalSets(bare.scores(p, left.signs)[batch, left.truth], model.classes[left.truth])
+        usual = np.column_stack([left.signs, left.right])
+        return cls(exclusion, calibration, left, open_set, sets, usual, model.classes[left.winner], left.rows)
 
     def scores(self, probabilities: Array, signs: Array) -> Array:
         """(B, C) what sets are made by."""
@@ -173,6 +181,14 @@ class Confidence:
         if self.open_set is None:
             raise StateError(_TOO_FEW.format(what='Saying "unknown"'))
         return self.open_set
+
+    def needed_usual(self) -> UsualAnswers:
+        if self.usual is None or self.answered is None or self.asked is None:
+            raise StateError(
+                _TOO_FEW.format(what="Comparing queries with the examples")
+                + " Where an earlier version stored this classifier, it has to learn anew: retune(), kcrc tune."
+            )
+        return UsualAnswers(self.usual[:, :-1], self.answered, self.usual[:, -1] > 0.5, self.asked)
 
 
 _TOO_FEW = (

@@ -4,6 +4,7 @@ of its examples look wrong."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from kcrc.progress import share_bar
 if TYPE_CHECKING:
     from kcrc.confidence.audit import Audit
     from kcrc.confidence.calibration import Confidence
+    from kcrc.confidence.likeness import Likeness
     from kcrc.evidence import Evidence
     from kcrc.model import FittedModel
 
@@ -28,6 +30,7 @@ class Confident:
     confidence_: Confidence
     verbose: bool | None
     _answers: Callable[..., list[Any]]
+    _side_by_side: Callable[[Any], Any]
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class (n, classes), calibrated on the examples; classes rank as in
@@ -77,6 +80,19 @@ class Confident:
             return inside
 
         return np.concatenate(self._answers(X, read, explain=True))
+
+    def likeness(self, X: Any, *, level: float = 0.02) -> Likeness:
+        """Whether a batch of queries is like the examples, for which alone probabilities, sets and ``reject`` keep
+        their promise; if not, by how much those may be off and which queries show it. ``level`` is the share of false
+        alarms. Print it for a sentence; ``alarm`` is the answer."""
+        from kcrc.confidence.likeness import Seen, likeness
+
+        check_is_fitted(self)
+        confidence = self.confidence_
+        confidence.needed_usual()  # where there is nothing to compare with, say so before the queries are answered
+        seen = Seen.joined(self._answers(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
+        vectors = np.asarray(self._side_by_side(X)).reshape(len(seen), -1)
+        return likeness(self.model_, confidence, replace(seen, vectors=vectors), level=level)
 
     def audit(self, rows: Any = None) -> Audit:
         """Stored examples that deserve a second look: each (or those with the row numbers ``rows``) is asked as if it

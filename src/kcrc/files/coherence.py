@@ -114,6 +114,8 @@ def _confidence_fits(confidence: Confidence, width: int) -> bool:
         return False
     if open_set is not None and not _open_set_fits(open_set):
         return False
+    if not _usual_fits(confidence):
+        return False
     return sets is None or (
         open_set is not None and _numbers(sets.scores, None) and sets.names.shape == sets.scores.shape
     )
@@ -128,6 +130,14 @@ def _exclusion_fits(left: Exclusion, width: int) -> bool:
     if left.means is None or left.weights is None:
         return left.means is None and left.weights is None
     return _numbers(left.means, None, width) and left.labels.max() < len(left.means) and _numbers(left.weights, n)
+
+
+def _usual_fits(confidence: Confidence) -> bool:
+    usual, answered, asked = confidence.usual, confidence.answered, confidence.asked
+    if usual is None or answered is None or asked is None:
+        return usual is answered is asked is None
+    n = 0 if confidence.sets is None else len(confidence.sets.scores)
+    return n > 0 and _numbers(usual, n, len(SIGNS) + 1) and answered.shape == (n,) and _whole(asked, n)
 
 
 def _left_out_fits(left: LeftOut) -> bool:

@@ -1,0 +1,106 @@
+"""Were two samples drawn alike? Each test sets a distance of means beside its values when who is who is drawn by lot.
+
+With x the rows of both samples, centred, and U the sum of x over the second sample,
+
+    T² = Uᵀ (S + λI)⁻¹ U,    S the covariance of x,    p = (1 + draws with as large a T²) / (1 + draws).
+
+``of_signs`` compares the ranks of few columns, λ = 0. ``of_vectors`` compares wide vectors, λ the mean variance, inside
+strata: rows are centred, and the lots drawn, within each, so that other shares of the strata are no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.stats import rankdata
+
+from kcrc.arrays import Array
+
+DRAWS = 499
+WIDE = 512  # numbers of a vector; more are brought down to so many
+BLOCK = 1 << 22  # numbers drawn at once
+EQUAL = 1.0 - 1e-6  # draws are as large from here on: the same lots summed in another order
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """p_value; shift (columns,) of the second sample in standard deviations, where columns are few; pull (m,) how far
+    each row of the second sample lies towards the difference."""
+
+    p_value: float
+    shift: Array
+    pull: Array
+
+
+def ranks(values: Array) -> Array:
+    """(N,) ranks between 0 and 1, ties alike; ½ where a value is NaN."""
+    out = np.full(len(values), 0.5)
+    there = ~np.isnan(values)
+    out[there] = (rankdata(values[there]) - 0.5) / max(1, there.sum())
+    return out
+
+
+def of_signs(columns: Array, second: Array, rng: np.random.Generator) -> Comparison:
+    """Of columns (N, k), the rows ``second`` (N,) bool against the others."""
+    centred = columns - columns.mean(axis=0)
+    spread = centred.T @ centred / len(centred)
+    inverse = np.linalg.pinv(spread, rcond=1e-6, hermitian=True)
+    mean = centred[second].mean(axis=0)
+    limit = EQUAL * mean @ inverse @ mean
+    as_large = 0
+    for lots in _lots(second, np.zeros(len(second), np.intp), rng):
+        drawn = lots @ centred / second.sum()
+        as_large += int((np.einsum("ij,jk,ik->i", drawn, inverse, drawn) >= limit).sum())
+    deviation = np.sqrt(np.diag(spread))
+    shift = np.divide(mean, deviation, out=np.zeros_like(mean), where=deviation > 0)
+    return Comparison((1 + as_large) / (1 + DRAWS), shift, centred[second] @ inverse @ mean)
+
+
+def of_vectors(vectors: Array, second: Array, strata: Array, rng: np.random.Generator) -> Comparison:
+    """Of vectors (N, d), the rows ``second`` against the others of the same stratum (N,)."""
+    _, strata = np.unique(strata, return_inverse=True)
+    both = (np.bincount(strata, second) > 0) & (np.bincount(strata, ~second) > 0)
+    kept = both[strata]
+    pull = np.zeros(len(strata))
+    if not kept.any():
+        return Comparison(1.0, np.zeros(0), pull[second])
+    _, within = np.unique(strata[kept], return_inverse=True)
+    chosen = second[kept]
+    x = _centred(vectors[kept].astype(np.float64), within)
+    deviation = np.sqrt((x**2).mean(axis=0))
+    x = np.divide(x, deviation, out=np.zeros_like(x), where=deviation > 0)  # units do not matter
+    if x.shape[1] > WIDE:  # random directions keep lengths, and are the same for both samples
+        x = x @ rng.normal(size=(x.shape[1], WIDE))
+    lifted = x.T @ x
+    lifted[np.diag_indices_from(lifted)] += float(np.trace(lifted)) / len(lifted) or 1.0
+    white = np.asarray(solve_triangular(cholesky(lifted, lower=True), x.T, lower=True)).T
+    total = white[chosen].sum(axis=0)
+    towards, limit = white @ total, EQUAL * float(total @ total)
+    as_large = 0
+    for lots in _lots(chosen, within, rng):
+        as_large += int((((lots @ white) ** 2).sum(axis=1) >= limit).sum())
+    pull[kept] = towards
+    return Comparison((1 + as_large) / (1 + DRAWS), np.zeros(0), pull[second])
+
+
+def _centred(x: Array, strata: Array) -> Array:
+    """Rows x (N, d) less the mean of their stratum."""
+    order = np.argsort(strata, kind="stable")
+    sizes = np.bincount(strata)
+    sums = np.add.reduceat(x[order], np.cumsum(sizes) - sizes, axis=0)
+    return np.asarray(x - (sums / sizes[:, None])[strata])
+
+
+def _lots(second: Array, strata: Array, rng: np.random.Generator) -> Iterator[Array]:
+    """Draws of who is in the second sample, (some, N) of 0 and 1: as many of each stratum as there are."""
+    total = len(second)
+    in_order = np.argsort(strata, kind="stable")
+    as_many = second[in_order].astype(np.float64)
+    for start in range(0, DRAWS, step := max(1, BLOCK // total)):
+        keys = strata[in_order] + rng.random((min(step, DRAWS - start), total))
+        lots = np.zeros_like(keys)
+        np.put_along_axis(lots, in_order[np.argsort(keys, axis=1)], as_many[None], axis=1)
+        yield lots
