@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from kcrc import datasets
 from kcrc.arrays import Array
+from kcrc.metrics import Unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +26,6 @@ class Problem:
     def part(self, atoms: int, queries: int) -> Problem:
         """The first of each (they come shuffled)."""
         return Problem(self.name, self.atoms[:atoms], self.labels[:atoms], self.queries[:queries], self.truth[:queries])
-
-
-def _unit(X: Array) -> Array:
-    length = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.asarray(np.divide(X, length, out=np.zeros_like(X), where=length > 0))
 
 
 def digits() -> Problem:
@@ -73,5 +69,9 @@ def load(folder: Path, name: str) -> Problem | None:
     rng = np.random.default_rng(0)
     atoms, queries = (rng.permutation(rows) for rows in (found.train, found.test))
     return Problem(
-        name, _unit(found.vectors(atoms)), found.labels[atoms], _unit(found.vectors(queries)), found.labels[queries]
+        name,
+        Unit().transform(found.vectors(atoms)),
+        found.labels[atoms],
+        Unit().transform(found.vectors(queries)),
+        found.labels[queries],
     )

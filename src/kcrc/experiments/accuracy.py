@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from kcrc import distances, methods, projections
 from kcrc.classifier import KCRCClassifier
 from kcrc.experiments.base import Cell, Run
 from kcrc.experiments.loader import Loader, Split
-from kcrc.report.tables import mean_std, signed
+from kcrc.report.tables import Table, mean_std, signed
 
 
 def measure(cell: Cell, loader: Loader) -> dict[str, Any]:
@@ -145,6 +145,14 @@ def compared(ours: Sequence[float], paper: float | None, why: str) -> list[Any]:
     difference = float(np.mean(ours)) - paper
     spread = 2.0 * float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
     return [mean_std(ours), paper, signed(difference), "agrees" if abs(difference) <= max(1.0, spread) else why]
+
+
+def beside_paper(
+    name: str, caption: str, runs: Sequence[Run], methods: Iterable[str], paper: Mapping[str, float], why: str
+) -> Table:
+    """A table of the methods' accuracies, ours and the paper's (none where digits stand in)."""
+    rows = [[method, *compared(repeats(runs, series=method), paper.get(method), why)] for method in methods]
+    return Table(name, caption, ("method", "ours", "paper", "difference", "why"), rows)
 
 
 def mean_of(runs: Iterable[Run], **wanted: Any) -> float | None:

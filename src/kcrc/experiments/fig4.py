@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 
-from kcrc.experiments import accuracy, sizes
-from kcrc.experiments.base import Experiment, Protocol, Report, Run
+from kcrc.experiments import sizes
+from kcrc.experiments.base import Claim, Protocol, Run
 
 TITLE = "Fig. 4: MNIST"
 PROTOCOL: Protocol = {
@@ -37,20 +35,16 @@ STAND_IN: Protocol = {
 }  # fmt: skip
 
 
-def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
-    claims = [
+def claims(runs: Sequence[Run], protocol: Protocol) -> list[Claim]:
+    found = [
         sizes.best_at(runs, "KCRC-LCD", size * 10, f"KCRC-LCD is the best of the four at {size * 10}.")
         for size in protocol["sizes"]
     ]
-    claims.append(sizes.flat_in_k(runs, "K has only a slight impact for a fixed gallery.", within=2.0))
-    found = sizes.report("fig4", TITLE, runs, protocol, folder, [] if protocol.get("stand_in") else claims)
-    found.notes.append(
-        "The paper shows this figure as curves without numbers, so only what it says of them can be compared."
-    )
+    found.append(sizes.flat_in_k(runs, "K has only a slight impact for a fixed gallery.", within=2.0))
     return found
 
 
-EXPERIMENT = Experiment(
-    "fig4", TITLE, "section 5.3.1, Fig. 4", PROTOCOL, QUICK, STAND_IN, partial(sizes.cells, "fig4"),
-    accuracy.measure, report,
-)  # fmt: skip
+NOTE = "The paper shows this figure as curves without numbers, so only what it says of them can be compared."
+EXPERIMENT = sizes.experiment(
+    "fig4", TITLE, "section 5.3.1, Fig. 4", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
+)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 
-from kcrc.experiments import accuracy, sizes
-from kcrc.experiments.base import Experiment, Protocol, Report, Run
+from kcrc.experiments import sizes
+from kcrc.experiments.base import Claim, Protocol, Run
 
 TITLE = "Fig. 5: Extended Yale B"
 PROTOCOL: Protocol = {
@@ -39,22 +37,19 @@ STAND_IN: Protocol = {
 }  # fmt: skip
 
 
-def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
+def claims(runs: Sequence[Run], protocol: Protocol) -> list[Claim]:
     smallest, largest = min(protocol["sizes"]) * 38, max(protocol["sizes"]) * 38
-    claims = [
+    return [
         sizes.best_at(runs, "KCRC-LCD", smallest, f"KCRC-LCD is the best at the smallest dictionary, {smallest}."),
         sizes.no_lead_at(runs, "KCRC-LCD", largest, f"At {largest} KCRC-LCD no longer stands out."),
         sizes.flat_in_k(runs, "The ceiling is reached at K = 380.", within=1.0, from_k=380),
     ]
-    found = sizes.report("fig5", TITLE, runs, protocol, folder, [] if protocol.get("stand_in") else claims)
-    found.notes.append(
-        "The paper shows this figure as curves without numbers, so only what it says of them can be compared. "
-        "The weights of D-KSVD and LC-KSVD are the library's defaults for samples of unit length."
-    )
-    return found
 
 
-EXPERIMENT = Experiment(
-    "fig5", TITLE, "section 5.3.2, Fig. 5", PROTOCOL, QUICK, STAND_IN, partial(sizes.cells, "fig5"),
-    accuracy.measure, report,
-)  # fmt: skip
+NOTE = (
+    "The paper shows this figure as curves without numbers, so only what it says of them can be compared. "
+    "The weights of D-KSVD and LC-KSVD are the library's defaults for samples of unit length."
+)
+EXPERIMENT = sizes.experiment(
+    "fig5", TITLE, "section 5.3.2, Fig. 5", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
+)

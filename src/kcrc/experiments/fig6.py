@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 
-from kcrc.experiments import accuracy, sizes
-from kcrc.experiments.base import Experiment, Protocol, Report, Run
+from kcrc.experiments import sizes
+from kcrc.experiments.base import Claim, Protocol, Run
 
 TITLE = "Fig. 6: Caltech101"
 PROTOCOL: Protocol = {
@@ -37,21 +35,19 @@ STAND_IN: Protocol = {
 }  # fmt: skip
 
 
-def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
-    claims = [
+def claims(runs: Sequence[Run], protocol: Protocol) -> list[Claim]:
+    found = [
         sizes.best_at(runs, "KCRC-LCD", size * 102, f"KCRC-LCD is the best of all at {size * 102}.")
         for size in protocol["sizes"]
     ]
-    claims.append(sizes.flat_in_k(runs, "Past a point, a larger K does not help much.", within=2.0))
-    found = sizes.report("fig6", TITLE, runs, protocol, folder, [] if protocol.get("stand_in") else claims)
-    found.notes.append(
-        "The paper shows this figure as curves without numbers. The features are our own spatial pyramids (dense SIFT, "
-        "1024 words, LLC, 1+4+16 cells, PCA to 3000), not the published file the paper used."
-    )
+    found.append(sizes.flat_in_k(runs, "Past a point, a larger K does not help much.", within=2.0))
     return found
 
 
-EXPERIMENT = Experiment(
-    "fig6", TITLE, "section 5.3.3, Fig. 6", PROTOCOL, QUICK, STAND_IN, partial(sizes.cells, "fig6"),
-    accuracy.measure, report,
-)  # fmt: skip
+NOTE = (
+    "The paper shows this figure as curves without numbers. The features are our own spatial pyramids (dense SIFT, "
+    "1024 words, LLC, 1+4+16 cells, PCA to 3000), not the published file the paper used."
+)
+EXPERIMENT = sizes.experiment(
+    "fig6", TITLE, "section 5.3.3, Fig. 6", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
+)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 
-from kcrc.experiments import accuracy, sizes
-from kcrc.experiments.base import Experiment, Protocol, Report, Run
+from kcrc.experiments import sizes
+from kcrc.experiments.base import Claim, Protocol, Run
 
 TITLE = "Fig. 7: Caltech256, CLIP features"
 CLASSES = 257
@@ -38,21 +36,18 @@ STAND_IN: Protocol = {
 }  # fmt: skip
 
 
-def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
-    claims = [
+def claims(runs: Sequence[Run], protocol: Protocol) -> list[Claim]:
+    return [
         sizes.best_at(runs, "KCRC-LCD", size * CLASSES, f"KCRC-LCD is the best at {size * CLASSES}.")
         for size in protocol["sizes"][:-1]
     ]
-    found = sizes.report("fig7", TITLE, runs, protocol, folder, [] if protocol.get("stand_in") else claims)
-    found.notes.append(
-        "The paper uses 504 eigenfaces of all of Caltech256 with 5, 15 and 30 a class; here are CLIP ViT-B/32 features "
-        "of a quarter of it with about 15 a class, so the heights of the curves say nothing about the paper's. The "
-        "order of the methods can be compared."
-    )
-    return found
 
 
-EXPERIMENT = Experiment(
-    "fig7", TITLE, "section 5.3.4, Fig. 7", PROTOCOL, QUICK, STAND_IN, partial(sizes.cells, "fig7"),
-    accuracy.measure, report,
-)  # fmt: skip
+NOTE = (
+    "The paper uses 504 eigenfaces of all of Caltech256 with 5, 15 and 30 a class; here are CLIP ViT-B/32 features "
+    "of a quarter of it with about 15 a class, so the heights of the curves say nothing about the paper's. The "
+    "order of the methods can be compared."
+)
+EXPERIMENT = sizes.experiment(
+    "fig7", TITLE, "section 5.3.4, Fig. 7", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
+)

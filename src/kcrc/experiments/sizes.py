@@ -7,14 +7,15 @@ reaches the gallery the local method is the global one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kcrc.experiments import accuracy, figures
-from kcrc.experiments.base import Cell, Claim, Protocol, Report, Run
+from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
 from kcrc.report.tables import Table, mean_std
 
 
@@ -80,9 +81,29 @@ def _local(part: Cell, neighbours: int, per_class: int | None, protocol: Protoco
     }
 
 
-def report(
-    name: str, title: str, runs: Sequence[Run], protocol: Protocol, folder: Path, claims: Sequence[Claim]
-) -> Report:
+def experiment(
+    name: str,
+    title: str,
+    source: str,
+    protocol: Protocol,
+    quick: Protocol,
+    stand_in: Protocol,
+    *,
+    claims: Callable[[Sequence[Run], Protocol], list[Claim]],
+    note: str,
+) -> Experiment:
+    """Such a figure; ``claims`` says what holds of the runs, ``note`` what a reader must know."""
+
+    def made(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
+        held = [] if protocol.get("stand_in") else claims(runs, protocol)
+        found = report(name, title, runs, folder, held)
+        found.notes.append(note)
+        return found
+
+    return Experiment(name, title, source, protocol, quick, stand_in, partial(cells, name), accuracy.measure, made)
+
+
+def report(name: str, title: str, runs: Sequence[Run], folder: Path, claims: Sequence[Claim]) -> Report:
     """The table of panel (a), that of panel (b) where there is one, and the figure."""
     first, second = accuracy.where(runs, panel="a"), accuracy.where(runs, panel="b")
     tables = [_table(name, "a", f"{title}: accuracy (%) by dictionary size (K for the local methods).", first)]

@@ -11,7 +11,6 @@ import numpy as np
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
 from kcrc.experiments.loader import Loader
-from kcrc.report.tables import Table
 
 PAPER = {
     "SRC": 97.15, "CRC": 97.67, "KCRC-Identity": 97.23, "KCRC-KPCA": 97.07, "KCRC-RP": 96.61, "KCRC-Graph": 97.35,
@@ -70,16 +69,8 @@ def measure(cell: Cell, loader: Loader) -> dict[str, Any]:
 
 def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
     real = not protocol.get("stand_in")
-    rows = [
-        [name, *accuracy.compared(accuracy.repeats(runs, series=name), PAPER[name] if real else None, WHY)]
-        for name in protocol["methods"]
-    ]
-    table = Table(
-        "table1",
-        "Accuracy (%) of the global dictionary on Extended Yale B, 504 random faces, 32 a class (1216 atoms).",
-        ("method", "ours", "paper", "difference", "why"),
-        rows,
-    )
+    caption = "Accuracy (%) of the global dictionary on Extended Yale B, 504 random faces, 32 a class (1216 atoms)."
+    table = accuracy.beside_paper("table1", caption, runs, protocol["methods"], PAPER if real else {}, WHY)
     found = Report(tables=[table])
     means = {name: accuracy.mean_of(runs, series=name) for name in protocol["methods"]}
     known = {name: value for name, value in means.items() if value is not None}

@@ -9,7 +9,6 @@ import numpy as np
 
 from kcrc.experiments import accuracy, figures
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
-from kcrc.report.tables import Table
 
 PAPER = {
     "KCRC-LCD": 98.05, "KCRC-GD": 97.21, "CRC-LCD": 92.13, "CRC-GD": 90.92, "LC-KSVD": 92.94, "D-KSVD": 89.16,
@@ -66,17 +65,9 @@ def cells(protocol: Protocol) -> list[Cell]:
 
 def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
     real = not protocol.get("stand_in")
-    rows = [
-        [name, *accuracy.compared(accuracy.repeats(runs, series=name), PAPER[name] if real else None, WHY)]
-        for name in PAPER
-        if accuracy.repeats(runs, series=name)
-    ]
-    table = Table(
-        "table2",
-        "Accuracy (%) on the 15 scenes; dictionary size and K 450, local dictionaries from 1500 examples.",
-        ("method", "ours", "paper", "difference", "why"),
-        rows,
-    )
+    there = [name for name in PAPER if accuracy.repeats(runs, series=name)]
+    caption = "Accuracy (%) on the 15 scenes; dictionary size and K 450, local dictionaries from 1500 examples."
+    table = accuracy.beside_paper("table2", caption, runs, there, PAPER if real else {}, WHY)
     found = Report(tables=[table])
     if real:
         found.claims = _claims(runs)

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrc import KCRCClassifier, datasets
+from kcrc import KCRCClassifier
 from kcrc.arrays import Array
-from kcrc.cli.output import note, say
+from kcrc.cli.output import say
 from kcrc.experiments.studies import command
-from kcrc.experiments.studies.samples import dataset, vectors
+from kcrc.experiments.studies.samples import at_hand, dataset, vectors
 
-SETS = ("digits", "MNIST-5000")
+SETS = {"digits": "digits", "MNIST-5000": "mnist"}
 
 
 def flipped(y: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -37,7 +37,7 @@ def examples(name: str, seed: int, data: Path | None) -> tuple[Array, Array]:
     """All digits, or 5,000 of MNIST's training rows drawn by the seed."""
     if name == "digits":
         return vectors("digits")
-    found = dataset("mnist", data)
+    found = dataset(SETS[name], data)
     rows = np.random.default_rng(seed).choice(found.train, 5000, replace=False)
     return found.vectors(rows), found.labels[rows]
 
@@ -45,9 +45,8 @@ def examples(name: str, seed: int, data: Path | None) -> tuple[Array, Array]:
 def study(given: argparse.Namespace) -> bool:
     held = True
     say("data set     seed  listed  found  precision  found in the first 10 %  seconds (fit, audit)")
-    for name in given.sets:
-        if name != "digits" and datasets.locate("mnist", given.data) is None:
-            note("mnist.npz is not here; give its folder by --data or KCRC_DATA")
+    for name in given.sets or SETS:
+        if not at_hand(SETS[name], given.data):
             continue
         finds, precisions = [], []
         for seed in range(given.seeds):
@@ -77,7 +76,7 @@ def study(given: argparse.Namespace) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = command.options(__doc__)
-    parser.add_argument("sets", nargs="*", default=list(SETS))
+    parser.add_argument("sets", nargs="*", choices=[*SETS, []], default=[])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=30.0, help="for tuning")
     return command.run(study, parser, arguments)

@@ -26,11 +26,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from kcrc import datasets
 from kcrc.arrays import Array
-from kcrc.cli.output import note, say
+from kcrc.cli.output import say
 from kcrc.experiments.studies import command
-from kcrc.experiments.studies.samples import dataset, vectors
+from kcrc.experiments.studies.samples import at_hand, dataset, vectors
 from kcrc.learned import DKSVDClassifier, LCKSVDClassifier
 
 Rows = tuple[Array, Array, Array, Array]  # to learn from, to ask, and the labels of both
@@ -83,8 +82,7 @@ def measure(model: Any, splits: list[Rows]) -> tuple[list[float], list[float], b
 
 def tables(seeds: int, data: Path | None) -> Iterator[tuple[str, list[Rows], dict[str, Any], bool]]:
     yield "digits, half and half, 30 atoms a class", [digits(s) for s in range(seeds)], methods(0.001, 0.01), False
-    if datasets.locate("yaleb", data) is None:
-        note("yaleb.npz is not here; give its folder by --data or KCRC_DATA")
+    if not at_hand("yaleb", data):
         return
     faces = [random_faces(s, data) for s in range(seeds)]
     jiang: dict[str, Any] = {"n_atoms": 570, "sparsity": 30, "n_iter": 50, "init_iter": 20}

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import datasets, distances
+from kcrc import distances
 from kcrc.arrays import Array
-from kcrc.cli.output import note, say
+from kcrc.cli.output import say
 from kcrc.experiments.studies import command
-from kcrc.experiments.studies.samples import dataset, unit, vectors
+from kcrc.experiments.studies.samples import at_hand, dataset, unit, vectors
 
 QUICK = ("euclidean", "sift", "geometric-blur", "texton-chi2", "marginal")
 COSTLY = ("shape-context",)
@@ -169,10 +169,8 @@ PARTS = {
 def study(given: argparse.Namespace) -> None:
     for name in given.parts or PARTS:
         part, source = PARTS[name]
-        if source != "digits" and datasets.locate(source, given.data) is None:
-            note(f"{source}.npz is not here; give its folder by --data or KCRC_DATA")
-            continue
-        part(given.queries, given.data)
+        if at_hand(source, given.data):
+            part(given.queries, given.data)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -9,11 +9,20 @@ import numpy as np
 
 from kcrc import datasets
 from kcrc.arrays import Array
+from kcrc.cli.output import note
 
 
 @functools.lru_cache(maxsize=1)  # a study takes one set after another, and each several times
 def dataset(name: str, data: Path | None = None) -> datasets.Dataset:
     return datasets.load(name, data)
+
+
+def at_hand(name: str, data: Path | None = None) -> bool:
+    """Whether the set can be read; where not, a line says so."""
+    if name == "digits" or datasets.locate(name, data) is not None:
+        return True
+    note(f"{name}.npz is not here; give its folder by --data or KCRC_DATA")
+    return False
 
 
 def vectors(name: str, data: Path | None = None) -> tuple[Array, Array]:
