@@ -16,7 +16,7 @@ def facts(cores: int) -> dict[str, Any]:
     from importlib.metadata import PackageNotFoundError, version
 
     from kcrc import __version__
-    from kcrc._fused.native import native
+    from kcrc._fused import native
 
     versions = {"kcrc": __version__, "python": platform.python_version()}
     for package in ("numpy", "scipy", "scikit-learn", "faiss-cpu"):
@@ -24,8 +24,7 @@ def facts(cores: int) -> dict[str, Any]:
             versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    compiled = "none" if native is None else "AVX2" if native.__name__.endswith("avx2") else "plain"
-    return {"cores": cores, "architecture": platform.machine(), "compiled": compiled, "versions": versions}
+    return {"cores": cores, "architecture": platform.machine(), "compiled": native.path(), "versions": versions}
 
 
 @functools.cache

@@ -58,6 +58,8 @@ def bench(
     old = None if compare is None else stored_ratios(compare)  # before minutes of work, not after
     given = os.environ.get("KCRC_DATA")
     folder = data if data is not None else Path(given) if given else None
+    if parts and jobs is not None:
+        raise click.UsageError("--jobs is for the whole run; a part has threads of its own. Leave out one of the two.")
     if parts:
         found = run_parts(parts, quick=quick, folder=folder, out=out, say=say, note=note)
     else:

@@ -29,6 +29,12 @@ def test_the_command_times_parts(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert set(json.loads((out / "bench.json").read_text())["machine"]["versions"]) >= {"kcrc", "numpy"}
 
 
+def test_threads_are_for_the_whole_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--part", "pixel", "--jobs", "1", "--out", str(tmp_path / "out")]) == 2
+    assert "--jobs is for the whole run" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_command_knows_every_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--part", "nonsense", "--out", str(tmp_path)]) == 2
     told = capsys.readouterr().err

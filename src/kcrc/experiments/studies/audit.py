@@ -75,7 +75,7 @@ def study(given: argparse.Namespace) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = command.options(__doc__)
+    parser = command.options("audit", __doc__)
     parser.add_argument("sets", nargs="*", choices=[*SETS, []], default=[])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=30.0, help="for tuning")

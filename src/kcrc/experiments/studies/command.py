@@ -15,9 +15,13 @@ from kcrc.experiments.provenance import commit
 Study = Callable[[argparse.Namespace], bool | None]
 
 
-def options(description: str | None) -> argparse.ArgumentParser:
+def options(name: str, description: str | None) -> argparse.ArgumentParser:
     """A parser that knows ``--data``; the description is shown as it is written."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        f"python -m kcrc.experiments.studies.{name}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--data", type=Path, help="folder of the data sets (else $KCRC_DATA, the cache)")
     return parser
 

@@ -204,7 +204,7 @@ def study(given: argparse.Namespace) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = command.options(__doc__)
+    parser = command.options("confidence", __doc__)
     parser.add_argument("sets", nargs="*", default=list(SETS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=30.0, help="for tuning")

@@ -209,7 +209,7 @@ def study(given: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = command.options(__doc__)
+    parser = command.options("distances", __doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     parser.add_argument("--queries", type=int, default=0, help="at most this many queries (0: all)")
     parser.add_argument("--seconds", type=float, default=60.0, help="about how long a choice of parameters may take")

@@ -74,7 +74,7 @@ def study(given: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = command.options(__doc__)
+    parser = command.options("features", __doc__)
     parser.add_argument("--folder", help="any folder of class folders instead")
     parser.add_argument("--features", default=",".join(NAMES))
     parser.add_argument("--train", type=int, default=25, help="images a class to learn from")

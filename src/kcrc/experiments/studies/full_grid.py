@@ -121,7 +121,7 @@ def study(given: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = command.options(__doc__)
+    parser = command.options("full_grid", __doc__)
     parser.add_argument("sets", nargs="*", default=list(SETS))
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--queries", type=int, default=600)

@@ -108,7 +108,7 @@ def study(given: argparse.Namespace) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = command.options(__doc__)
+    parser = command.options("learned", __doc__)
     parser.add_argument("--seeds", type=int, default=3)
     return command.run(study, parser, arguments)
 

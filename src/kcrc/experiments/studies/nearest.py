@@ -174,7 +174,7 @@ def study(given: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = command.options(__doc__)
+    parser = command.options("nearest", __doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     parser.add_argument("--queries", type=int, default=200)
     return command.run(study, parser, arguments)

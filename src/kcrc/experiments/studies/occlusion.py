@@ -135,7 +135,7 @@ def study(given: argparse.Namespace) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = command.options(__doc__)
+    parser = command.options("occlusion", __doc__)
     parser.add_argument("--queries", type=int, default=200)
     parser.add_argument("--per-person", type=int, default=32)
     parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES))

@@ -94,7 +94,7 @@ def study(given: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = command.options(__doc__)
+    parser = command.options("photographs", __doc__)
     parser.add_argument("--folder", type=Path, help="any folder of class folders instead")
     parser.add_argument("--features", nargs="*", default=["embedding", "hog", "pyramid", "pixels"])
     return command.run(study, parser, arguments)

@@ -137,7 +137,7 @@ def study(given: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = command.options(__doc__)
+    parser = command.options("selftuned", __doc__)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--queries", type=int, default=0, help="at most this many test rows (0: all)")
