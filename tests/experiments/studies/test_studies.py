@@ -69,7 +69,9 @@ def test_missing_data_are_told_in_a_sentence(capsys: pytest.CaptureFixture[str],
     assert selftuned.main(["--sets", "usps", "--data", str(tmp_path)]) == 1
     assert "usps.npz" in capsys.readouterr().err
     assert nearest.main(["mnist-tangent", "--data", str(tmp_path)]) == 0
-    assert "mnist.npz is not here" in capsys.readouterr().err
+    assert str(tmp_path / "mnist.npz") in capsys.readouterr().err
+    assert selftuned.main(["--sets", "digit"]) == 2
+    assert "Did you mean 'digits'" in capsys.readouterr().err
 
 
 def test_the_full_grid_is_tried_on_the_queries(
@@ -151,7 +153,7 @@ def test_learned_dictionaries_of_digits(monkeypatch: pytest.MonkeyPatch, capsys:
     assert learned.main(["--seeds", "1"]) == 0
     shown = capsys.readouterr()
     assert shown.out.count("objective falls") == 4
-    assert "yaleb.npz is not here" in shown.err
+    assert "yaleb.npz" in shown.err
 
 
 def test_covered_faces(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -30,10 +30,9 @@ from sklearn.svm import SVC
 
 from kcrc import KCRCClassifier
 from kcrc.arrays import Array
-from kcrc.cli.output import note, say
-from kcrc.errors import DataError
+from kcrc.cli.output import say
 from kcrc.experiments.studies import command
-from kcrc.experiments.studies.samples import dataset, vectors
+from kcrc.experiments.studies.samples import at_hand, dataset, vectors
 
 MOST = 2000  # queries
 SETS = {  # the set it is read from, and how many a class are stored
@@ -193,19 +192,17 @@ def shown(name: str, runs: Sequence[dict[str, float]], with_svc: bool) -> bool:
 
 def study(given: argparse.Namespace) -> bool:
     held = True
-    for name in given.sets:
-        try:
-            runs = [measured(name, seed, given.seconds, not given.no_svc, given.data) for seed in range(given.seeds)]
-        except DataError as missing:
-            note(f"{name}: {missing}")
+    for name in given.sets or SETS:
+        if not at_hand(SETS[name][0], given.data):
             continue
+        runs = [measured(name, seed, given.seconds, not given.no_svc, given.data) for seed in range(given.seeds)]
         held &= shown(name, runs, not given.no_svc)
     return held
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = command.options("confidence", __doc__)
-    parser.add_argument("sets", nargs="*", default=list(SETS))
+    parser.add_argument("sets", nargs="*", choices=[*SETS, []], default=[])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=30.0, help="for tuning")
     parser.add_argument("--no-svc", action="store_true")

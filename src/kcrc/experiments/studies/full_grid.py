@@ -101,7 +101,7 @@ def _same(geometry: Asked) -> Asked:
 
 
 def study(given: argparse.Namespace) -> None:
-    for name in given.sets:
+    for name in given.sets or SETS:
         ours, table = [], []
         for seed in range(given.splits):
             X, Xq, y, yq = load(name, seed, given.data)
@@ -122,7 +122,7 @@ def study(given: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = command.options("full_grid", __doc__)
-    parser.add_argument("sets", nargs="*", default=list(SETS))
+    parser.add_argument("sets", nargs="*", choices=[*SETS, []], default=[])
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--queries", type=int, default=600)
     return command.run(study, parser, arguments)

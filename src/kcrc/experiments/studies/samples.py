@@ -10,18 +10,23 @@ import numpy as np
 from kcrc import datasets
 from kcrc.arrays import Array
 from kcrc.cli.output import note
+from kcrc.experiments.loader import Loader
 
 
 @functools.lru_cache(maxsize=1)  # a study takes one set after another, and each several times
+def _loader(data: Path | None) -> Loader:
+    return Loader(data)
+
+
 def dataset(name: str, data: Path | None = None) -> datasets.Dataset:
-    return datasets.load(name, data)
+    return _loader(data).dataset(name)
 
 
 def at_hand(name: str, data: Path | None = None) -> bool:
-    """Whether the set can be read; where not, a line says so."""
-    if name == "digits" or datasets.locate(name, data) is not None:
+    """Whether the set can be read; where not, a line says where it comes from and belongs."""
+    if _loader(data).has(name):
         return True
-    note(f"{name}.npz is not here; give its folder by --data or KCRC_DATA")
+    note(_loader(data).how_to_get(name))
     return False
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from kcrc.arrays import Array
+from kcrc.errors import UnknownName
 from kcrc.experiments.studies.samples import dataset, per_class, vectors
 
 SETS = ("digits", "mnist500", "usps", "yaleb", "scene15_spm", "caltech256_clip", "caltech101_spm")
@@ -15,6 +16,8 @@ SETS = ("digits", "mnist500", "usps", "yaleb", "scene15_spm", "caltech256_clip",
 
 def load(name: str, seed: int, data: Path | None = None) -> tuple[Array, Array, Array, Array]:
     """Training and test samples and labels of one split; seed 0 is the published split where there is one."""
+    if name not in SETS:
+        raise UnknownName("set", name, SETS)
     source = name.removesuffix("500")
     X, y = vectors(source, data)
     if name == "digits":
