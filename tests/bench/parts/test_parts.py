@@ -72,7 +72,8 @@ def test_a_correction_of_a_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     run = parts.PartRun(True, None, results, said.append)
     photographs.measured(run, photos, tmp_path / "large.kcrc", "pixels", 30)
     assert {name.split(" /")[0] for name in results.ratios} == {
-        "first answer after opening", "adding 5 images of a new class", "asking again", "asking with reject",
-        "asking for a set", "kcrc add", "kcrc predict",
+        "choosing parameters", "first answer after opening", "adding 5 images of a new class", "asking again",
+        "asking with reject", "asking for a set", "kcrc add", "kcrc predict",
     }  # fmt: skip
     assert [claim.holds for claim in results.claims] == [True]
+    assert results.accuracy == {"the image of the new class, 30": 1.0}
