@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
 
-import pybind11
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, ExecError, PlatformError
@@ -80,6 +79,8 @@ class BuildNative(build_ext):
 
     def compiled(self) -> dict[str, list[str]]:
         """The object files of the binding and of each level."""
+        import pybind11
+
         jobs = [("binding", BINDING, [])]
         jobs += [(level, kernel, flags) for kernel in KERNELS for level, flags in LEVELS.items()]
 

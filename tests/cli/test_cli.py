@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kcrc.cli import COMMANDS, main
@@ -203,6 +204,33 @@ def test_evaluate(run, birds: Path) -> None:
     assert "1 of class heron taken for wren" in page
     found = json.loads(run("evaluate", "birds.kcrc", "test", "--json")[1])
     assert found["confused"] == [{"times": 1, "class": "heron", "taken_for": "wren"}]
+
+
+def test_what_it_runs_on(run) -> None:
+    code, out, _ = run("info", "--system")
+    assert code == 0
+    assert re.search(r"^native +(avx2|portable|none): \w+", out, re.MULTILINE)
+    said = json.loads(run("info", "--system", "--json")[1])
+    assert said["numpy"] == np.__version__
+    assert said["native"]["path"] in {"avx2", "portable", "none"}
+    assert said["cores"] >= 1
+    assert run("info")[0] == 2
+    assert run("info", "birds.kcrc", "--system")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("wish", "native"), [("0", {"path": "none", "why": "switched off by KCRC_NATIVE=0"}), ("_native", None)]
+)
+def test_the_native_path_says_why(wish: str, native: dict[str, str] | None) -> None:
+    program = "from kcrc.cli import main; main(['info', '--system', '--json'])"
+    environment = os.environ | {"KCRC_NATIVE": wish}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    said = json.loads(done.stdout)["native"]
+    if native is not None:
+        assert said == native
+    else:
+        assert said["path"] != "avx2"
+        assert "KCRC_NATIVE=_native" in said["why"] or said["why"].startswith("not built")
 
 
 def test_export_and_import(run, birds: Path) -> None:

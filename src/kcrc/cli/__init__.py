@@ -30,7 +30,7 @@ COMMANDS = {
     "evaluate": ("evaluate", "Measure accuracy on a folder of labelled images."),
     "tune": ("tune", "Choose the parameters by leaving examples out."),
     "audit": ("audit", "Look for wrong labels, duplicates and useless examples."),
-    "info": ("keep", "Say what is in a gallery."),
+    "info": ("keep", "Say what is in a gallery, or what kcrc runs on."),
     "verify": ("keep", "Check every byte of a gallery that matters."),
     "backup": ("keep", "Copy a gallery, also while it is in use; the other way round, restore it."),
     "compact": ("keep", "Drop removed examples for good."),

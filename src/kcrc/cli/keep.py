@@ -11,11 +11,20 @@ from kcrc.cli.arguments import gallery_argument, open_gallery
 from kcrc.cli.output import note, say, say_json, shown
 
 
-@click.command(short_help="Say what is in a gallery.")
-@gallery_argument
+@click.command(short_help="Say what is in a gallery, or what kcrc runs on.")
+@click.argument("gallery", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--system", is_flag=True, help="Instead of a gallery: versions, the compiled path in use, optional packages."
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def info(gallery: Path, as_json: bool) -> int:
-    """Say what is in GALLERY: classes, feature, parameters, size."""
+def info(gallery: Path | None, system: bool, as_json: bool) -> int:
+    """Say what is in GALLERY: classes, feature, parameters, size. With --system, what kcrc runs on."""
+    if system:
+        if gallery is not None:
+            raise click.UsageError("--system is about the installation and takes no GALLERY.")
+        return _say_system(as_json)
+    if gallery is None:
+        raise click.UsageError("Missing argument 'GALLERY'.")
     from kcrc.gallery.moments import in_words, moment
 
     with open_gallery(gallery) as opened:
@@ -48,6 +57,26 @@ def info(gallery: Path, as_json: bool) -> int:
         say(f"            {said['retune_due']}; kcrc tune chooses them anew")
     for name, count in said["classes"].items():
         say(f"{count:>10}  {shown(name)}")
+    return 0
+
+
+def _say_system(as_json: bool) -> int:
+    from kcrc.machine import system
+
+    said = system()
+    if as_json:
+        say_json(said)
+        return 0
+    say(f"kcrc        {said['kcrc']}")
+    say(f"python      {said['python']}, {said['platform']}")
+    say(f"numpy       {said['numpy']}, {said['blas']}")
+    say(f"native      {said['native']['path']}: {shown(said['native']['why'])}")
+    say(f"cores       {said['cores']}")
+    for extra, packages in said["extras"].items():
+        found = ", ".join(f"{name} {version}" for name, version in packages.items() if version)
+        missing = ", ".join(name for name, version in packages.items() if not version)
+        absent = f'{missing} not installed (pip install "kcrc[{extra}]")' if missing else ""
+        say(f"{extra:<11} {', '.join(part for part in (found, absent) if part)}")
     return 0
 
 

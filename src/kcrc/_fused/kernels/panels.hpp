@@ -59,59 +59,19 @@ struct Tile {
         Vec<T> s20 = sum[2][0], s21 = sum[2][1], s22 = sum[2][2], s30 = sum[3][0], s31 = sum[3][1], s32 = sum[3][2];
         for (int k = 0; k < depth; ++k, rows += MR<T>, columns += STEP) {
             const Vec<T> a0 = load<T>(rows), a1 = load<T>(rows + lanes<T>), a2 = load<T>(rows + 2 * lanes<T>);
+            // clang-format off: a column a line
             Vec<T> b = splat<T>(columns[0]);
-            if (SUBTRACT) {
-                s00 -= a0 * b;
-                s01 -= a1 * b;
-                s02 -= a2 * b;
-            } else {
-                s00 += a0 * b;
-                s01 += a1 * b;
-                s02 += a2 * b;
-            }
+            if (SUBTRACT) { s00 -= a0 * b; s01 -= a1 * b; s02 -= a2 * b; } else { s00 += a0 * b; s01 += a1 * b; s02 += a2 * b; }
             b = splat<T>(columns[1]);
-            if (SUBTRACT) {
-                s10 -= a0 * b;
-                s11 -= a1 * b;
-                s12 -= a2 * b;
-            } else {
-                s10 += a0 * b;
-                s11 += a1 * b;
-                s12 += a2 * b;
-            }
+            if (SUBTRACT) { s10 -= a0 * b; s11 -= a1 * b; s12 -= a2 * b; } else { s10 += a0 * b; s11 += a1 * b; s12 += a2 * b; }
             b = splat<T>(columns[2]);
-            if (SUBTRACT) {
-                s20 -= a0 * b;
-                s21 -= a1 * b;
-                s22 -= a2 * b;
-            } else {
-                s20 += a0 * b;
-                s21 += a1 * b;
-                s22 += a2 * b;
-            }
+            if (SUBTRACT) { s20 -= a0 * b; s21 -= a1 * b; s22 -= a2 * b; } else { s20 += a0 * b; s21 += a1 * b; s22 += a2 * b; }
             b = splat<T>(columns[3]);
-            if (SUBTRACT) {
-                s30 -= a0 * b;
-                s31 -= a1 * b;
-                s32 -= a2 * b;
-            } else {
-                s30 += a0 * b;
-                s31 += a1 * b;
-                s32 += a2 * b;
-            }
+            if (SUBTRACT) { s30 -= a0 * b; s31 -= a1 * b; s32 -= a2 * b; } else { s30 += a0 * b; s31 += a1 * b; s32 += a2 * b; }
         }
-        sum[0][0] = s00;
-        sum[0][1] = s01;
-        sum[0][2] = s02;
-        sum[1][0] = s10;
-        sum[1][1] = s11;
-        sum[1][2] = s12;
-        sum[2][0] = s20;
-        sum[2][1] = s21;
-        sum[2][2] = s22;
-        sum[3][0] = s30;
-        sum[3][1] = s31;
-        sum[3][2] = s32;
+        sum[0][0] = s00; sum[0][1] = s01; sum[0][2] = s02; sum[1][0] = s10; sum[1][1] = s11; sum[1][2] = s12;
+        sum[2][0] = s20; sum[2][1] = s21; sum[2][2] = s22; sum[3][0] = s30; sum[3][1] = s31; sum[3][2] = s32;
+        // clang-format on
     }
 };
 

@@ -74,6 +74,21 @@ KCRC_INLINE double or_far(double squared) {
     return std::isnan(squared) ? std::numeric_limits<double>::infinity() : squared;
 }
 
+using Neighbour = std::pair<double, std::int64_t>;  // distance², row
+
+// The k nearest so far are a heap with the worst on top; false where ``found`` is not one of them.
+inline bool keep_nearest(std::vector<Neighbour>& best, int k, const Neighbour& found) {
+    if (static_cast<int>(best.size()) == k) {
+        if (!(found < best.front())) return false;
+        std::pop_heap(best.begin(), best.end());
+        best.back() = found;
+    } else {
+        best.push_back(found);
+    }
+    std::push_heap(best.begin(), best.end());
+    return true;
+}
+
 // What a scan reads: panels of scan coordinates, stored or made block by block.
 struct ScanSource {
     virtual ~ScanSource() = default;
@@ -130,7 +145,7 @@ class Shortlist {
         return static_cast<int>(best.size()) == k_ ? best.front().first : std::numeric_limits<double>::infinity();
     }
 
-    std::vector<std::pair<double, std::int64_t>> best;  // (distance², row), a heap with the worst on top
+    std::vector<Neighbour> best;  // see keep_nearest
     std::vector<Candidate> waiting;
     float bar;
 
@@ -145,15 +160,7 @@ class Shortlist {
     void try_one(const Candidate& candidate, const Measure& measure) {
         if (!(candidate.score > bar)) return;
         const auto found = measure(query_, candidate.slot, limit() * (1 + 1e-12));
-        if (static_cast<int>(best.size()) == k_) {
-            if (!(found < best.front())) return;
-            std::pop_heap(best.begin(), best.end());
-            best.back() = found;
-        } else {
-            best.push_back(found);
-        }
-        std::push_heap(best.begin(), best.end());
-        if (static_cast<int>(best.size()) < k_) return;
+        if (!keep_nearest(best, k_, found) || static_cast<int>(best.size()) < k_) return;
         // Whoever is at most √limit away has scan coordinates at most reach apart; see neighbours/scan.py.
         const double reach = std::sqrt(limit() * (1 + 1e-12)) / scale_ + slack_;
         const double lowest = 0.5 * (square_ - reach * reach) - rounding_;

@@ -112,20 +112,12 @@ struct Measured {
 // single precision cannot tell.
 template <class S, class Q>
 void measure_all(const S* vectors, const Q* queries, Index n, Index width, const Asked& asked, Index i) {
-    std::vector<std::pair<double, Index>> best;
+    std::vector<Neighbour> best;
     for (Index row = 0; row < n; ++row) {
         const bool full = static_cast<int>(best.size()) == asked.k;
         const double enough = full ? best.front().first * (1 + 1e-12) : std::numeric_limits<double>::infinity();
         const double squared = squared_distance<S, Q>(vectors + row * width, queries + i * width, width, enough);
-        const auto found = std::make_pair(or_far(squared), row);
-        if (full) {
-            if (!(found < best.front())) continue;
-            std::pop_heap(best.begin(), best.end());
-            best.back() = found;
-        } else {
-            best.push_back(found);
-        }
-        std::push_heap(best.begin(), best.end());
+        keep_nearest(best, asked.k, {or_far(squared), row});
     }
     std::sort_heap(best.begin(), best.end());
     for (int j = 0; j < asked.k; ++j) {
