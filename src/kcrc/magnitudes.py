@@ -14,22 +14,28 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.errors import DataError
 
-LENGTHS: dict[str, tuple[float, float]] = {"float32": (1e-15, 1e15), "float64": (1e-60, 1e60)}
-_NAMES = {"float32": "single precision (float32)", "float64": "double precision"}
+LENGTHS: dict[int, tuple[float, float]] = {4: (1e-15, 1e15), 8: (1e-60, 1e60)}
+"""The least and the most, by the bytes of a number: a single query is too quick to ask a type for its name."""
+_NAMES = {4: "single precision (float32)", 8: "double precision"}
 
 
 def served(X: Array, precision: np.dtype[Any]) -> bool:
     """Whether every row of X (n, d), a floating type, has a length that ``precision`` serves; False with a NaN."""
-    least, most = LENGTHS[precision.name]
+    least, most = LENGTHS[precision.itemsize]
     X = X.astype(np.promote_types(X.dtype, precision), copy=False)
-    squares = np.einsum("ij,ij->i", X, X)
-    if len(squares) == 1:
-        smallest = largest = float(squares[0])
-    else:
-        smallest, largest = float(squares.min()), float(squares.max())
+    smallest, largest = _squares(X)
     if not largest <= most**2:
         return False
-    return smallest >= least**2 or not X[squares < least**2].any()
+    return smallest >= least**2 or not X[np.einsum("ij,ij->i", X, X) < least**2].any()
+
+
+def _squares(X: Array) -> tuple[float, float]:
+    """The least and the largest sum of squares of a row."""
+    if len(X) == 1:
+        only = float(np.vdot(X, X))
+        return only, only
+    squares = np.einsum("ij,ij->i", X, X)
+    return float(squares.min(initial=np.inf)), float(squares.max(initial=0.0))
 
 
 def check(X: Array, precision: np.dtype[Any], *, or_else: str = "") -> None:
@@ -40,19 +46,18 @@ def check(X: Array, precision: np.dtype[Any], *, or_else: str = "") -> None:
 
 def check_scaled(X: Array, precision: np.dtype[Any], metric: str) -> None:
     """Raise where a row under a metric is too long. It may be as short as it likes: so near to the mean."""
-    squares = np.einsum("ij,ij->i", X, X)
-    if not float(squares.max(initial=0.0)) <= LENGTHS[precision.name][1] ** 2:
+    if not _squares(X)[1] <= LENGTHS[precision.itemsize][1] ** 2:
         _refuse(X, precision, f" under the metric {metric}", "")
 
 
 def _refuse(X: Array, precision: np.dtype[Any], where: str, or_else: str) -> None:
-    least, most = LENGTHS[precision.name]
+    least, most = LENGTHS[precision.itemsize]
     lengths = _lengths(X)
     fine = ((lengths >= least) | (lengths == 0)) & (lengths <= most)
     row = int((lengths > most).argmax()) if where else int(fine.argmin())
     raise DataError(
         f"Row {row} of X has the length {lengths[row]:.3g}{where} (the root of the sum of its squares). Lengths from "
-        f"{least:g} to {most:g}, or 0, can be compared in {_NAMES[precision.name]}. Scale the data{or_else}."
+        f"{least:g} to {most:g}, or 0, can be compared in {_NAMES[precision.itemsize]}. Scale the data{or_else}."
     )
 
 

@@ -188,9 +188,9 @@ class Scan:
         with np.errstate(over="ignore"):
             coordinates = self.coordinates(queries)
         square = np.einsum("ij,ij->i", coordinates, coordinates, dtype=np.float64)
-        near = square <= FARTHEST**2
-        if not near.all():  # the others' coordinates are no numbers to go by: every example is measured for them
-            far = ~near
+        if not square.max(initial=0.0) <= FARTHEST**2:
+            near = square <= FARTHEST**2
+            far = ~near  # their coordinates are no numbers to go by: every example is measured for them
             rows, squared = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
             rows[far], squared[far] = native.nearest_measured(vectors=vectors, queries=queries[far], k=k)
             if near.any():
