@@ -134,6 +134,23 @@ def test_unknown_and_sets(run, birds: Path) -> None:
     assert len(line) == 4
 
 
+def test_advise(run, birds: Path) -> None:
+    code, out, err = run("advise", "birds.kcrc")
+    assert (code, err) == (0, "")
+    assert "examples are answered right by the others" in out
+    assert all(name in out for name in ("wren", "robin", "heron"))
+    code, out, _ = run("advise", "birds.kcrc", "test", "--count", "2")
+    assert code == 0
+    assert "Label next:" in out
+    found = json.loads(run("advise", "birds.kcrc", "test", "--count", "2", "--json")[1])
+    assert all(Path(row["image"]).exists() for row in found["label_next"])
+    assert {row["name"] for row in found["classes"]} == {"wren", "robin", "heron"}
+    (birds / "test" / "broken.jpg").write_bytes(b"no picture")
+    code, _, err = run("advise", "birds.kcrc", "test", "--json")
+    assert code == 1
+    assert "broken.jpg" in err
+
+
 def test_audit(run, birds: Path) -> None:
     code, out, _ = run("audit", "birds.kcrc")
     assert code == 0

@@ -30,6 +30,7 @@ COMMANDS = {
     "evaluate": ("evaluate", "Measure accuracy on a folder of labelled images."),
     "tune": ("tune", "Choose the parameters by leaving examples out."),
     "audit": ("audit", "Look for wrong labels, duplicates and useless examples."),
+    "advise": ("advise", "Say whether there are examples enough, and what to label next."),
     "info": ("keep", "Say what is in a gallery, or what kcrc runs on."),
     "verify": ("keep", "Check every byte of a gallery that matters."),
     "backup": ("keep", "Copy a gallery, also while it is in use; the other way round, restore it."),

@@ -15,6 +15,7 @@ from kcrc.confidence.open_set import marked, signs
 from kcrc.progress import share_bar
 
 if TYPE_CHECKING:
+    from kcrc.confidence.advice import Advice
     from kcrc.confidence.audit import Audit
     from kcrc.confidence.calibration import Confidence
     from kcrc.confidence.likeness import Likeness
@@ -103,3 +104,19 @@ class Confident:
         check_is_fitted(self)
         with share_bar("auditing the examples", show=self.verbose) as progress:
             return audit(self.model_, self.confidence_, rows, progress)
+
+    def advise(self, X: Any = None, *, count: int = 10) -> Advice:
+        """Whether there are examples enough: from their own answers, how often each class is right and what it is
+        taken for, how accuracy grew with examples, and what more are likely to bring. Of unlabelled queries ``X`` also
+        the ``count`` to label next, and why. Takes some seconds; print it to read it."""
+        from kcrc.confidence.advice import advise
+        from kcrc.confidence.labelling import Doubt, next_to_label
+
+        check_is_fitted(self)
+        told = advise(self.model_, self.confidence_)
+        if X is None:
+            return told
+        confidence = self.confidence_
+        doubt = Doubt.joined(self._answers(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
+        vectors = np.asarray(self._side_by_side(X)).reshape(len(doubt.worth), -1)
+        return replace(told, label_next=tuple(next_to_label(self.model_, doubt, vectors, count)))

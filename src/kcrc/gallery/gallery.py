@@ -30,7 +30,9 @@ from kcrc.gallery.store import Store
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
+    from kcrc.confidence.advice import Advice
     from kcrc.confidence.audit import Audit
+    from kcrc.confidence.likeness import Likeness
     from kcrc.evidence import Evidence
     from kcrc.gallery.check import Verdict
     from kcrc.gallery.pictures import Intake
@@ -152,6 +154,17 @@ class Gallery(Store):
         """Examples that deserve a second look, ranked, with evidence: likely mislabelled, (almost) the same picture
         under two labels, never of use. ``rows`` in it are example ids; ``ids`` asks only about those."""
         return self.answering.audit(ids)
+
+    def advise(self, images: Sequence[Any] | None = None, *, count: int = 10) -> Advice:
+        """Whether there are examples enough: how often each class is right and what it is taken for, how accuracy grew
+        with examples, and what more are likely to bring; of unlabelled ``images``, the ``count`` to label next."""
+        vectors = None if images is None else self.answering.feature().transform(images)
+        return self.classifier().advise(vectors, count=count)
+
+    def likeness(self, images: Sequence[Any], *, level: float = 0.02) -> Likeness:
+        """Whether these images are like the examples, for which alone probabilities, sets and ``reject`` keep their
+        promise; if not, by how much those may be off and which images show it. ``level``: the share of false alarms."""
+        return self.classifier().likeness(self.answering.feature().transform(images), level=level)
 
     def explain(self, images: Sequence[Any]) -> Evidence:
         """The evidence for each image; ``rows`` are example ids."""

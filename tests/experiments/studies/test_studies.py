@@ -14,6 +14,7 @@ import pytest
 
 from kcrc import KCRCClassifier
 from kcrc.experiments.studies import (
+    advice,
     audit,
     confidence,
     distances,
@@ -92,6 +93,16 @@ def test_flipped_labels_are_found(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr(audit, "examples", lambda name, seed, data: (X[:400], y[:400]))
     assert audit.main(["digits", "--seeds", "1", "--seconds", "0.2"]) == 0
     assert "(holds: at least 80 % and 60 % in every run)" in capsys.readouterr().out
+
+
+def test_advice_beside_what_more_examples_bring(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(advice, "EXAMPLES", {"digits": 60})
+    assert advice.main(["digits", "--draws", "1", "--seconds", "0.1"]) in (0, 1)
+    out = capsys.readouterr().out
+    assert "digits, 60 examples doubled:" in out
+    assert "without a model" in out
 
 
 def test_labels_are_flipped_to_others() -> None:

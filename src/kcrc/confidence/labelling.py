@@ -1,0 +1,104 @@
+"""Which unlabelled queries to label next: those that are likely answered wrong, one of each kind.
+
+A query is worth the probability that its answer is wrong, one that looks like no class at least ½. They are taken from
+the top; one that lies nearer to a query taken before than to any stored example is left out, because once that one is
+labelled it will answer for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.confidence.calibration import Confidence
+from kcrc.confidence.open_set import signs
+from kcrc.errors import ParameterError
+from kcrc.evidence import Evidence
+from kcrc.model import FittedModel
+from kcrc.prepared import Samples
+
+STRANGE = 0.05  # of known queries are called so by mistake
+STRANGER = 0.5  # what one is worth at least
+CONSIDERED = 10  # times as many as are wanted are looked at for their like
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A query to label: its row in the batch, what it is worth (how likely its answer is wrong), the two likeliest
+    classes with their probabilities, and why, in words."""
+
+    row: int
+    worth: float
+    likely: tuple[tuple[Any, float], ...]
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """Of m answers: what labelling is worth (m,), the two likeliest classes (m, 2) and their probabilities, whether it
+    looks like none (m,), and the distance to the nearest example (m,)."""
+
+    worth: Array
+    classes: Array
+    probabilities: Array
+    strange: Array
+    nearest: Array
+
+    @classmethod
+    def of(cls, confidence: Confidence, evidence: Evidence) -> Doubt:
+        p = confidence.calibration.probabilities(evidence.residuals)
+        top = np.argsort(-p, axis=1, kind="stable")[:, :2]
+        strange = np.zeros(len(p), bool)
+        if confidence.open_set is not None:
+            strange = confidence.open_set.score(signs(evidence)) > confidence.open_set.threshold(STRANGE)
+        best = np.take_along_axis(p, top, 1)
+        worth = np.maximum(1.0 - best[:, 0], np.where(strange, STRANGER, 0.0))
+        far = np.fmin.reduce(np.where(evidence.rows >= 0, evidence.distances, np.nan), axis=1)
+        return cls(worth, evidence.classes[top], best, strange, far)
+
+    @classmethod
+    def joined(cls, parts: list[Doubt]) -> Doubt:
+        return cls(
+            worth=np.concatenate([part.worth for part in parts]),
+            classes=np.concatenate([part.classes for part in parts]),
+            probabilities=np.concatenate([part.probabilities for part in parts]),
+            strange=np.concatenate([part.strange for part in parts]),
+            nearest=np.concatenate([part.nearest for part in parts]),
+        )
+
+
+def next_to_label(model: FittedModel, doubt: Doubt, vectors: Array, count: int) -> list[Candidate]:
+    """The ``count`` queries (m, d), as they were given, that are worth most."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise ParameterError(f"count is how many queries to name, a whole number from 1 on; got {count!r}.")
+    order = np.argsort(-doubt.worth, kind="stable")[: CONSIDERED * count]
+    distance = model.method.distance
+    scaled = model.method.metric.transform(vectors[order].astype(model.working_type, copy=False))
+    samples = Samples(np.ascontiguousarray(scaled))
+    prepared = samples.of(distance)
+    answered_for = np.zeros(len(order), bool)
+    chosen: list[Candidate] = []
+    for at, row in enumerate(order):
+        if len(chosen) == count:
+            break
+        if answered_for[at]:
+            continue
+        chosen.append(_candidate(doubt, int(row)))
+        to_others = distance.pairwise(prepared.take(np.array([at])), prepared)[0]
+        answered_for |= to_others < doubt.nearest[order]
+    return chosen
+
+
+def _candidate(doubt: Doubt, row: int) -> Candidate:
+    names = [name.item() if isinstance(name, np.generic) else name for name in doubt.classes[row]]
+    likely = tuple((name, float(p)) for name, p in zip(names, doubt.probabilities[row], strict=True))
+    if doubt.strange[row]:
+        why = f"looks like none of the classes; {names[0]} at best"
+    elif len(names) > 1:
+        why = f"{names[0]} ({likely[0][1]:.0%}) or {names[1]} ({likely[1][1]:.0%})?"
+    else:
+        why = f"{names[0]} is the only class"
+    return Candidate(row, float(doubt.worth[row]), likely, why)

@@ -1,0 +1,173 @@
+"""How accuracy grew with examples, and what more of them are likely to bring.
+
+The examples are halved, and those of either half asked with only the other half stored, then with a quarter, then with
+an eighth; with all others stored they answered when the parameters were chosen. All sizes ask the same examples, so
+what one is harder than another does not count. Parameters stay as chosen; a metric that is fitted with labels is fitted
+anew on what is stored. With e the share of wrong answers,
+
+    e(n) = a + b n^(−c),    so that each doubling gains ρ = 2^(−c) of what the one before it gained:
+    e(n/2^k) = e + g (1 + ρ⁻¹ + … + ρ^(1−k)),    the next gains ρ g,
+
+e and g by weighted least squares for every ρ, ρ by how well it fits and by what is usual. The interval holds what the
+asked examples leave open of all three, and that other examples would have done a little better or worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kcrc import pipeline
+from kcrc.arrays import Array
+from kcrc.left_out.answers import LeftOut
+from kcrc.left_out.exclusion import Exclusion
+from kcrc.metrics import Within
+from kcrc.model import FittedModel
+from kcrc.tuning.search import stratified
+
+HALVINGS = 3
+ANSWERS = 2000  # to a size: fewer examples than this are halved in several ways
+WAYS = 4
+WIDE = 1000  # from so many features on a metric is fitted for one way only
+FEWEST = 8  # examples stored
+RATIOS = np.linspace(0.35, 1.0, 27)
+USUAL_RATIO, SPREAD = 0.7, 0.15  # errors fall about as 1/√n
+MISFIT = 0.15  # of the difference to the present, by which the formula may be off at smaller sizes
+FLATTERED = 1.0  # standard errors, by which answers of those examples that parameters were chosen on may be too good
+LUCK = 0.5  # of √(e/n): how much other examples of the same number would have changed accuracy
+DRAWS = 4000
+SURE = (0.05, 0.95)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Accuracy gained: ``likely``, and with 90 % confidence between ``low`` and ``high``."""
+
+    likely: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.likely:+.1f} points ({100 * self.low:+.1f} to {100 * self.high:+.1f})"
+
+
+@dataclass(frozen=True)
+class Point:
+    """Accuracy with so many examples stored, and between what it lies with 90 % confidence."""
+
+    examples: int
+    accuracy: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurve:
+    """points from few examples to all; ``fits`` (draws, 3) of e, g and ρ that fit them; ``luck`` is the standard
+    deviation that other examples of the same number would make."""
+
+    points: tuple[Point, ...]
+    fits: Array
+    luck: float
+
+    def gain(self, times: float) -> Gain | None:
+        """Of ``times`` as many examples; None where they are too few to halve."""
+        if not len(self.fits):
+            return None
+        e, g, ratio = self.fits.T
+        doublings = np.log2(times)
+        falling = np.where(ratio < 1, ratio * (1 - ratio**doublings) / np.where(ratio < 1, 1 - ratio, 1.0), doublings)
+        luck = self.luck * min(1.0, doublings) * np.random.default_rng(1).standard_normal(len(g))
+        found = np.minimum(g * falling, e) + luck
+        low, high = np.quantile(found, SURE)
+        return Gain(float(np.median(found)), float(low), float(high))
+
+
+def learning_curve(model: FittedModel, exclusion: Exclusion, left: LeftOut) -> LearningCurve:
+    """From the examples' own answers ``left``, and theirs with fewer stored."""
+    rng = np.random.default_rng(model.method.seed)
+    asked, right = np.searchsorted(model.ids, left.rows), [left.right.astype(np.float64)]
+    fewest = max(FEWEST, len(np.unique(model.labels)))
+    sizes = [k for k in range(1, HALVINGS + 1) if len(model) >> k >= fewest]
+    ways = int(np.clip(ANSWERS // max(1, len(asked)), 1, 1 if model.raw.shape[1] > WIDE else WAYS))
+    sums = np.zeros((len(sizes), len(asked)))
+    for _ in range(ways if sizes else 0):
+        first = _half(model, exclusion, rng)
+        for stored in (first, ~first):
+            order = np.flatnonzero(stored)[stratified(model.labels[stored], rng, np.ones(stored.sum(), bool))]
+            others = np.flatnonzero(~stored[asked])
+            for at, k in enumerate(sizes):
+                some = np.sort(order[: max(fewest, len(model) >> k)])
+                sums[at, others] += _right(model, exclusion, some, asked[others]) / ways
+    right += list(sums)
+    points = tuple(_point(len(model) >> k, mean) for k, mean in zip([0, *sizes], right, strict=True))
+    fits = _fitted(np.stack(right), len(model), rng) if sizes else np.empty((0, 3))
+    return LearningCurve(points[::-1], fits, _luck(1.0 - points[0].accuracy, len(model)))
+
+
+def _half(model: FittedModel, exclusion: Exclusion, rng: np.random.Generator) -> Array:
+    """(n,) bool, half of the examples, of each class about half; who leaves together stays together."""
+    groups = exclusion.groups_of(model)
+    _, members = np.unique(groups, return_index=True)
+    order = rng.permutation(members)
+    order = order[np.argsort(model.labels[order], kind="stable")]  # every other one of each class
+    chosen = np.zeros(int(groups.max()) + 1, bool)
+    chosen[groups[order[::2]]] = True
+    return np.asarray(chosen[groups])
+
+
+def _right(model: FittedModel, exclusion: Exclusion, stored: Array, asked: Array) -> Array:
+    """(len(asked),) whether these examples are answered as labelled with only those at ``stored``."""
+    metric = model.method.metric
+    if isinstance(metric, Within) and exclusion.means is not None:  # it was fitted with the labels of those asked
+        fewer = refitted(model, model.raw[stored], model.labels[stored], model.ids[stored])
+    else:
+        fewer = model.without(np.setdiff1d(np.arange(len(model)), stored))
+    queries = fewer.method.metric.transform(model.raw[asked].astype(model.working_type, copy=False))
+    winner = np.concatenate(pipeline.answer(fewer, queries, lambda evidence: evidence.winner))
+    return np.asarray(winner == model.labels[asked])
+
+
+def refitted(model: FittedModel, raw: Array, labels: Array, ids: Array) -> FittedModel:
+    """The same method with these examples (n, d), its metric fitted on them."""
+    method = replace(model.method, metric=model.method.metric.fit(raw, labels))
+    return FittedModel.build(method, raw, model.classes, labels, ids)
+
+
+def _point(examples: int, right: Array) -> Point:
+    mean, n = float(right.mean()), len(right)
+    half = 1.645 * np.sqrt((mean * (1 - mean) + 0.25 / n) / n)
+    return Point(examples, mean, float(max(0.0, mean - half)), float(min(1.0, mean + half)))
+
+
+def _luck(error: Any, n: Any) -> Any:
+    return LUCK * np.sqrt(np.maximum(error, 0.5 / n) / n)
+
+
+def _fitted(right: Array, n: int, rng: np.random.Generator) -> Array:
+    """(DRAWS, 3) of e, g and ρ, from whether examples were right (sizes, B), all n stored first, then half as many."""
+    y, count = 1.0 - right.mean(axis=1), right.shape[1]
+    covariance = np.cov(right) / count
+    stored = n / 2.0 ** np.arange(len(y))
+    own = MISFIT * np.maximum(0.0, y - y[1]) + 0.5 / count
+    own[0] += FLATTERED * np.sqrt(y[0] * (1.0 - y[0]) / count)
+    covariance[np.diag_indices_from(covariance)] += own**2 + _luck(y, stored) ** 2
+    inverse = np.linalg.inv(covariance)
+    logs, centres, roots = [], [], []
+    for ratio in RATIOS:
+        steps = np.concatenate([[0.0], np.cumsum(ratio ** -np.arange(len(y) - 1.0))])
+        design = np.column_stack([np.ones(len(y)), steps])
+        spread = np.linalg.inv(design.T @ inverse @ design)
+        centre = spread @ design.T @ inverse @ y
+        off = y - design @ centre
+        usual = ((ratio - USUAL_RATIO) / SPREAD) ** 2
+        logs.append(-0.5 * (off @ inverse @ off + usual) + 0.5 * np.linalg.slogdet(spread)[1])
+        centres.append(centre)
+        roots.append(np.linalg.cholesky(spread))
+    weights = np.exp(np.array(logs) - max(logs))
+    which = rng.choice(len(RATIOS), DRAWS, p=weights / weights.sum())
+    noise = rng.standard_normal((DRAWS, 2, 1))
+    drawn = np.maximum(np.array(centres)[which] + (np.array(roots)[which] @ noise)[:, :, 0], 0.0)
+    return np.column_stack([drawn, RATIOS[which]])
