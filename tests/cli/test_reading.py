@@ -17,8 +17,9 @@ import pytest
 
 from journals import interrupted
 from kcrc.cli import COMMANDS, main
-from kcrc.gallery import Gallery, file, verify
-from kcrc.gallery.connection import Connection
+from kcrc.gallery import Gallery, verify
+from kcrc.gallery.stores.sqlite import file
+from kcrc.gallery.stores.sqlite.connection import Connection
 from older_galleries import version_1
 from photos import folder
 

@@ -306,7 +306,7 @@ def test_a_figure_of_an_unknown_kind_is_one_sentence(tmp_path: Path) -> None:
 # Where a file may be written in another way, and why.
 OTHER_WAYS = {
     "files/aside.py": "it is the one way",
-    "gallery/placing.py": "a gallery is made by SQLite, and put in its place in its own way",
+    "gallery/stores/sqlite/placing.py": "a gallery is made by SQLite, and put in its place in its own way",
     "features/network/onnx_child.py": "a pipe to the process that started it, not a file",
     "bench/memory.py": "a switch of the Linux kernel, not a file",
 }

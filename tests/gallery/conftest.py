@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kcrc.gallery import Gallery
+import memory_store
+from kcrc.gallery import Gallery, stores
 from photos import small_picture
 
 
@@ -31,3 +32,13 @@ def gallery(path: Path) -> Iterator[Gallery]:
             thumbnails=[small_picture(i) for i in range(4)] + [None, None],
         )
         yield made
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path | str:
+    """Where a gallery may be made, for every store there is: SQLite, and a small one in memory."""
+    if request.param == "sqlite":
+        return tmp_path / "birds.kcrc"
+    monkeypatch.setitem(stores.KINDS, "memory", memory_store)
+    monkeypatch.setattr(memory_store, "PLACES", {})
+    return "memory://birds"

@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT)]
 
 from kcrc import Gallery, KCRCClassifier, features  # noqa: E402
 from kcrc.files.npy import from_npy, to_npy  # noqa: E402
-from kcrc.gallery import sealed  # noqa: E402
 from kcrc.gallery.pictures import build_from_folder  # noqa: E402
+from kcrc.gallery.stores.sqlite import sealed_rows  # noqa: E402
 from photos import folder as photographs  # noqa: E402
 from photos import small_picture  # noqa: E402
 
@@ -80,7 +80,7 @@ class ForgedGallery(Forgery):
         db = sqlite3.connect(original)
         self._rows = {
             table: [list(row) for row in db.execute(f"SELECT {', '.join(columns)} FROM {table}")]
-            for table, columns in sealed.COLUMNS.items()
+            for table, columns in sealed_rows.COLUMNS.items()
         }
         db.close()
         self.documents, self.arrays = {}, {}
@@ -119,7 +119,7 @@ class ForgedGallery(Forgery):
         shutil.copy(self._original, path)
         db = sqlite3.connect(path, isolation_level=None)
         db.execute("BEGIN")
-        for table, columns in sealed.COLUMNS.items():
+        for table, columns in sealed_rows.COLUMNS.items():
             db.execute(f"DELETE FROM {table}")
             marks = ", ".join("?" * (len(columns) + 1))
             for row in rows[table]:
@@ -132,16 +132,16 @@ class ForgedGallery(Forgery):
 
 def reseal(db: sqlite3.Connection) -> None:
     """Checksums and seals that fit what the tables hold now."""
-    for table, columns in sealed.COLUMNS.items():
-        keys = columns[: sealed._KEY_WIDTH.get(table, 1)]
+    for table, columns in sealed_rows.COLUMNS.items():
+        keys = columns[: sealed_rows._KEY_WIDTH.get(table, 1)]
         rows = db.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
-        sums = [sealed.checksum(table, row) for row in rows]
+        sums = [sealed_rows.checksum(table, row) for row in rows]
         naming = " AND ".join(f"{key} = ?" for key in keys)
         db.executemany(
             f"UPDATE {table} SET checksum = ? WHERE {naming}",
             [(total, *row[: len(keys)]) for total, row in zip(sums, rows, strict=True)],
         )
-        seal = (len(rows), sum(sums) % sealed._MODULUS, table)
+        seal = (len(rows), sum(sums) % sealed_rows._MODULUS, table)
         db.execute("UPDATE seals SET row_count = ?, total = ? WHERE name = ?", seal)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from kcrc.errors import StateError
 from kcrc.gallery import Gallery, building
+from kcrc.gallery.stores.sqlite.records import TableTransaction
 
 
 def in_child(work: Callable[[], None]) -> None:
@@ -69,7 +70,8 @@ def in_the_middle(path: Path) -> None:
     gallery = Gallery.open(path)
     journal = Path(f"{path}-journal")
 
-    def change(db: sqlite3.Connection, _: object) -> None:
+    def change(writing: TableTransaction) -> None:
+        db: sqlite3.Connection | None = writing.db
         db.execute("PRAGMA cache_size = 1")
         db.execute("PRAGMA cache_spill = ON")
         db.execute("CREATE TABLE much (x)")
@@ -89,7 +91,7 @@ def in_the_middle(path: Path) -> None:
         assert (path.read_bytes(), journal.read_bytes()) == before
         db.execute("DROP TABLE much")
 
-    gallery._act(change)
+    gallery.store.write(change)
     gallery.add("owl", np.ones(4))
     assert gallery.verify().problems == ()
 
@@ -128,7 +130,7 @@ def opened_again_in_the_middle(path: Path) -> None:
             with pytest.raises(StateError, match="in use by the process"):
                 Gallery.open(path, readonly=readonly)
 
-    gallery.read(lambda db: (db.execute("SELECT 1 FROM settings").fetchone(), in_child(child)))
+    gallery.read(lambda reading: (reading.settings(), in_child(child)))
     opened_again(path)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from kcrc import KCRCClassifier
 from kcrc.features.bare import as_jpeg
 from kcrc.gallery import Gallery, building
-from kcrc.gallery.history import UNDOABLE
+from kcrc.gallery.undoing import UNDOABLE
 
 ACTS = ("add", "remove", "relabel", "rename", "tune", "undo", "compact", "erase", "build", "backup", "migrate")
 DIM = 64
@@ -54,7 +54,7 @@ class Worker:
         self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         self.gallery = Gallery.open(self.path)
         if seed % 2:  # so little memory that pages are written in the midst of an act, and a kill leaves half of it
-            self.gallery.read(lambda db: db.execute("PRAGMA cache_size = 4").fetchall())
+            self.gallery.read(lambda reading: reading.db.execute("PRAGMA cache_size = 4").fetchall())
 
     def note(self, **what: Any) -> None:
         os.write(self.log, json.dumps(what).encode() + b"\n")  # in the system's hands, and not lost by a kill

@@ -28,7 +28,8 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1]))
 
 from gallery.kill_child import ACTS, BACKUP, DIM, TEMPLATE, born, vector
-from kcrc.gallery import Gallery, schema, verify
+from kcrc.gallery import Gallery, verify
+from kcrc.gallery.stores.sqlite import schema
 from older_galleries import version_1
 
 CHILD = Path(__file__).with_name("kill_child.py")
@@ -269,7 +270,7 @@ def _raw(path: Path, question: str) -> Any:
 def seen(gallery: Gallery) -> State:
     """What is in a gallery, each vector compared with the one its tag stands for."""
     ids, vectors, labels = gallery.vectors()
-    sources = {row[0]: int(row[2]) for row in gallery.contents.rows}
+    sources = {row.id: int(row.source) for row in gallery.contents.rows}
     for i, found in zip(ids.tolist(), vectors, strict=True):
         np.testing.assert_array_equal(found, vector(sources[i]))
     return {i: (sources[i], label) for i, label in zip(ids.tolist(), labels.tolist(), strict=True)}

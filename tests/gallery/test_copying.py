@@ -17,7 +17,7 @@ from journals import interrupted
 from kcrc.cli import main
 from kcrc.errors import FileError, StateError
 from kcrc.gallery import Gallery, verify
-from kcrc.gallery.copying import backup
+from kcrc.gallery.stores.sqlite.copying import backup
 
 CHILD = Path(__file__).with_name("write_child.py")
 
@@ -113,7 +113,7 @@ def test_two_backups_to_one_name_do_not_mix(gallery: Gallery, path: Path, tmp_pa
 
 
 def test_it_says_how_far_it_is(gallery: Gallery, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kcrc.gallery.copying._PAGES", 2)
+    monkeypatch.setattr("kcrc.gallery.stores.sqlite.copying._PAGES", 2)
     told: list[float] = []
     backup(path, tmp_path / "copy.kcrc", report=told.append)
     assert len(told) > 3
@@ -134,7 +134,7 @@ def test_an_error_on_the_way_leaves_nothing(gallery: Gallery, path: Path, tmp_pa
 def test_it_does_not_wait_for_ever(
     gallery: Gallery, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kcrc.gallery.file.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("kcrc.gallery.stores.sqlite.file.WAIT_SECONDS", 0.05)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(StateError, match="Another program"):
@@ -149,7 +149,7 @@ def test_a_restored_gallery_takes_its_place_between_two_acts(
     copy = tmp_path / "copy.kcrc"
     gallery.backup(copy)
     gallery.remove([1, 2])
-    monkeypatch.setattr("kcrc.gallery.file.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("kcrc.gallery.stores.sqlite.file.WAIT_SECONDS", 0.05)
     writer = sqlite3.connect(path, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     with pytest.raises(StateError, match="Another program"):

@@ -19,7 +19,8 @@ import pytest
 
 from kcrc.cli import main
 from kcrc.errors import DataError, FileError, StateError
-from kcrc.gallery import Gallery, building, sealed, verify
+from kcrc.gallery import Gallery, building, verify
+from kcrc.gallery.contract import ExampleRecord, LabelRecord, TunedRecord
 from photos import COLOURS, photo, small_picture
 
 CHILD = Path(__file__).with_name("erase_child.py")
@@ -194,7 +195,7 @@ def test_what_was_tuned_with_it_goes_and_what_was_tuned_before_stays(filled: Gal
     filled.tune()
     assert filled.erase([3]).retune
     assert filled.settings.tuned == 0
-    assert filled.read(lambda db: db.execute("SELECT count(*) FROM tuned").fetchone()) == (0,)
+    assert filled.read(lambda reading: reading.all(TunedRecord)) == []
     assert filled.undo(past_erase=True).action == "tune"  # back to a choice that is gone: chosen anew
     assert filled.settings.tuned == 0
     filled.classifier()
@@ -351,8 +352,8 @@ def test_after_random_acts_no_trace_and_a_sound_file(home: Path, seed: int) -> N
                 assert gallery.erase(chosen).ids == tuple(sorted(chosen))
                 for i in chosen:
                     assert found_in(home, marks[i]) == [], (step, i)
-                rows = gallery.read(lambda db: list(sealed.select(db, "examples")) + list(sealed.select(db, "changes")))
-                known = {row[1] if len(row) > 3 else row[2] for row in rows}
+                known = {example.label for example in gallery.read(lambda reading: reading.all(ExampleRecord))}
+                known |= {label.before for label in gallery.read(lambda reading: reading.all(LabelRecord))}
                 said = set(re.findall(rb"class-\d+-\w+;", files_of(home)["g.kcrc"]))
                 assert said <= {name.encode() for name in known}, step
                 assert gallery.verify().problems == ()

@@ -8,7 +8,8 @@ import pytest
 
 from kcrc.cli import main
 from kcrc.errors import FileError, WriteNeeded
-from kcrc.gallery import Gallery, schema, verify
+from kcrc.gallery import Gallery, verify
+from kcrc.gallery.stores.sqlite import schema
 from older_galleries import AT, version_1
 
 PICTURE = b"\xff\xd8\xffpicture"

@@ -14,6 +14,7 @@ from journals import PAGE, interrupted, journal_bytes, plant
 from kcrc.cli import main
 from kcrc.errors import FileError, WriteNeeded
 from kcrc.gallery import Gallery, building, verify
+from kcrc.gallery.stores.sqlite.records import TableTransaction
 
 PRECIOUS = b"\0precious"
 
@@ -69,12 +70,12 @@ def test_a_journal_left_over_deletes_nothing_when_an_act_fails(gallery: Gallery,
     # SQLite writes over the beginning of such a file, and reads its old end when it rolls back.
     plant(path, journal_bytes([(1, first_page(path))] * 50, pages=pages_of(path), names=victim, head=bytes(8)))
 
-    def broken(db: sqlite3.Connection, _: object) -> None:
-        db.execute("UPDATE history SET summary = 'x'")
+    def broken(writing: TableTransaction) -> None:
+        writing.db.execute("UPDATE history SET summary = 'x'")
         raise KeyboardInterrupt
 
     with pytest.raises((FileError, KeyboardInterrupt)):
-        gallery._act(broken)
+        gallery.store.write(broken)
     assert victim.read_bytes() == PRECIOUS
 
 

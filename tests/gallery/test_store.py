@@ -208,7 +208,7 @@ def test_threads_may_share_one_gallery(gallery: Gallery) -> None:
 
 
 def test_a_locked_gallery_says_so(gallery: Gallery, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kcrc.gallery.file.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("kcrc.gallery.stores.sqlite.file.WAIT_SECONDS", 0.05)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(StateError, match="Another program is writing"):
@@ -256,7 +256,7 @@ def test_an_error_within_an_act_leaves_nothing(gallery: Gallery, monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("kcrc.gallery.acts.sealed.replace", broken)
+        patch.setattr("kcrc.gallery.stores.sqlite.sealed_rows.replace", broken)
         with pytest.raises(KeyboardInterrupt):
             gallery.remove([1])
     assert gallery.verify().sound

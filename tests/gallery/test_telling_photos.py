@@ -15,7 +15,8 @@ from PIL import Image
 
 from kcrc.cli import main
 from kcrc.errors import DataError
-from kcrc.gallery import Gallery, restore, sealed
+from kcrc.gallery import Gallery, restore
+from kcrc.gallery.stores.sqlite import sealed_rows
 from kcrc.report.html import picture
 from telling_photos import MARK, UPRIGHT, jpeg, telling_folder
 
@@ -100,9 +101,9 @@ def test_a_gallery_of_an_older_kcrc_is_exported_and_shown_without_what_it_still_
     with Gallery.create(path, dim=2) as gallery:
         gallery.add("wren", [[1.0, 2.0]], thumbnails=[jpeg(1)])
     db = sqlite3.connect(path)
-    row = next(sealed.select(db, "examples"))
+    row = next(sealed_rows.select(db, "examples", file_bytes=path.stat().st_size))
     db.execute("UPDATE thumbnails SET data = ?", (jpeg(1),))
-    sealed.replace(db, "examples", [row], [(*row[:8], zlib.crc32(jpeg(1)))])
+    sealed_rows.replace(db, "examples", [row], [(*row[:8], zlib.crc32(jpeg(1)))])
     db.commit()
     db.close()
     with Gallery.open(path) as gallery:

@@ -10,7 +10,8 @@ import pytest
 from kcrc import KCRCClassifier
 from kcrc.errors import FileError, ParameterError, StateError, UnreadableTuning
 from kcrc.files.npy import from_npy
-from kcrc.gallery import Gallery, acts, schema, tuned
+from kcrc.gallery import Gallery, acts, tuned
+from kcrc.gallery.stores.sqlite import schema
 
 # The schema of version 2, kept here as it was: not taken from the library, so that it cannot drift with it.
 VERSION_2_TABLES = {
@@ -252,7 +253,7 @@ def test_a_gallery_whose_tuned_state_lost_a_part_tunes_again(many: Gallery, path
     made = many.classifier()
     state = tuned.state_of(made, 61)
     state[name] = b"{}"
-    many._act(lambda db, had: acts.tune(db, had, "tuned: by another version", state, parameters=None, asked=True))
+    many.store.write(acts.Tune("tuned: by another version", state))
     many.close()
     with Gallery.open(path) as again:
         with pytest.warns(UnreadableTuning):

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from kcrc.errors import FileError
-from kcrc.gallery import Gallery, payloads, vector_file
+from kcrc.gallery import Gallery
+from kcrc.gallery.stores.sqlite import payloads, vector_file
 
 
 def cache_of(path: Path) -> Path:

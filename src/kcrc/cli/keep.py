@@ -106,13 +106,13 @@ def backup(gallery: Path, output: Path, force: bool) -> int:
 
     To restore, give the copy first: kcrc backup COPY GALLERY --force.
     """
-    from kcrc.gallery.copying import backup as copy
+    from kcrc.gallery import stores
     from kcrc.progress import share_bar
 
     if output.exists() and not force:
         raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
     with share_bar("copying") as report:
-        size = copy(gallery, output, overwrite=force, report=report)
+        size = stores.kind_of(gallery).backup(gallery, output, overwrite=force, report=report)
     say(f"{shown(output)}: {size / 1e6:.1f} MB, checked")
     return 0
 

@@ -1,6 +1,6 @@
 """Labelled images and vectors on disk: add, remove, relabel, erase, undo, verify."""
 
-from kcrc.gallery.acts import Added, Duplicate
+from kcrc.gallery.adding import Added, Duplicate
 from kcrc.gallery.building import building
 from kcrc.gallery.check import Verdict, verify
 from kcrc.gallery.erasing import Erased

@@ -1,184 +1,183 @@
-"""The acts that change a gallery: add, remove, relabel, tune. Each runs inside one transaction of the caller.
+"""The acts that change a gallery, as values: what each checks, writes, and says of itself in the history.
 
-An example that is removed stays in the file, marked with the act that took it out, until ``compact``; that is
-what makes every act undoable at the price of one row.
+``adding.py``, ``undoing.py`` and ``erasing.py`` have those that take more than a few lines.
+
+An act is called with the transaction it is to happen in (``store.write(Remove([3]))``), and answers with what it did.
+An example that is removed stays, marked with the act that took it out, until ``Compact``; that is what makes every act
+undoable at the price of one record.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from kcrc.arrays import Array
-from kcrc.errors import DataError, ParameterError
-from kcrc.gallery import examples, sealed, settings
-from kcrc.gallery.settings import Settings
+from kcrc.errors import DataError, StateError
+from kcrc.gallery import summaries
+from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction, TunedRecord
+from kcrc.gallery.examples import checked_ids
+from kcrc.gallery.settings import Settings, to_json
 
-Duplicates = Literal["skip", "error", "keep"]
-_AT_ONCE = 500  # keys in one SELECT
+_LONGEST = 500  # characters of a summary
 
 
 @dataclass(frozen=True)
-class Duplicate:
-    """An example that was not added, and the one that is in the gallery already with the same content."""
+class Remove:
+    """Take examples out; the ids."""
 
-    position: int
-    source: str
+    ids: Iterable[int]
+
+    def __call__(self, writing: Transaction) -> tuple[int, ...]:
+        records = live(writing, self.ids)
+        if records:
+            told = summaries.removed(len(records), (record.label for record in records))
+            act = entered(writing, writing.settings(), "remove", told)
+            writing.replace(records, [record._replace(removed_by=act) for record in records])
+        return tuple(record.id for record in records)
+
+
+@dataclass(frozen=True)
+class Relabel:
+    """Give examples another class; the ids of those that had a different one."""
+
+    ids: Iterable[int]
     label: str
-    id: int
-    existing_label: str
+
+    def __call__(self, writing: Transaction) -> tuple[int, ...]:
+        return _relabelled(writing, live(writing, self.ids), self.label, "relabel")
 
 
 @dataclass(frozen=True)
-class Added:
-    """The ids given to the new examples, in order, and what was skipped as being there already."""
+class Rename:
+    """Call a class by another name, the ids of its examples; where that class exists the two become one."""
 
-    ids: tuple[int, ...]
-    duplicates: tuple[Duplicate, ...] = ()
+    old: str
+    new: str
 
-    def __len__(self) -> int:
-        return len(self.ids)
+    def __call__(self, writing: Transaction) -> tuple[int, ...]:
+        records = list(writing.found(ExampleRecord, label=self.old, removed_by=None))
+        if not records:
+            raise DataError(f"There is no class '{self.old}' in the gallery. Nothing was changed.")
+        return _relabelled(writing, records, self.new, "rename")
+
+
+def _relabelled(writing: Transaction, records: Sequence[ExampleRecord], label: str, action: str) -> tuple[int, ...]:
+    records = [record for record in records if record.label != label]
+    if records:
+        told = summaries.relabelled(len(records), (record.label for record in records), label)
+        act = entered(writing, writing.settings(), action, told)
+        writing.insert([LabelRecord(act, record.id, record.label) for record in records])
+        writing.replace(records, [record._replace(label=label) for record in records])
+    return tuple(record.id for record in records)
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Examples on their way in, checked."""
+class Fix:
+    """Fix parameters of the classifier; the others are chosen anew when the gallery is next asked."""
 
-    labels: Sequence[str]
-    vectors: Array
-    sources: Sequence[str]
-    contents: Sequence[bytes]
-    thumbnails: Sequence[bytes | None]
+    parameters: Mapping[str, Any]
+
+    def __call__(self, writing: Transaction) -> None:
+        had = writing.settings()
+        changes = {"parameters": dict(self.parameters), "tuned": 0}
+        entered(writing, had, "tune", "changed the parameters", detail=parameters_of(had), **changes)
 
 
-def record(
-    db: sqlite3.Connection, had: Settings, action: str, summary: str, *, detail: Any = None, **changes: Any
+@dataclass(frozen=True)
+class Tune:
+    """Keep what tuning chose, beside the ``parameters`` that are fixed (None: as they were); the number of the act.
+
+    One that nobody ``asked`` for (a first question) is not there to be undone. ``since`` is the revision it was chosen
+    on: where examples were erased after it, it is refused (None: it is not looked at)."""
+
+    summary: str
+    state: Mapping[str, bytes]
+    parameters: Mapping[str, Any] | None = None
+    asked: bool = True
+    since: int | None = None
+
+    def __call__(self, writing: Transaction) -> int:
+        had = writing.settings()
+        if self.since is not None:
+            _check_none_erased(writing, self.since)
+        fixed = dict(had.parameters if self.parameters is None else self.parameters)
+        action = "tune" if self.asked else "first tune"
+        changes = {"parameters": fixed, "tuned": had.revision + 1}
+        act = entered(writing, had, action, self.summary, detail=parameters_of(had), **changes)
+        writing.insert([TunedRecord(act, name, data) for name, data in sorted(self.state.items())])
+        return act
+
+
+def _check_none_erased(reading: Snapshot, since: int) -> None:
+    """An error where examples were erased after act ``since``: what was learned before must not come in again."""
+    for act in reading.acts():
+        if act.id <= since:
+            return
+        if act.action == "erase":
+            raise StateError("Examples were erased while the parameters were chosen with them. Tune again.")
+
+
+@dataclass(frozen=True)
+class Compact:
+    """Drop the examples that were taken out, for good; how many. What came before can no longer be undone."""
+
+    def __call__(self, writing: Transaction) -> int:
+        had = writing.settings()
+        gone = [record for record in writing.all(ExampleRecord) if record.removed_by is not None]
+        writing.delete(gone)
+        writing.delete(writing.all(LabelRecord))
+        drop_tuned(writing, {act for act, _ in writing.keys(TunedRecord)} - {had.tuned})
+        entered(writing, had, "compact", f"compacted: dropped {len(gone)} removed examples for good")
+        return len(gone)
+
+
+@dataclass(frozen=True)
+class Build:
+    """Make all acts so far the one entry that the history begins with: nothing goes back past it."""
+
+    def __call__(self, writing: Transaction) -> None:
+        made = writing.all(ActRecord)
+        if made:
+            labels = [record.label for record in writing.all(ExampleRecord) if record.removed_by is None]
+            told = summaries.built(len(labels), labels)[:_LONGEST]
+            first = made[0]._replace(action="build", summary=told, detail=to_json(None))
+            part = to_json({"part_of": first.id})
+            writing.replace(made, [first, *(act._replace(action="build", detail=part) for act in made[1:])])
+
+
+def drop_tuned(writing: Transaction, acts: Iterable[int]) -> None:
+    """Drop what these acts chose."""
+    for act in acts:
+        writing.delete(list(writing.found(TunedRecord, act=act)))
+
+
+def entered(
+    writing: Transaction, had: Settings, action: str, summary: str, *, detail: Any = None, **changes: Any
 ) -> int:
-    """Enter an act in the history and count it; its number."""
+    """Enter an act in the history, count it, and keep the ``changes`` of the settings; its number."""
     act = had.revision + 1
-    sealed.insert(db, "history", [(act, _now(), action, summary[:500], settings.to_json(detail), None)])
-    settings.write(db, had.act(**changes), old=had)
+    writing.insert([ActRecord(act, now(), action, summary[:_LONGEST], to_json(detail), None)])
+    writing.set_settings(had.act(**changes))
     return act
 
 
-def add(db: sqlite3.Connection, had: Settings, batch: Batch, *, duplicates: Duplicates) -> Added:
-    """Store the batch; what is in already (same content) is skipped, refused or kept, as asked."""
-    fresh, skipped = _sift(db, batch, duplicates)
-    if not fresh:
-        return Added((), tuple(skipped))
-    ids = tuple(range(had.next_id, had.next_id + len(fresh)))
-    classes = sorted({batch.labels[position] for position in fresh})
-    named = ", ".join(classes[:3]) + (f" and {len(classes) - 3} more" if len(classes) > 3 else "")
-    noun = "example" if len(fresh) == 1 else "examples"
-    act = record(db, had, "add", f"added {len(fresh)} {noun} of {named}", new_examples=len(fresh))
-    moment = _now()
-    rows: list[sealed.Row] = []
-    for example, position in zip(ids, fresh, strict=True):
-        data, thumbnail = batch.vectors[position].data, batch.thumbnails[position]
-        where = (batch.labels[position], batch.sources[position], batch.contents[position], moment, act, None)
-        rows.append((example, *where, examples.crc(data.cast("B")), examples.crc(thumbnail)))
-    sealed.insert(db, "examples", rows)
-    vectors = [(example, batch.vectors[position].tobytes()) for example, position in zip(ids, fresh, strict=True)]
-    db.executemany("INSERT INTO vectors VALUES (?, ?)", vectors)
-    pictures = [(example, batch.thumbnails[position]) for example, position in zip(ids, fresh, strict=True)]
-    db.executemany("INSERT INTO thumbnails VALUES (?, ?)", [pair for pair in pictures if pair[1] is not None])
-    return Added(ids, tuple(skipped))
+def retold(writing: Transaction, act: int, summary: str) -> None:
+    """Give an act another summary."""
+    records = list(writing.found(ActRecord, id=act))
+    writing.replace(records, [record._replace(summary=summary[:_LONGEST]) for record in records])
 
 
-def _sift(db: sqlite3.Connection, batch: Batch, duplicates: Duplicates) -> tuple[list[int], list[Duplicate]]:
-    if duplicates not in ("skip", "error", "keep"):
-        raise ParameterError(f"duplicates is 'skip', 'error' or 'keep'; given {duplicates!r}.")
-    if duplicates == "keep":
-        return list(range(len(batch.labels))), []
-    seen: dict[bytes, tuple[int, str]] = {}
-    for row in by_key(db, "content", set(batch.contents)):
-        if row[6] is None:
-            seen.setdefault(row[3], (row[0], row[1]))
-    fresh: list[int] = []
-    skipped: list[Duplicate] = []
-    for position, content in enumerate(batch.contents):
-        label, source = batch.labels[position], batch.sources[position]
-        if content in seen:
-            skipped.append(Duplicate(position, source, label, *seen[content]))
-        else:
-            seen[content] = (0, label)  # 0: a twin within this batch
-            fresh.append(position)
-    if skipped and duplicates == "error":
-        first = skipped[0]
-        raise DataError(
-            f"{len(skipped)} of {len(batch.labels)} examples are in the gallery already, the first "
-            f"'{first.source}' (as '{first.existing_label}'). Nothing was added; duplicates='skip' or 'keep' "
-            "adds the others or all."
-        )
-    return fresh, skipped
-
-
-def remove(db: sqlite3.Connection, had: Settings, ids: Iterable[int]) -> tuple[int, ...]:
-    """Take examples out."""
-    rows = live(db, ids)
-    if rows:
-        noun = "example" if len(rows) == 1 else "examples"
-        act = record(db, had, "remove", f"removed {len(rows)} {noun} of {_named(rows)}")
-        sealed.replace(db, "examples", rows, [(*row[:6], act, *row[7:]) for row in rows])
-    return tuple(row[0] for row in rows)
-
-
-def relabel(
-    db: sqlite3.Connection, had: Settings, rows: Sequence[sealed.Row], label: str, *, action: str = "relabel"
-) -> tuple[int, ...]:
-    """Give examples another class; those that have it already are left alone."""
-    rows = [row for row in rows if row[1] != label]
-    if rows:
-        noun = "example" if len(rows) == 1 else "examples"
-        act = record(db, had, action, f"relabelled {len(rows)} {noun} of {_named(rows)} as {label}")
-        sealed.insert(db, "changes", [(act, row[0], row[1]) for row in rows])
-        sealed.replace(db, "examples", rows, [(row[0], label, *row[2:]) for row in rows])
-    return tuple(row[0] for row in rows)
-
-
-def fix(db: sqlite3.Connection, had: Settings, parameters: Mapping[str, Any]) -> None:
-    """Fix parameters; the others are chosen anew when the gallery is next asked. The history keeps what was before."""
-    record(db, had, "tune", "changed the parameters", detail=_parameters_of(had), parameters=dict(parameters), tuned=0)
-
-
-def tune(
-    db: sqlite3.Connection,
-    had: Settings,
-    summary: str,
-    state: Mapping[str, bytes],
-    *,
-    parameters: Mapping[str, Any] | None,
-    asked: bool,
-) -> int:
-    """Store what tuning chose, beside the ``parameters`` that are fixed (None: as they were).
-
-    One that nobody ``asked`` for (a first question) is not there to be undone.
-    """
-    changes = {"tuned": had.revision + 1, "parameters": dict(had.parameters if parameters is None else parameters)}
-    act = record(db, had, "tune" if asked else "first tune", summary, detail=_parameters_of(had), **changes)
-    sealed.insert(db, "tuned", [(act, name, data) for name, data in sorted(state.items())])
-    return act
-
-
-def _parameters_of(had: Settings) -> dict[str, Any]:
+def parameters_of(had: Settings) -> dict[str, Any]:
+    """What an act that changes the parameters keeps of those before."""
     return {"before": dict(had.parameters), "tuned": had.tuned}
 
 
-def of_class(db: sqlite3.Connection, label: str) -> list[sealed.Row]:
-    """The rows of a class that are in."""
-    return list(sealed.select(db, "examples", "WHERE label = ? AND removed_by IS NULL ORDER BY id", (label,)))
-
-
-def live(db: sqlite3.Connection, ids: Iterable[int]) -> list[sealed.Row]:
-    """The rows of these ids, all of which have to be in the gallery."""
-    try:
-        wanted = sorted({int(example) for example in ids})
-    except (TypeError, ValueError):
-        raise DataError("Examples are named by their ids, whole numbers.") from None
-    found = sealed.keyed(row for row in by_key(db, "id", wanted) if row[6] is None)
+def live(reading: Snapshot, ids: Iterable[int]) -> list[ExampleRecord]:
+    """The examples of these ids, by rising id, all of which have to be in the gallery."""
+    wanted = checked_ids(ids)
+    found = {record.id: record for record in reading.found(ExampleRecord, id=wanted, removed_by=None)}
     missing = [example for example in wanted if example not in found]
     if missing:
         more = f" (nor {len(missing) - 1} others)" if len(missing) > 1 else ""
@@ -186,19 +185,6 @@ def live(db: sqlite3.Connection, ids: Iterable[int]) -> list[sealed.Row]:
     return [found[example] for example in wanted]
 
 
-def by_key(db: sqlite3.Connection, column: str, keys: Iterable[Any]) -> Iterable[sealed.Row]:
-    """The rows, in or removed, that have one of these values in a column."""
-    keys = list(keys)
-    for start in range(0, len(keys), _AT_ONCE):
-        some = keys[start : start + _AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        yield from sealed.select(db, "examples", f"WHERE {column} IN ({marks}) ORDER BY id", some)
-
-
-def _named(rows: Sequence[sealed.Row]) -> str:
-    classes = sorted({row[1] for row in rows})
-    return ", ".join(classes[:3]) + (f" and {len(classes) - 3} more" if len(classes) > 3 else "")
-
-
-def _now() -> int:
+def now() -> int:
+    """Microseconds since 1970."""
     return time.time_ns() // 1000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-import sqlite3
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateEr
 from kcrc.evidence import Evidence
 from kcrc.gallery import tuned
 from kcrc.gallery.answers import Answers, answers_of
+from kcrc.gallery.contract import Snapshot
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.tuned import Facts
 
@@ -143,12 +143,12 @@ class Answering:
     def _moment(self, *, vectors: bool = True, facts: bool = True) -> _Moment:
         gallery = self._gallery
 
-        def look(db: sqlite3.Connection) -> _Moment:
+        def look(reading: Snapshot) -> _Moment:
             act = gallery.settings.tuned
             chosen_on = None
             if act and facts:
                 try:
-                    chosen_on = tuned.read_facts(db, act)
+                    chosen_on = tuned.read_facts(reading, act)
                 except FileError as problem:
                     _warn_unreadable(problem)
             contents = gallery.contents

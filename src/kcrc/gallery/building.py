@@ -1,4 +1,4 @@
-"""Making a gallery: built under another name, then put in its place at once (``placing.py``)."""
+"""Making a gallery: filled where nobody sees it, then put in its place at once."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.errors import ParameterError
-from kcrc.gallery import file, schema, settings
+from kcrc.gallery import stores
+from kcrc.gallery.acts import Build
 from kcrc.gallery.gallery import Gallery
-from kcrc.gallery.placing import placing
 from kcrc.gallery.settings import Settings
 
 
@@ -44,18 +43,12 @@ def building(
     overwrite: bool = False,
 ) -> Iterator[Gallery]:
     """A gallery to be filled in the block; at its end, and not before, it is there under ``path``."""
-    goal = Path(path)
-    made = new_settings(feature, dim, fingerprint, dtype)
-    with placing(goal, "building", overwrite=overwrite) as (passing, db):
-        with file.transaction(db, passing):
-            schema.create(db)
-            settings.write(db, made, old=None)
-            settings.write_state(db, parted(feature)[1])
+    settings = new_settings(feature, dim, fingerprint, dtype)
+    with stores.kind_of(path).making(path, settings, parted(feature)[1], overwrite=overwrite) as store:
         if feature is not None:
             feature.keep()
-        gallery = Gallery(passing, db)
-        yield gallery
-    gallery.close()
+        yield Gallery(store)
+        store.write(Build())
 
 
 def new_settings(feature: FittedFeature | None, dim: int | None, fingerprint: str | None, dtype: str) -> Settings:

@@ -1,27 +1,22 @@
-"""Erase: an example out of the file for good, with its picture, its name, its part in history and in what was tuned.
+"""Erase: an example out of a gallery for good, with its picture, its name, its part in history and in what was tuned.
 
-Deleting rows is not enough: SQLite leaves copies of them in free pages and in the gaps of others, and killed halfway a
-file would hold half of it. So the file is copied aside (to a file without a name, which vanishes with this process),
-the example is taken out of the copy, the copy is written anew (``VACUUM``), and its pages take the place of the old
-ones in one transaction: a kill leaves the gallery from before or the one after. All the while nobody else has the file.
+What is to go, and what the history then says, stands here; that no byte of it is left is the store's
+(``Store.erase``). An act that had, or may have had, to do with it keeps its number, its moment and its count.
 """
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kcrc.errors import DataError, FileError, StateError
-from kcrc.gallery import acts, file, sealed, settings, telling, traces, tuned
-from kcrc.gallery.connection import Connection
-from kcrc.gallery.settings import Settings
-
-if TYPE_CHECKING:
-    from kcrc.gallery.store import Store
+from kcrc.errors import DataError, FileError
+from kcrc.gallery import summaries, tuned
+from kcrc.gallery.acts import drop_tuned, entered
+from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Store, Transaction, TunedRecord
+from kcrc.gallery.examples import checked_ids
+from kcrc.gallery.history import detail_of, number_in
+from kcrc.gallery.settings import to_json
 
 
 @dataclass(frozen=True)
@@ -39,105 +34,89 @@ class Erased:
     beside: tuple[Path, ...] = ()
 
 
-def erase(store: Store, db: Connection, ids: Iterable[int]) -> Erased:
+def erase(store: Store, ids: Iterable[int]) -> Erased:
     """Erase examples that are in or were removed; those erased before are passed over."""
-    wanted = store._act(lambda db, had: _known(db, had, ids))
-    path = store.path
+    wanted = store.write(lambda writing: _known(writing, ids))
     if not wanted:
-        return Erased((), beside=traces.beside(path))
-    with _alone(db, path), contextlib.closing(_unnamed()) as copy:
-        store._check_in_place()
-        with file.translated(path):
-            db.backup(copy)
-            for pragma in ("trusted_schema = OFF", "secure_delete = ON"):
-                copy.execute(f"PRAGMA {pragma}")
-        with file.transaction(copy, path):
-            erased, retune, feature = _take_out(copy, wanted)
-        with file.translated(path):
-            copy.execute("VACUUM")
-            traces.drop_caches(path)
-            copy.backup(db)
-    return Erased(erased, retune, feature, traces.beside(path))
+        return Erased((), beside=store.elsewhere())
+    erased, retune, feature = store.erase(lambda writing: _take_out(writing, wanted))
+    return Erased(erased, retune, feature, store.elsewhere())
 
 
-def _unnamed() -> Connection:
-    return sqlite3.connect("", isolation_level=None, factory=Connection)
-
-
-def check_none_since(db: sqlite3.Connection, revision: int) -> None:
-    """An error where examples were erased after act ``revision``: what was learned before must not come in again."""
-    if next(sealed.select(db, "history", "WHERE id > ? AND action = 'erase' LIMIT 1", (revision,)), None) is not None:
-        raise StateError("Examples were erased while the parameters were chosen with them. Tune again.")
-
-
-def _known(db: sqlite3.Connection, had: Settings, ids: Iterable[int]) -> list[int]:
-    """Those of the ids that are in the file; an id that was never given is an error."""
-    try:
-        wanted = sorted({int(example) for example in ids})
-    except (TypeError, ValueError):
-        raise DataError("Examples are named by their ids, whole numbers.") from None
-    never = [example for example in wanted if not 0 < example < had.next_id]
+def _known(reading: Snapshot, ids: Iterable[int]) -> list[int]:
+    """Those of the ids that are there; an id that was never given is an error."""
+    wanted = checked_ids(ids)
+    next_id = reading.settings().next_id
+    never = [example for example in wanted if not 0 < example < next_id]
     if never:
         raise DataError(f"There never was an example {never[0]} in the gallery. Nothing was erased.")
-    return [row[0] for row in acts.by_key(db, "id", wanted)]
+    return [record.id for record in reading.found(ExampleRecord, id=wanted)]
 
 
-@contextlib.contextmanager
-def _alone(db: Connection, path: Path) -> Iterator[None]:
-    """Nobody else reads or writes the file until the end of the block, nor between the transactions in it."""
-    with file.translated(path):
-        (locking,) = db.execute("PRAGMA locking_mode").fetchone()
-        (journal,) = db.execute("PRAGMA journal_mode").fetchone()
-    try:
-        with file.translated(path):
-            db.execute("PRAGMA locking_mode = EXCLUSIVE")
-            db.execute("BEGIN EXCLUSIVE")
-            db.execute("COMMIT")  # the lock stays
-            db.alone = True
-            if journal == "delete":  # which in this locking mode would leave a journal lying, full of the old pages
-                db.execute("PRAGMA journal_mode = TRUNCATE")
-        yield
-    finally:
-        with file.translated(path):
-            db.execute(f"PRAGMA locking_mode = {locking}")
-            db.execute(f"PRAGMA journal_mode = {journal}")
-            db.execute("SELECT key FROM settings LIMIT 1").fetchone()  # the lock goes with the next look
-            db.alone = locking == "exclusive"
-
-
-def _take_out(db: sqlite3.Connection, ids: list[int]) -> tuple[tuple[int, ...], bool, str | None]:
-    """The ids erased, whether tuning is due, the feature that may have learned from them. Inside a transaction."""
-    (pages,) = db.execute("PRAGMA page_count").fetchone()
-    (size,) = db.execute("PRAGMA page_size").fetchone()
-    had = settings.read(db, file_bytes=int(pages) * int(size))
-    rows = list(acts.by_key(db, "id", ids))
-    gone = {row[0] for row in rows}
-    changes = [row for row in sealed.select(db, "changes") if row[1] in gone]
-    touched = telling.touched(db, rows, changes)
-    sealed.delete(db, "examples", rows)
-    sealed.delete(db, "changes", changes)
-    for table in ("vectors", "thumbnails"):
-        db.executemany(f"DELETE FROM {table} WHERE id = ?", [(example,) for example in gone])
-    stale = _learned_with(db, min(gone, default=had.next_id))
-    for act in stale:
-        sealed.delete(db, "tuned", list(sealed.select(db, "tuned", "WHERE act = ?", (act,))))
-    telling.forget(db, touched, stale)
-    noun = "example" if len(rows) == 1 else "examples"
+def _take_out(writing: Transaction, ids: list[int]) -> tuple[tuple[int, ...], bool, str | None]:
+    """The ids erased, whether tuning is due, the feature that may have learned from them."""
+    had = writing.settings()
+    records = list(writing.found(ExampleRecord, id=ids))
+    gone = {record.id for record in records}
+    labels = [label for label in writing.all(LabelRecord) if label.example in gone]
+    touched = _touched(writing, records, labels)
+    writing.delete(records)
+    writing.delete(labels)
+    stale = _learned_with(writing, min(gone, default=had.next_id))
+    drop_tuned(writing, stale)
+    _forget(writing, touched, stale)
     after = {"tuned": 0} if had.tuned in stale else {}
-    acts.record(db, had, "erase", f"erased {len(rows)} {noun} for good", **after)
-    learned = next(iter(db.execute("SELECT 1 FROM feature_state LIMIT 1")), None)
-    return tuple(sorted(gone)), bool(after), had.feature if learned else None
+    entered(writing, had, "erase", f"erased {summaries.examples(len(records))} for good", **after)
+    return tuple(sorted(gone)), bool(after), had.feature if writing.feature_learned() else None
 
 
-def _learned_with(db: sqlite3.Connection, first: int) -> set[int]:
+def _learned_with(reading: Snapshot, first: int) -> set[int]:
     """The acts whose tuned classifier may hold something of the examples from id ``first`` on: the mean of a class of
     one is that one."""
     found = set()
-    for (act,) in db.execute("SELECT DISTINCT act FROM tuned").fetchall():
+    for act in {act for act, _ in reading.keys(TunedRecord)}:
         try:
-            without = tuned.read_facts(db, act).next_id <= first
+            without = tuned.read_facts(reading, act).next_id <= first
         except FileError:
             without = False
         if not without:
             found.add(act)
     return found
+
+
+def _touched(reading: Snapshot, records: Sequence[ExampleRecord], labels: Sequence[LabelRecord]) -> set[int]:
+    """The acts that had, or may have had, to do with these examples; ``labels`` are those the examples had.
+
+    A ``remove`` that was undone left no trace at the examples it took, nor did a ``relabel`` before a ``compact``: such
+    acts since the first of the examples came count as well.
+    """
+    first = min((record.added_by for record in records), default=0)
+    found = {record.added_by for record in records} | {label.act for label in labels}
+    found |= {record.removed_by for record in records if record.removed_by is not None}
+    history = reading.all(ActRecord)
+    compacted = max((act.id for act in history if act.action == "compact"), default=0)
+    for act in history:
+        undone = act.action == "remove" and act.undone_by is not None
+        forgotten = act.action in ("relabel", "rename") and act.id < compacted
+        if act.id > first and (undone or forgotten):
+            found.add(act.id)
+        if act.action in ("undo", "redo") and number_in(act, "of") in found:
+            found.add(act.id)
+    return found | {part for act in history if act.id in found and (part := number_in(act, "part_of")) is not None}
+
+
+def _forget(writing: Transaction, touched: set[int], stale: set[int]) -> None:
+    """Shorten what is said of the ``touched`` acts and of classes that are no more; no act goes back to a ``stale``
+    choice of parameters."""
+    known = {record.label for record in writing.all(ExampleRecord)}
+    known |= {label.before for label in writing.all(LabelRecord)}
+    pairs = [(act, _forgetful(act, known, act.id in touched, stale)) for act in writing.all(ActRecord)]
+    changed = [(old, new) for old, new in pairs if old != new]
+    writing.replace([old for old, _ in changed], [new for _, new in changed])
+
+
+def _forgetful(act: ActRecord, known: set[str], touched: bool, stale: set[int]) -> ActRecord:
+    """An act as it is told after an erasing."""
+    if number_in(act, "tuned") in stale:
+        act = act._replace(detail=to_json({**detail_of(act), "tuned": 0}))
+    return act._replace(summary=summaries.forgetful(act.summary, act.action, known=known, touched=touched))

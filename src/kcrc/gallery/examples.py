@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-import sqlite3
 import unicodedata
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.errors import DataError, FileError
-from kcrc.gallery import sealed
+from kcrc.gallery.contract import ExampleRecord, Snapshot
 from kcrc.gallery.moments import moment
 
 LABEL_LIMIT = 500
@@ -39,50 +39,55 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """The examples in the gallery at one moment, by rising id, and where they are stored."""
+    """The examples in the gallery at one moment, by rising id."""
 
     revision: int
-    rows: tuple[sealed.Row, ...]
+    rows: tuple[ExampleRecord, ...]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @cached_property
     def ids(self) -> Array:
-        return np.array([row[0] for row in self.rows], np.int64)
+        return np.array([row.id for row in self.rows], np.int64)
 
     @cached_property
     def labels(self) -> Array:
-        return np.array([row[1] for row in self.rows], dtype=str) if self.rows else np.zeros(0, "<U1")
+        return np.array([row.label for row in self.rows], dtype=str) if self.rows else np.zeros(0, "<U1")
 
     @cached_property
     def vector_crcs(self) -> Array:
-        return np.array([row[7] for row in self.rows], np.uint32)
+        return np.array([row.vector_crc for row in self.rows], np.uint32)
 
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many examples each class has, classes sorted."""
-        found: dict[str, int] = {}
-        for row in self.rows:
-            found[row[1]] = found.get(row[1], 0) + 1
-        return dict(sorted(found.items()))
+        return dict(sorted(Counter(row.label for row in self.rows).items()))
 
     def example(self, position: int) -> Example:
         return as_example(self.rows[position])
 
 
-def as_example(row: sealed.Row) -> Example:
-    return Example(id=row[0], label=row[1], source=row[2], content=row[3], added_at=moment(row[4]))
+def as_example(record: ExampleRecord) -> Example:
+    return Example(record.id, record.label, record.source, record.content, moment(record.added_at))
 
 
-def read_contents(db: sqlite3.Connection, revision: int, *, file_bytes: int) -> Contents:
-    """All examples that are in, each compared with its checksum, all of them with the seal."""
-    rows = sealed.select_all(db, "examples", file_bytes=file_bytes)
-    for row in rows:
-        sound = row[0] > 0 and 0 < len(row[1]) <= LABEL_LIMIT and len(row[2]) <= SOURCE_LIMIT
-        if not (sound and len(row[3]) == 32 and 0 <= row[7] < 1 << 32):
-            raise FileError(f"Example {row[0]} holds impossible values; the file is damaged.")
-    return Contents(revision, tuple(row for row in rows if row[6] is None))
+def read_contents(reading: Snapshot) -> Contents:
+    """All examples that are in."""
+    records = reading.all(ExampleRecord)
+    for record in records:
+        named = 0 < len(record.label) <= LABEL_LIMIT and len(record.source) <= SOURCE_LIMIT
+        if not (record.id > 0 and named and len(record.content) == 32 and 0 <= record.vector_crc < 1 << 32):
+            raise FileError(f"Example {record.id} holds impossible values; the file is damaged.")
+    return Contents(reading.settings().revision, tuple(record for record in records if record.removed_by is None))
+
+
+def checked_ids(ids: Iterable[Any]) -> list[int]:
+    """Ids as they were given, sorted, each once."""
+    try:
+        return sorted({int(example) for example in ids})
+    except (TypeError, ValueError):
+        raise DataError("Examples are named by their ids, whole numbers.") from None
 
 
 def checked_label(label: Any) -> str:

@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kcrc.arrays import Array
-from kcrc.gallery.acts import Added, Duplicates
+from kcrc.gallery import stores
+from kcrc.gallery.adding import Added, Duplicates
 from kcrc.gallery.answering import Answering
-from kcrc.gallery.connection import Connection
+from kcrc.gallery.collection import Collection
+from kcrc.gallery.contract import Store
 from kcrc.gallery.erasing import Erased
-from kcrc.gallery.store import Store
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
@@ -39,16 +40,16 @@ if TYPE_CHECKING:
     from kcrc.tuning import Tuning
 
 
-class Gallery(Store):
-    """Labelled images or vectors in one file, and the classifier they make.
+class Gallery(Collection):
+    """Labelled images or vectors, and the classifier they make.
 
     Open one with ``Gallery.open``; make one with ``Gallery.from_folder`` or, for ready vectors, ``Gallery.create``.
     One program writes at a time, many read; what ``add``, ``remove``, ``relabel`` … return has reached the disk,
     and ``undo`` takes it back.
     """
 
-    def __init__(self, path: Path, db: Connection, *, readonly: bool = False) -> None:
-        super().__init__(path, db, readonly=readonly)
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
         self.answering = Answering(self)
 
     @classmethod
@@ -66,7 +67,12 @@ class Gallery(Store):
         written, is refused; with ``recover`` it is first put in order where that may be done. ``model`` is the network
         file of a gallery made with the feature ``onnx``; it has to be named once on a machine where the gallery was
         not built."""
-        opened = super().open(path, readonly=readonly, recover=recover)
+        store = stores.kind_of(path).open(path, readonly=readonly, recover=recover)
+        try:
+            opened = cls(store)
+        except BaseException:
+            store.close()
+            raise
         opened.answering.model = model
         return opened
 
@@ -214,10 +220,7 @@ class Gallery(Store):
         """Copy the gallery as it is at this moment to another file, which is a gallery too; its size in bytes.
 
         Others may go on using it. What is there under ``path`` when this returns is whole, checked, and on the disk."""
-        from kcrc.gallery.copying import backup
-
-        self.read(lambda db: self._check_in_place())
-        return backup(self.path, path, overwrite=overwrite)
+        return self.store.backup(Path(path), overwrite=overwrite)
 
     def verify(self) -> Verdict:
         """Read everything and compare it with its checksums."""

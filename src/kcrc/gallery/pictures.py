@@ -12,7 +12,7 @@ from kcrc.arrays import Array
 from kcrc.errors import DataError
 from kcrc.features.extract import extract_chunks
 from kcrc.features.images import ImageError, OnError, read_chunks, summarise
-from kcrc.gallery.acts import Duplicate, Duplicates
+from kcrc.gallery.adding import Added, Duplicate, Duplicates
 
 if TYPE_CHECKING:
     from kcrc.features.base import Feature
@@ -49,10 +49,13 @@ def add_images(
     duplicates: Duplicates = "skip",
     progress: Progress | None = None,
 ) -> Intake:
-    """Add image files with a label each, a chunk an act; every chunk that was added stays added."""
+    """Add image files with a label each, a chunk at a time; every chunk that was added stays added.
+
+    All of them are one entry of the history, and undone as one."""
     if len(labels) != len(paths):
         raise DataError(f"There are {len(paths)} images but {len(labels)} labels; give one each.")
     told = Intake()
+    added: Added | None = None
     for chunk in extract_chunks(feature, paths, on_error=on_error, thumbnail=THUMBNAIL):
         told.problems += chunk.problems
         told.notes += chunk.notes
@@ -65,6 +68,7 @@ def add_images(
                 thumbnails=chunk.thumbnails,
                 fingerprint=feature.fingerprint,
                 duplicates=duplicates,
+                continuing=added,
             )
             told.added += added.ids
             told.duplicates += added.duplicates

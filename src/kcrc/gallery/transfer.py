@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ from kcrc.arrays import Array
 from kcrc.errors import FileError
 from kcrc.features.bare import bare
 from kcrc.files.archive import read_archive, write_archive
-from kcrc.gallery import payloads
-from kcrc.gallery.acts import Added, Duplicates
+from kcrc.gallery.adding import Added, Duplicates
 from kcrc.gallery.building import building
+from kcrc.gallery.contract import Snapshot
 from kcrc.gallery.gallery import Gallery
 from kcrc.report.words import file_name
 
@@ -32,7 +31,7 @@ def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool =
     and thumbnail_ends, where each ends. ``file_names`` leaves the folders out of the sources.
     """
 
-    def look(db: sqlite3.Connection) -> tuple[dict[str, Any], dict[str, Array]]:
+    def look(reading: Snapshot) -> tuple[dict[str, Any], dict[str, Array]]:
         settings = gallery.settings
         header = {
             "version": VERSION,
@@ -43,7 +42,7 @@ def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool =
             "dtype": settings.dtype,
             "parameters": dict(settings.parameters),
         }
-        arrays = _arrays(gallery, db)
+        arrays = _arrays(gallery, reading)
         if file_names and len(arrays["sources"]):
             arrays["sources"] = np.array([file_name(source) for source in arrays["sources"].tolist()], dtype=str)
         state = {name: value for name, value in gallery.feature_state().items() if isinstance(value, np.ndarray)}
@@ -82,20 +81,20 @@ def _examples_of(path: str | os.PathLike[str]) -> tuple[str, dict[str, Array]]:
         feature = _Exported(header, {}, path)
         return feature.fingerprint, _checked(arrays, feature.dim, path)
     with other:
-        return other.fingerprint, other.read(lambda db: _arrays(other, db))
+        return other.fingerprint, other.read(lambda reading: _arrays(other, reading))
 
 
-def _arrays(gallery: Gallery, db: sqlite3.Connection) -> dict[str, Array]:
+def _arrays(gallery: Gallery, reading: Snapshot) -> dict[str, Array]:
     ids, vectors, labels = gallery.vectors()
     rows = gallery.contents.rows
-    pictures = [bare(payloads.read_thumbnail(db, row) or b"") or b"" for row in rows]  # old files hold comments
+    pictures = [bare(reading.thumbnail(row) or b"") or b"" for row in rows]  # old files hold comments
     return {
         "ids": ids,
         "labels": labels,
         "vectors": vectors,
-        "sources": np.array([row[2] for row in rows], dtype=str) if rows else np.zeros(0, "<U1"),
-        "contents": np.frombuffer(b"".join(row[3] for row in rows), np.uint8).reshape(-1, 32),
-        "added_at": np.array([row[4] for row in rows], np.int64),
+        "sources": np.array([row.source for row in rows], dtype=str) if rows else np.zeros(0, "<U1"),
+        "contents": np.frombuffer(b"".join(row.content for row in rows), np.uint8).reshape(-1, 32),
+        "added_at": np.array([row.added_at for row in rows], np.int64),
         "thumbnails": np.frombuffer(b"".join(pictures), np.uint8),
         "thumbnail_ends": np.cumsum([0] + [len(picture) for picture in pictures])[1:].astype(np.int64),
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from kcrc.files.annotations import fits, hints_of
 from kcrc.files.npy import from_npy, to_npy
 from kcrc.files.plain_json import read_json
 from kcrc.files.saving import describe, rebuild
-from kcrc.gallery import sealed
+from kcrc.gallery.contract import Snapshot, TunedRecord
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import to_json
 from kcrc.growth import Growth
@@ -77,30 +76,25 @@ def state_of(classifier: KCRCClassifier, next_id: int) -> dict[str, bytes]:
     return {_FACTS: to_json(vars(facts)).encode(), _CLASSIFIER: to_json(header).encode(), **state}
 
 
-def read_facts(db: sqlite3.Connection, act: int) -> Facts:
+def read_facts(reading: Snapshot, act: int) -> Facts:
     """What act ``act`` chose on."""
-    for _, _, data in sealed.select(db, "tuned", "WHERE act = ? AND name = ?", (act, _FACTS)):
-        facts = _parsed(data)
+    for piece in reading.found(TunedRecord, act=act, name=_FACTS):
+        facts = _parsed(piece.data)
         hints = hints_of(Facts)
         if facts.keys() == hints.keys() and all(fits(facts[name], hint) for name, hint in hints.items()):
             return Facts(**facts)
     raise FileError("What was tuned cannot be read; the file is damaged. 'kcrc tune' chooses anew.")
 
 
-def read_state(db: sqlite3.Connection, act: int, *, file_bytes: int) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The description and the arrays of the classifier that ``act`` chose. They are no larger than the file."""
+def read_state(reading: Snapshot, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The description and the arrays of the classifier that ``act`` chose."""
     header: dict[str, Any] = {}
     arrays: dict[str, Array] = {}
-    previous, held = "", 0
-    for _, name, data in sealed.select(db, "tuned", "WHERE act = ? ORDER BY name", (act,)):
-        held += len(data)
-        if name <= previous or held > file_bytes:
-            raise FileError("The table 'tuned' repeats itself; the file is damaged.")
-        previous = name
-        if name.startswith(_ARRAY):
-            arrays[name.removeprefix(_ARRAY)] = from_npy(data, what=f"tuned {name}")
-        elif name == _CLASSIFIER:
-            header = _parsed(data)
+    for piece in reading.found(TunedRecord, act=act):
+        if piece.name.startswith(_ARRAY):
+            arrays[piece.name.removeprefix(_ARRAY)] = from_npy(piece.data, what=f"tuned {piece.name}")
+        elif piece.name == _CLASSIFIER:
+            header = _parsed(piece.data)
     return header, arrays
 
 

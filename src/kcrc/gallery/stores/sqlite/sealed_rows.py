@@ -2,10 +2,9 @@
 
 ``checksum(row) = crc32(table, values)``, over bytes that are spelled out here, so that every Python and every other
 program finds the same (up to version 3 they were what ``repr`` wrote, which changes with Python's list of printable
-characters); the seal of a table is the number of its rows and the sum of their
-checksums modulo 2^62, so a row that is changed, lost or doubled shows, at a cost that grows with the rows an
-act touches and not with the table. It guards against damage, not against a forger: a forged gallery is data
-too.
+characters); the seal of a table is the number of its rows and the sum of their checksums modulo 2^62, so a row that is
+changed, lost or doubled shows, at a cost that grows with the rows an act touches and not with the table. It guards
+against damage, not against a forger: a forged gallery is data too.
 """
 
 from __future__ import annotations
@@ -17,26 +16,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kcrc.errors import FileError
+from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, TunedRecord
 
 Row = tuple[Any, ...]
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "settings": ("key", "value"),
     "feature_state": ("name", "data"),
-    "examples": (
-        "id",
-        "label",
-        "source",
-        "content",
-        "added_at",
-        "added_by",
-        "removed_by",
-        "vector_crc",
-        "thumbnail_crc",
-    ),
-    "history": ("id", "at", "action", "summary", "detail", "undone_by"),
-    "changes": ("act", "example", "before"),
-    "tuned": ("act", "name", "data"),
+    "examples": ExampleRecord._fields,
+    "history": ActRecord._fields,
+    "changes": LabelRecord._fields,
+    "tuned": TunedRecord._fields,
 }
 _KEY_WIDTH = {"changes": 2, "tuned": 2}  # the first columns that name a row; one unless said here
 _MAYBE = (int, type(None))
@@ -55,7 +45,8 @@ _TYPES: dict[str, frozenset[tuple[type, ...]]] = {
     "tuned": _alternatives((int,), (str,), (bytes,)),
 }
 _MODULUS = 1 << 62
-_WRITTEN_OUT = 32  # a row written out is at most this many times as long as in the file
+_WRITTEN_OUT = {"feature_state": 2, "tuned": 2}  # a row is at most so many times as long written out as in the file
+_WRITTEN_OUT_ELSE = 32  # that of small values
 
 
 def checksum(table: str, row: Row) -> int:
@@ -145,40 +136,57 @@ def delete(db: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
     _reseal(db, table, -len(rows), -sum(checksum(table, row) for row in rows))
 
 
-def select(db: sqlite3.Connection, table: str, where: str = "", values: Sequence[Any] = ()) -> Iterator[Row]:
-    """The rows, each compared with its checksum as it is read."""
-    cursor = db.execute(f"SELECT {', '.join(COLUMNS[table])}, checksum FROM {table} {where}", values)
-    for *row, given in cursor:
-        yield _checked(table, tuple(row), given)
+def select(
+    db: sqlite3.Connection,
+    table: str,
+    where: str = "",
+    values: Sequence[Any] = (),
+    *,
+    descending: bool = False,
+    file_bytes: int,
+) -> Iterator[Row]:
+    """The rows by rising key, or ``descending``, each compared with its checksum as it is read."""
+    for row, _ in _summed(db, table, where, values, descending, file_bytes):
+        yield row
 
 
 def select_all(db: sqlite3.Connection, table: str, *, file_bytes: int) -> list[Row]:
-    """All rows, compared with their checksums and with the table's seal.
-
-    ``file_bytes`` bounds what a forged file can make us hold: a tree whose pages point at one another can
-    yield rows without end, so keys have to rise and the values to be no larger than the file they are in.
-    """
-    width = _KEY_WIDTH.get(table, 1)
+    """All rows by rising key, compared with their checksums and with the table's seal."""
     rows: list[Row] = []
+    total = 0
+    for row, given in _summed(db, table, "", (), False, file_bytes):
+        rows.append(row)
+        total += given
+    if seal(db, table) != (len(rows), total % _MODULUS):
+        raise FileError(f"The table '{table}' does not match its seal: rows were lost or changed.")
+    return rows
+
+
+def _summed(
+    db: sqlite3.Connection, table: str, where: str, values: Sequence[Any], descending: bool, file_bytes: int
+) -> Iterator[tuple[Row, int]]:
+    """Rows and their checksums.
+
+    ``file_bytes`` bounds what a forged file can make us hold: a tree whose pages point at one another can yield rows
+    without end, so keys have to rise (or fall) and the values to be no larger than the file they are in."""
+    width = _KEY_WIDTH.get(table, 1)
+    order = ", ".join(f"{column} {'DESC' if descending else 'ASC'}" for column in COLUMNS[table][:width])
+    kinds, most = _TYPES[table], _WRITTEN_OUT.get(table, _WRITTEN_OUT_ELSE) * file_bytes
     previous: Row | None = None
-    total = held = 0
-    order = ", ".join(COLUMNS[table][:width])
-    kinds = _TYPES[table]
-    cursor = db.execute(f"SELECT {', '.join(COLUMNS[table])}, checksum FROM {table} ORDER BY {order}")
-    for *values, given in cursor:
-        row = tuple(values)
+    held = 0
+    cursor = db.execute(f"SELECT {', '.join(COLUMNS[table])}, checksum FROM {table} {where} ORDER BY {order}", values)
+    for *found, given in cursor:
+        row = tuple(found)
         encoded = _as_bytes(table, row)
         if tuple(map(type, row)) not in kinds or zlib.crc32(encoded) != given:
             raise _damaged(table, row)
         held += len(encoded)
-        if (previous is not None and row[:width] <= previous) or held > _WRITTEN_OUT * file_bytes:
+        key = row[:width]
+        again = previous is not None and (key >= previous if descending else key <= previous)
+        if again or held > most:
             raise FileError(f"The table '{table}' repeats itself; the file is damaged.")
-        previous = row[:width]
-        total += given
-        rows.append(row)
-    if seal(db, table) != (len(rows), total % _MODULUS):
-        raise FileError(f"The table '{table}' does not match its seal: rows were lost or changed.")
-    return rows
+        previous = key
+        yield row, given
 
 
 def seal(db: sqlite3.Connection, table: str) -> tuple[int, int]:
@@ -189,12 +197,6 @@ def seal(db: sqlite3.Connection, table: str) -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
-def _checked(table: str, row: Row, given: object) -> Row:
-    if tuple(map(type, row)) not in _TYPES[table] or checksum(table, row) != given:
-        raise _damaged(table, row)
-    return row
-
-
 def _damaged(table: str, row: Row) -> FileError:
     return FileError(f"A row of the table '{table}' is damaged (key {str(row[0])[:60]!r}).")
 
@@ -203,8 +205,3 @@ def _reseal(db: sqlite3.Connection, table: str, rows: int, total: int) -> None:
     had_rows, had_total = seal(db, table)
     values = (had_rows + rows, (had_total + total) % _MODULUS, table)
     db.execute("UPDATE seals SET row_count = ?, total = ? WHERE name = ?", values)
-
-
-def keyed(rows: Iterable[Row]) -> dict[Any, Row]:
-    """Rows by their first column."""
-    return {row[0]: row for row in rows}

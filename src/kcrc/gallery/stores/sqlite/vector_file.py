@@ -35,7 +35,7 @@ _MAGIC = b"KCRCVEC1"
 _BODY = 4096
 _FOREIGN = 1000  # rows of a cache that may belong to no example, beside as many as there are examples
 _LEFT_OVER_SECONDS = 3600.0
-Fetch = Callable[[Array, Array], None]  # (ids, out): fill the rows of ``out`` from the gallery
+Fetch = Callable[[Array, Array], None]  # (rows of the contents, out): fill ``out`` with their vectors from the gallery
 
 
 def cache_path(gallery: Path) -> Path | None:
@@ -54,7 +54,7 @@ def load(path: Path | None, contents: Contents, dim: int, dtype: str, fetch: Fet
     out = np.empty((len(contents), dim), np.dtype(dtype).newbyteorder("<"))
     if len(contents):
         found, current = (np.zeros(len(contents), bool), False) if path is None else _read(path, contents, out)
-        _fetch_missing(contents.ids, found, out, fetch)
+        _fetch_missing(found, out, fetch)
         if path is not None and not (current and found.all()):
             _write(path, contents.ids, out, mode)
     ready: Array = out.astype(dtype, copy=False)  # in this machine's byte order
@@ -62,14 +62,14 @@ def load(path: Path | None, contents: Contents, dim: int, dtype: str, fetch: Fet
     return ready
 
 
-def _fetch_missing(ids: Array, found: Array, out: Array, fetch: Fetch) -> None:
+def _fetch_missing(found: Array, out: Array, fetch: Fetch) -> None:
     """Fill the rows that were not found from the gallery."""
     missing = np.flatnonzero(~found)
     if len(missing) == len(out):
-        fetch(ids, out)
+        fetch(missing, out)
     elif len(missing):
         rows = np.empty((len(missing), out.shape[1]), out.dtype)
-        fetch(ids[missing], rows)
+        fetch(missing, rows)
         out[missing] = rows
 
 

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 from kcrc.errors import FileError, KCRCError, WriteNeeded
-from kcrc.gallery import copying, file, schema
-from kcrc.gallery.connection import Connection
+from kcrc.gallery.stores.sqlite import copying, file, schema
+from kcrc.gallery.stores.sqlite.connection import Connection
 
 _COPIES = 100  # of one version beside a gallery
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kcrc.errors import FileError, StateError
-from kcrc.gallery import file
-from kcrc.gallery.connection import Connection
-from kcrc.gallery.side_files import ENDINGS
+from kcrc.gallery.stores.sqlite import file
+from kcrc.gallery.stores.sqlite.connection import Connection
+from kcrc.gallery.stores.sqlite.side_files import ENDINGS
 
 
 @contextlib.contextmanager
@@ -132,7 +132,7 @@ def _publish(db: Connection, passing: Path, goal: Path, overwrite: bool) -> None
 def _nobody_writing(goal: Path) -> Iterator[None]:
     """Keep others from writing to the gallery that is about to be replaced; what a killed writer began is taken back.
 
-    They look whether the gallery is still in its place once they have the lock (``Opened._act``)."""
+    They look whether the gallery is still in its place once they have the lock (``SQLiteStore.write``)."""
     try:
         db = file.audited(goal, readonly=False)[0] if os.access(goal, os.W_OK) else None
     except FileError:  # it is no gallery, or none that can be used

@@ -1,42 +1,74 @@
-"""Store: labelled examples in one file, changed by acts that are durable, undoable and all-or-nothing."""
+"""Collection: labelled examples that are kept somewhere, and the acts that change them."""
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kcrc.arrays import Array
-from kcrc.errors import DataError, FileError
-from kcrc.gallery import acts, erasing, examples, file, history, payloads, sealed, settings, tuned, vector_file
-from kcrc.gallery.acts import Added, Duplicates
-from kcrc.gallery.connection import Connection
+from kcrc.errors import DataError
+from kcrc.gallery import acts, adding, erasing, examples, history, tuned, undoing
+from kcrc.gallery.adding import Added, Duplicates
+from kcrc.gallery.contract import ExampleRecord, Snapshot, Store
 from kcrc.gallery.erasing import Erased
 from kcrc.gallery.examples import Contents, Example
-from kcrc.gallery.opened import Opened
 from kcrc.gallery.settings import Settings
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
 
+T = TypeVar("T")
 
-class Store(Opened):
-    """The examples of a gallery on disk.
 
-    One program writes at a time, many read; threads may share one object. What an act returns has reached the
-    disk. Removed examples stay in the file, out of use, until ``compact``.
+class Collection:
+    """The examples of a gallery, wherever a ``store`` keeps them.
+
+    One program writes at a time, many read; threads may share one object. What an act returns has been kept for good.
+    Removed examples stay, out of use, until ``compact``.
     """
 
-    def __init__(self, path: Path, db: Connection, *, readonly: bool = False) -> None:
-        super().__init__(path, db, readonly=readonly)
+    def __init__(self, store: Store) -> None:
+        self.store = store
         self._contents: Contents | None = None
         self._vectors: tuple[int, Array] | None = None
+        self._settings = store.read(lambda reading: reading.settings())
+
+    @property
+    def path(self) -> Path:
+        """Where it is, as it was named."""
+        return Path(self.store.address)
+
+    @property
+    def readonly(self) -> bool:
+        """Whether it was opened for reading only."""
+        return self.store.readonly
+
+    def close(self) -> None:
+        """Let go of it. An act that returned has long been written."""
+        self.store.close()
+        self._contents = self._vectors = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def read(self, look: Callable[[Snapshot], T]) -> T:
+        """Run ``look`` on one unchanging state; for parts of the library."""
+        return self.store.read(look)
 
     # What is in it
+
+    @property
+    def settings(self) -> Settings:
+        """Feature, fingerprint, width, parameters, as of now."""
+        self._settings = self.read(lambda reading: reading.settings())
+        return self._settings
 
     @property
     def fingerprint(self) -> str:
@@ -57,10 +89,9 @@ class Store(Opened):
     def contents(self) -> Contents:
         """The examples of this moment, by rising id."""
 
-        def look(db: sqlite3.Connection) -> Contents:
-            revision = settings.read(db, file_bytes=self._file_bytes()).revision
-            if self._contents is None or self._contents.revision != revision:
-                self._contents = examples.read_contents(db, revision, file_bytes=self._file_bytes())
+        def look(reading: Snapshot) -> Contents:
+            if self._contents is None or self._contents.revision != reading.settings().revision:
+                self._contents = examples.read_contents(reading)
             return self._contents
 
         return self.read(look)
@@ -80,12 +111,11 @@ class Store(Opened):
 
     def example(self, example: int) -> Example:
         """One example by its id."""
-        return examples.as_example(self.read(lambda db: acts.live(db, [example]))[0])
+        return examples.as_example(self.read(lambda reading: acts.live(reading, [example]))[0])
 
     def thumbnail(self, example: int) -> bytes | None:
         """The small picture of an example (JPEG, PNG or WebP), if it has one."""
-
-        return self.read(lambda db: payloads.read_thumbnail(db, *acts.live(db, [example])))
+        return self.read(lambda reading: reading.thumbnail(*acts.live(reading, [example])))
 
     def find(
         self,
@@ -100,38 +130,29 @@ class Store(Opened):
         ``removed`` looks also among those that were taken out and are still in the file."""
         name = None if label is None else examples.checked_label(label)
         where = None if source is None else examples.checked_source(source)
-        everything = (
-            self.contents.rows
-            if not removed
-            else self.read(lambda db: sealed.select_all(db, "examples", file_bytes=self._file_bytes()))
+        rows = self.read(lambda reading: reading.all(ExampleRecord)) if removed else self.contents.rows
+        return tuple(
+            row.id
+            for row in rows
+            if (name is None or row.label == name)
+            and (where is None or row.source == where)
+            and (content is None or row.content == content)
         )
-        rows = (row for row in everything if name is None or row[1] == name)
-        rows = (row for row in rows if where is None or row[2] == where)
-        return tuple(row[0] for row in rows if content is None or row[3] == content)
 
     def vectors(self) -> tuple[Array, Array, Array]:
-        """(ids (n,), vectors (n, dim), labels (n,)) of one moment; the vectors are read from the cache."""
+        """(ids (n,), vectors (n, dim), labels (n,)) of one moment."""
 
-        def look(db: sqlite3.Connection) -> tuple[Array, Array, Array]:
+        def look(_: Snapshot) -> tuple[Array, Array, Array]:
             now = self.contents
             if self._vectors is None or self._vectors[0] != now.revision:
-                dim, dtype = self._settings.dim, self._settings.dtype
-                if len(now) * dim * np.dtype(dtype).itemsize > self._file_bytes():
-                    raise FileError(f"'{self.path}' claims more vectors than it can hold; it is damaged.")
-                crcs = {row[0]: row[7] for row in now.rows}
-
-                def fetch(ids: Array, out: Array) -> None:
-                    payloads.read_vectors(db, ids, crcs, out)
-
-                where, mode = vector_file.cache_path(self.path), os.stat(self.path).st_mode
-                self._vectors = (now.revision, vector_file.load(where, now, dim, dtype, fetch, mode=mode))
+                self._vectors = (now.revision, self.store.vectors(now))
             return now.ids, self._vectors[1], now.labels
 
         return self.read(look)
 
     def feature_state(self) -> dict[str, Any]:
         """The state of the fitted feature, plain values and arrays: what ``kcrc.features.restore`` takes."""
-        arrays = self.read(lambda db: settings.read_state(db, file_bytes=self._file_bytes()))
+        arrays = self.read(lambda reading: reading.feature_state())
         return {**self._settings.values, **arrays}
 
     # Acts
@@ -146,10 +167,13 @@ class Store(Opened):
         thumbnails: Sequence[bytes | None] | None = None,
         fingerprint: str | None = None,
         duplicates: Duplicates = "skip",
+        continuing: Added | None = None,
     ) -> Added:
         """Add examples: a label each (or one for all), vectors (n, dim), where they came from, their SHA-256.
 
-        ``duplicates`` says what to do with content that is in already: 'skip', 'error' or 'keep'.
+        ``duplicates`` says what to do with content that is in already: 'skip', 'error' or 'keep'. ``continuing`` is
+        what the batch before returned, where many examples come in several: each is kept when this returns, and they
+        are one entry of the history and undone as one, unless something else was changed in between.
         """
         had = self._settings
         if fingerprint is not None and fingerprint != had.fingerprint:
@@ -164,7 +188,7 @@ class Store(Opened):
         for name, values in given.items():
             if values is not None and len(values) != n:
                 raise DataError(f"There are {n} vectors but {len(values)} {name}; give one each.")
-        batch = acts.Batch(
+        batch = adding.Batch(
             labels=[examples.checked_label(name) for name in names],
             vectors=array,
             sources=[""] * n if sources is None else [examples.checked_source(source) for source in sources],
@@ -173,7 +197,7 @@ class Store(Opened):
             if thumbnails is None
             else [examples.checked_thumbnail(data, position) for position, data in enumerate(thumbnails)],
         )
-        return self._act(lambda db, had: acts.add(db, had, batch, duplicates=duplicates))
+        return self.store.write(adding.Add(batch, duplicates, None if continuing is None else continuing.command))
 
     def remove(self, ids: Iterable[int], *, erase: bool = False) -> tuple[int, ...]:
         """Take examples out; all of them, or none where one of the ids is unknown.
@@ -182,37 +206,27 @@ class Store(Opened):
         """
         if erase:
             return self.erase(ids).ids
-        return self._act(lambda db, had: acts.remove(db, had, ids))
+        return self.store.write(acts.Remove(ids))
 
     def erase(self, ids: Iterable[int]) -> Erased:
         """Take examples, in or removed, out of the file for good: vectors, pictures, names, caches, history.
 
         ``undo`` cannot bring them back. A class of which nothing is left goes with them."""
-        with self._held() as db:
-            erased = erasing.erase(self, db, ids)
-            self._contents = self._vectors = None
+        erased = erasing.erase(self.store, ids)
+        self._contents = self._vectors = None
         return erased
 
     def relabel(self, ids: Iterable[int], label: str) -> tuple[int, ...]:
         """Give examples another class; the ids of those that had a different one."""
-        name = examples.checked_label(label)
-        return self._act(lambda db, had: acts.relabel(db, had, acts.live(db, ids), name))
+        return self.store.write(acts.Relabel(ids, examples.checked_label(label)))
 
     def rename_class(self, old: str, new: str) -> tuple[int, ...]:
         """Call a class by another name; where that class exists the two become one."""
-        before, after = examples.checked_label(old), examples.checked_label(new)
-
-        def rename(db: sqlite3.Connection, had: Settings) -> tuple[int, ...]:
-            rows = acts.of_class(db, before)
-            if not rows:
-                raise DataError(f"There is no class '{before}' in the gallery. Nothing was changed.")
-            return acts.relabel(db, had, rows, after, action="rename")
-
-        return self._act(rename)
+        return self.store.write(acts.Rename(examples.checked_label(old), examples.checked_label(new)))
 
     def set_parameters(self, parameters: Mapping[str, Any]) -> None:
         """Fix parameters of the classifier, in place of those fixed before; the others are chosen anew."""
-        self._act(lambda db, had: acts.fix(db, had, parameters))
+        self.store.write(acts.Fix(parameters))
 
     def keep_tuned(
         self,
@@ -230,40 +244,32 @@ class Store(Opened):
         state = tuned.state_of(classifier, next_id)
         chosen = "nothing to choose" if classifier.tuning_ is None else repr(classifier.tuning_)
         told = f"tuned: {chosen.removeprefix('Tuning: ')}"
-
-        def keep(db: sqlite3.Connection, had: Settings) -> int:
-            if since is not None:
-                erasing.check_none_since(db, since)
-            return acts.tune(db, had, told, state, parameters=parameters, asked=asked)
-
-        return self._act(keep)
+        return self.store.write(acts.Tune(told, state, parameters, asked, since))
 
     def tuned_state(self, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
         """What ``keep_tuned`` stored in the act: what ``kcrc.files.saving.rebuild`` takes."""
-        return self.read(lambda db: tuned.read_state(db, act, file_bytes=self._file_bytes()))
+        return self.read(lambda reading: tuned.read_state(reading, act))
 
-    def undo(self, *, past_erase: bool = False) -> history.Entry:
-        """Revert the latest act that stands; call again to go further back.
+    def undo(self, *, to: int | None = None, past_erase: bool = False) -> history.Entry:
+        """Revert the latest change that stands, or all that came after entry ``to`` of the history (0: everything);
+        the change, of several the earliest. Call again to go further back, and ``redo`` to come forth.
 
-        Where that act erased examples it is an error; ``past_erase`` then reverts the one before it."""
-        return self._act(lambda db, had: history.undo(db, had, past_erase=past_erase))
+        Where that change erased examples it is an error; ``past_erase`` then reverts the one before it."""
+        return self.store.write(undoing.Undo(to, past_erase))
+
+    def redo(self) -> history.Entry:
+        """Do again what the latest ``undo`` reverted, if nothing was changed since; the change."""
+        return self.store.write(undoing.Redo())
 
     def history(self, limit: int | None = None) -> list[history.Entry]:
-        """The latest acts, newest first."""
-        return self.read(lambda db: history.entries(db, limit=limit))
+        """The latest changes, newest first."""
+        return self.read(lambda reading: history.entries(reading, limit=limit))
 
     def compact(self) -> int:
         """Drop removed examples for good and give their space back; how many. Ends what can be undone."""
-        dropped = self._act(history.forget_removed)
-        with self._held() as db, file.translated(self.path):
-            db.execute("VACUUM")
+        dropped = self.store.write(acts.Compact())
+        self.store.shrink()
         return dropped
 
-    # The file
-
-    def _let_go(self) -> None:
-        super()._let_go()
-        self._contents = self._vectors = None
-
     def __repr__(self) -> str:
-        return f"Gallery({str(self.path)!r}, fingerprint={self.fingerprint!r}, dim={self.dim})"
+        return f"Gallery({str(self.store.address)!r}, fingerprint={self.fingerprint!r}, dim={self.dim})"

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from kcrc.errors import FileError, StateError, WriteNeeded
-from kcrc.gallery import file, schema
-from kcrc.gallery.connection import Connection
-from kcrc.gallery.placing import placing
+from kcrc.gallery.contract import Report
+from kcrc.gallery.stores.sqlite import file, schema
+from kcrc.gallery.stores.sqlite.connection import Connection
+from kcrc.gallery.stores.sqlite.placing import placing
+from kcrc.gallery.stores.sqlite.records import TableSnapshot
 
-Report = Callable[[float], None]  # told the share that is done, from 0 to 1
 _PAGES = 2000  # copied between two reports
 
 
@@ -72,7 +72,7 @@ def _check(made: Connection, source: Path) -> None:
     try:
         with file.transaction(made, source, write=False):
             if schema.audit(made, str(source)) == schema.VERSION:
-                problems = look(made).problems
+                problems = look(TableSnapshot(made)).problems
             else:
                 said = made.execute("PRAGMA integrity_check(20)")
                 problems = tuple(f"SQLite: {text}." for (text,) in said if text != "ok")

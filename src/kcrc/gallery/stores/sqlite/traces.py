@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kcrc.errors import FileError
-from kcrc.gallery import vector_file
+from kcrc.gallery.stores.sqlite import vector_file
 
 _OURS = b"KCRCVEC"  # how a cache begins
 

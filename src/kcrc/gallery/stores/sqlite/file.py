@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kcrc.errors import FileError, StateError, WriteNeeded
-from kcrc.gallery import schema, side_files
-from kcrc.gallery.connection import Connection, refuse_inherited_lock
+from kcrc.gallery.stores.sqlite import schema, side_files
+from kcrc.gallery.stores.sqlite.connection import Connection, refuse_inherited_lock
 
 WAIT_SECONDS = 30.0
 BLOB_LIMIT = 256 * 1024 * 1024  # the largest value (fitted feature state) that is read or written

@@ -13,7 +13,7 @@
     seals          for each checked table: how many rows and the sum of their checksums
 
 SQLite finds damage to its own structure, not a flipped bit in a value, so rows carry a checksum
-(``sealed.py``).
+(``sealed_rows.py``).
 
 Version 1 had no checksums and no seals; version 2 had no table ``tuned``; version 3 took checksums over what Python's
 ``repr`` writes. docs/formats.md has the whole format.
@@ -26,7 +26,7 @@ import zlib
 from collections.abc import Callable
 
 from kcrc.errors import FileError
-from kcrc.gallery import sealed
+from kcrc.gallery.stores.sqlite import sealed_rows
 
 APPLICATION_ID = 0x6B637263  # "kcrc"
 VERSION = 4
@@ -89,7 +89,7 @@ def create(db: sqlite3.Connection) -> None:
     statements = STATEMENTS[VERSION]
     for name in sorted(statements, key=lambda name: statements[name].startswith("CREATE INDEX")):
         db.execute(statements[name])
-    sealed.begin(db)
+    sealed_rows.begin(db)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -138,14 +138,14 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
     """Add the checksums: every checked table is made anew with its last column, then takes the old name."""
     new = STATEMENTS[2]
     db.execute(new["seals"])
-    sealed.begin(db, ("settings", "feature_state", "examples", "history", "changes"))
+    sealed_rows.begin(db, ("settings", "feature_state", "examples", "history", "changes"))
     db.execute("DROP INDEX examples_by_content")
     for table in ("settings", "feature_state", "examples", "history", "changes"):
         db.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
         db.execute(new[table])
     for table in ("settings", "feature_state", "history", "changes"):
-        columns = ", ".join(sealed.COLUMNS[table])
-        sealed.insert(db, table, db.execute(f"SELECT {columns} FROM old_{table}").fetchall())
+        columns = ", ".join(sealed_rows.COLUMNS[table])
+        sealed_rows.insert(db, table, db.execute(f"SELECT {columns} FROM old_{table}").fetchall())
     vector_crc = {key: zlib.crc32(data) for key, data in db.execute("SELECT id, data FROM vectors")}
     thumbnail_crc = {key: zlib.crc32(data) for key, data in db.execute("SELECT id, data FROM thumbnails")}
     old = db.execute("SELECT id, label, source, content, added_at, added_by, removed_by FROM old_examples")
@@ -153,7 +153,7 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
         rows = [(*row, vector_crc[row[0]], thumbnail_crc.get(row[0])) for row in old.fetchall()]
     except KeyError as missing:
         raise FileError(f"Example {missing} of the older file has no vector; the file is damaged.") from None
-    sealed.insert(db, "examples", rows)
+    sealed_rows.insert(db, "examples", rows)
     for table in ("settings", "feature_state", "examples", "history", "changes"):
         db.execute(f"DROP TABLE old_{table}")
     db.execute(new["examples_by_content"])
@@ -162,14 +162,14 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
 def _from_2_to_3(db: sqlite3.Connection) -> None:
     """Add the place for the fitted classifier; there is none yet (act 0)."""
     db.execute(STATEMENTS[3]["tuned"])
-    sealed.begin(db, ("tuned",))
-    sealed.insert(db, "settings", [("tuned", "0")])
+    sealed_rows.begin(db, ("tuned",))
+    sealed_rows.insert(db, "settings", [("tuned", "0")])
 
 
 _STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {
     1: _from_1_to_2,
     2: _from_2_to_3,
-    3: sealed.summed_anew,
+    3: sealed_rows.summed_anew,
 }
 
 

@@ -1,0 +1,145 @@
+"""The act that brings examples: those that are in already are found, and the batches of a command are one entry."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kcrc.arrays import Array
+from kcrc.errors import DataError, ParameterError
+from kcrc.gallery import summaries
+from kcrc.gallery.acts import entered, now, retold
+from kcrc.gallery.contract import ExampleRecord, Snapshot, Transaction
+from kcrc.gallery.history import first_of
+
+Duplicates = Literal["skip", "error", "keep"]
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """An example that was not added, and the one that is in the gallery already with the same content."""
+
+    position: int
+    source: str
+    label: str
+    id: int
+    existing_label: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a command has added so far, in one batch or several: its first act, how many examples, of which classes."""
+
+    act: int
+    examples: int
+    labels: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Added:
+    """The ids given to the new examples, in order, and what was skipped as being there already.
+
+    ``command`` is what the next batch of the same command continues (None: nothing was added yet)."""
+
+    ids: tuple[int, ...]
+    duplicates: tuple[Duplicate, ...] = ()
+    command: Command | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples on their way in, checked."""
+
+    labels: Sequence[str]
+    vectors: Array
+    sources: Sequence[str]
+    contents: Sequence[bytes]
+    thumbnails: Sequence[bytes | None]
+
+
+@dataclass(frozen=True)
+class Add:
+    """Bring the examples of a batch; what is in already (same content) is skipped, refused or kept, as asked."""
+
+    batch: Batch
+    duplicates: Duplicates = "skip"
+    continued: Command | None = None
+    """The batches before, of the same command: they and this are one entry of the history, and undone as one."""
+
+    def __call__(self, writing: Transaction) -> Added:
+        batch = self.batch
+        fresh, skipped = self._sifted(writing)
+        if not fresh:
+            return Added((), tuple(skipped), self.continued)
+        labels = frozenset(batch.labels[position] for position in fresh)
+        had = writing.settings()
+        ids = range(had.next_id, had.next_id + len(fresh))
+        before = self._going_on(writing)
+        detail = None if before is None else {"part_of": before.act}
+        told = summaries.added(len(fresh), labels)
+        act = entered(writing, had, "add", told, detail=detail, next_id=ids.stop)
+        command = Command(act, len(fresh), labels)
+        if before is not None:
+            command = Command(before.act, before.examples + len(fresh), before.labels | labels)
+            retold(writing, command.act, summaries.added(command.examples, command.labels))
+        vectors = batch.vectors if len(fresh) == len(batch.labels) else batch.vectors[fresh]
+        thumbnails = [batch.thumbnails[position] for position in fresh]
+        at = now()
+        records = [
+            ExampleRecord(
+                example,
+                batch.labels[position],
+                batch.sources[position],
+                batch.contents[position],
+                added_at=at,
+                added_by=act,
+                removed_by=None,
+                vector_crc=zlib.crc32(vector.data.cast("B")),
+                thumbnail_crc=None if picture is None else zlib.crc32(picture),
+            )
+            for example, position, vector, picture in zip(ids, fresh, vectors, thumbnails, strict=True)
+        ]
+        writing.insert_examples(records, vectors, thumbnails)
+        return Added(tuple(ids), tuple(skipped), command)
+
+    def _going_on(self, reading: Snapshot) -> Command | None:
+        """The command that this batch continues; None where something else happened since: then it begins a new one."""
+        if self.continued is None:
+            return None
+        latest = next(act for act in reading.acts() if act.action != "first tune")
+        going_on = latest.action == "add" and latest.undone_by is None and first_of(latest) == self.continued.act
+        return self.continued if going_on else None
+
+    def _sifted(self, reading: Snapshot) -> tuple[list[int], list[Duplicate]]:
+        """The positions of what is to be added, and what is not."""
+        batch = self.batch
+        if self.duplicates not in ("skip", "error", "keep"):
+            raise ParameterError(f"duplicates is 'skip', 'error' or 'keep'; given {self.duplicates!r}.")
+        if self.duplicates == "keep":
+            return list(range(len(batch.labels))), []
+        seen: dict[bytes, tuple[int, str]] = {}
+        there = reading.found(ExampleRecord, content=sorted(set(batch.contents)), removed_by=None)
+        for record in sorted(there):
+            seen.setdefault(record.content, (record.id, record.label))
+        fresh: list[int] = []
+        skipped: list[Duplicate] = []
+        for position, content in enumerate(batch.contents):
+            label, source = batch.labels[position], batch.sources[position]
+            if content in seen:
+                skipped.append(Duplicate(position, source, label, *seen[content]))
+            else:
+                seen[content] = (0, label)  # 0: a twin within this batch
+                fresh.append(position)
+        if skipped and self.duplicates == "error":
+            first = skipped[0]
+            raise DataError(
+                f"{len(skipped)} of {len(batch.labels)} examples are in the gallery already, the first "
+                f"'{first.source}' (as '{first.existing_label}'). Nothing was added; duplicates='skip' or 'keep' "
+                "adds the others or all."
+            )
+        return fresh, skipped

@@ -1,0 +1,32 @@
+"""The ways to keep a gallery, by the scheme of its address: a plain path is a file of SQLite.
+
+Another way is a folder beside ``sqlite`` that passes ``tests/gallery/test_contract.py``, and one line in ``KINDS``: its
+module (or anything with the functions of ``contract.StoreKind``), or the name of it, which is imported when needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+
+from kcrc.errors import FileError
+from kcrc.gallery.contract import StoreKind
+
+_FILE = ""
+KINDS: dict[str, StoreKind | str] = {_FILE: "kcrc.gallery.stores.sqlite"}
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+
+
+def kind_of(address: str | os.PathLike[str]) -> StoreKind:
+    """How the gallery at an address is kept."""
+    found = _SCHEME.match(os.fspath(address)) if isinstance(address, str) else None
+    scheme = found[1].lower() if found else _FILE
+    if scheme not in KINDS:
+        known = ", ".join(f"'{name}://'" for name in sorted(KINDS) if name)
+        raise FileError(
+            f"'{address}' begins like an address, and there is no way to keep a gallery at '{scheme}://'"
+            + (f" (there is for {known})." if known else ". Give the path of a file.")
+        )
+    kind = KINDS[scheme]
+    return importlib.import_module(kind) if isinstance(kind, str) else kind

@@ -1,0 +1,153 @@
+"""An open gallery file: one unchanging state to read, all-or-nothing acts, threads that take turns, one process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.errors import FileError, StateError
+from kcrc.gallery.contract import Snapshot, Transaction
+from kcrc.gallery.examples import Contents
+from kcrc.gallery.settings import Settings
+from kcrc.gallery.stores.sqlite import (
+    copying,
+    file,
+    opening,
+    payloads,
+    rewriting,
+    schema,
+    settings_table,
+    side_files,
+    traces,
+    vector_file,
+)
+from kcrc.gallery.stores.sqlite.connection import Connection
+from kcrc.gallery.stores.sqlite.placing import placing
+from kcrc.gallery.stores.sqlite.records import TableSnapshot, TableTransaction
+
+T = TypeVar("T")
+
+
+def open(address: str | os.PathLike[str], *, readonly: bool = False, recover: bool = False) -> SQLiteStore:
+    """The gallery in a file, after an audit of what is in it."""
+    path = Path(address)
+    return SQLiteStore(path, opening.open_file(path, readonly=readonly, recover=recover), readonly=readonly)
+
+
+@contextlib.contextmanager
+def making(
+    address: str | os.PathLike[str], settings: Settings, feature_state: Mapping[str, Array], *, overwrite: bool = False
+) -> Iterator[SQLiteStore]:
+    """A file that is filled under another name, and has its own at the end of the block."""
+    with placing(Path(address), "building", overwrite=overwrite) as (passing, db):
+        with file.transaction(db, passing):
+            schema.create(db)
+            settings_table.write(db, settings, old=None)
+            settings_table.write_state(db, feature_state)
+        store = SQLiteStore(passing, db)
+        yield store
+    store.close()
+
+
+class SQLiteStore:
+    """A gallery's file, and the one connection to it that the threads of this process share."""
+
+    def __init__(self, path: Path, db: Connection, *, readonly: bool = False) -> None:
+        self.address = path
+        self.readonly = readonly
+        self._db: Connection | None = db
+        self._real = os.path.realpath(path)
+        self._inode = self._where()
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """Let go of the file. An act that returned has long been written."""
+        db = self._db
+        with self._lock if db is not None and not db.inherited else contextlib.nullcontext():
+            if db is not None:
+                db.close()
+            self._db = None
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[Connection]:
+        """The connection, for this thread alone."""
+        if self._db is not None:
+            self._db.check_process()  # before the lock, which may be held by a thread that is not in this process
+        with self._lock:
+            if self._db is None:
+                raise StateError(f"The gallery '{self.address}' is closed. Open it again with Gallery.open.")
+            yield self._db
+
+    def read(self, look: Callable[[Snapshot], T]) -> T:
+        with self._held() as db:
+            if db.in_transaction:
+                return look(TableSnapshot(db))
+            side_files.check(self._real)
+            with file.transaction(db, self.address, write=False):
+                return look(TableSnapshot(db))
+
+    def write(self, change: Callable[[Transaction], T]) -> T:
+        with self._to_write() as db, file.transaction(db, self.address):
+            self._check_in_place()
+            return change(TableTransaction(db))
+
+    def erase(self, change: Callable[[Transaction], T]) -> T:
+        """As ``write``; the file is written anew, and what is kept of it beside is deleted."""
+        with self._to_write() as db, rewriting.alone(db, self.address):
+            self._check_in_place()
+            return rewriting.rewritten(db, self.address, change)
+
+    @contextlib.contextmanager
+    def _to_write(self) -> Iterator[Connection]:
+        with self._held() as db:
+            if self.readonly:
+                raise StateError(f"'{self.address}' was opened for reading only.")
+            side_files.check(self._real)
+            yield db
+
+    def elsewhere(self) -> tuple[Path, ...]:
+        return traces.beside(self.address)
+
+    def vectors(self, contents: Contents) -> Array:
+        """From the cache beside the file where it holds, else from the file."""
+        with self._held() as db:
+            return self.read(lambda _: self._vectors(TableSnapshot(db), contents))
+
+    def _vectors(self, reading: TableSnapshot, contents: Contents) -> Array:
+        had = reading.settings()
+        if len(contents) * had.dim * np.dtype(had.dtype).itemsize > reading.file_bytes():
+            raise FileError(f"'{self.address}' claims more vectors than it can hold; it is damaged.")
+
+        def fetch(rows: Array, out: Array) -> None:
+            payloads.read_vectors(reading.db, contents.ids[rows], contents.vector_crcs[rows], out)
+
+        where, mode = vector_file.cache_path(self.address), os.stat(self.address).st_mode
+        return vector_file.load(where, contents, had.dim, had.dtype, fetch, mode=mode)
+
+    def shrink(self) -> None:
+        with self._held() as db, file.translated(self.address):
+            db.execute("VACUUM")
+
+    def backup(self, goal: Path, *, overwrite: bool = False) -> int:
+        self.read(lambda _: self._check_in_place())
+        return copying.backup(self.address, goal, overwrite=overwrite)
+
+    def _check_in_place(self) -> None:
+        """An error where another file has the gallery's name. Whoever puts one there has the lock meanwhile, as we do
+        now: this comes before the first page is changed, and with it a journal that would be the other file's."""
+        if self._where() != self._inode:
+            raise StateError(f"'{self.address}' was replaced by another file meanwhile. Open it again.")
+
+    def _where(self) -> tuple[int, int]:
+        try:
+            found = os.stat(self.address)
+        except OSError:
+            return -1, -1
+        return found.st_dev, found.st_ino

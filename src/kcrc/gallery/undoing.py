@@ -1,0 +1,183 @@
+"""The way back, and forth again: ``Undo`` reverts the latest command that stands, ``Redo`` the latest ``Undo``.
+
+Acts form a stack, so the gallery an act is undone in is the one it left behind: undoing ``add`` takes out the examples
+it brought, ``remove`` puts back those it took, ``relabel`` and ``rename`` restore the labels they overwrote, ``tune``
+the parameters and the choice. An undo keeps what it overwrote in turn, which is what ``Redo`` restores; a new change
+ends what can be redone. The way back ends where the gallery was built or compacted. What was erased is gone: ``Undo``
+stops there and says so, and goes past it, to what else can be undone, when told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kcrc.errors import FileError, StateError
+from kcrc.gallery import summaries
+from kcrc.gallery.acts import entered, live, parameters_of
+from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction
+from kcrc.gallery.history import Entry, detail_of, entry_of, first_of, number_in
+
+UNDOABLE = ("add", "remove", "relabel", "rename", "tune")
+_ENDS = {"compact": " since the gallery was compacted", "build": " since the gallery was built"}
+
+
+@dataclass(frozen=True)
+class Undo:
+    """Revert the latest command that stands, or all that came after entry ``to``; the (earliest) command undone."""
+
+    to: int | None = None
+    past_erase: bool = False
+
+    def __call__(self, writing: Transaction) -> Entry:
+        if self.to is not None:
+            _check_stands(writing, self.to)
+        undone = list(self._wanted(writing))
+        firsts = {first_of(act) for act in undone}
+        earliest = next(writing.found(ActRecord, id=min(firsts)))
+        told = summaries.undone(earliest.summary) if len(firsts) == 1 else f"undid the {len(firsts)} latest changes"
+        command: int | None = None
+        for act in undone:
+            by = _take_back(writing, act, told if command is None else summaries.undone(act.summary), command)
+            command = command or by
+        return entry_of(next(writing.found(ActRecord, id=earliest.id)))
+
+    def _wanted(self, reading: Snapshot) -> Iterator[ActRecord]:
+        """The acts to undo, newest first: of one command, or of all after ``to``."""
+        command, end = None, ""
+        for act in reading.acts():
+            first = first_of(act)
+            if self.to is not None and act.id <= self.to:
+                break
+            if first == self.to:
+                continue
+            if act.action in _ENDS:
+                end = _ENDS[act.action]
+                break
+            if act.action == "erase" and not self.past_erase and (command is None or self.to is not None):
+                raise StateError(
+                    f"The latest change {act.summary}, and what was erased cannot be brought back. Nothing was "
+                    "changed; 'kcrc undo --past-erase' (undo(past_erase=True)) undoes the change before it."
+                )
+            if act.undone_by is not None or act.action not in UNDOABLE:
+                continue
+            if self.to is None and command not in (None, first):
+                return
+            command = first
+            yield act
+        if command is None or (end and self.to is not None):
+            raise StateError(f"There is nothing to undo{end}." if command is None else f"There is no way back{end}.")
+
+
+def _check_stands(reading: Snapshot, entry: int) -> None:
+    """An error unless one can go back to that entry: 0 is the beginning."""
+    if entry == 0:
+        return
+    found = next(reading.found(ActRecord, id=entry), None)
+    if found is None or first_of(found) != entry:
+        raise StateError(f"There is no entry {entry} in the history. Nothing was changed; `kcrc history` lists them.")
+    if found.undone_by is not None or found.action in ("undo", "redo"):
+        raise StateError(
+            f"Entry {entry} ({found.summary}) does not stand, so there is no way back to it. Nothing was changed; give "
+            "the number of a change that was not undone."
+        )
+
+
+def _take_back(writing: Transaction, act: ActRecord, summary: str, command: int | None) -> int:
+    """Undo one act; the number of the undo."""
+    had = writing.settings()
+    changes = _parameters_before(act) if act.action == "tune" else {}
+    detail = {"of": act.id, "redo": True, **(parameters_of(had) if changes else {}), **_part(command)}
+    by = entered(writing, had, "undo", summary, detail=detail, **changes)
+    if act.action == "add":
+        records = list(writing.found(ExampleRecord, added_by=act.id, removed_by=None))
+        writing.replace(records, [record._replace(removed_by=by) for record in records])
+    elif act.action == "remove":
+        records = list(writing.found(ExampleRecord, removed_by=act.id))
+        _overwrite(writing, by, records, [record._replace(removed_by=None) for record in records])
+    elif act.action in ("relabel", "rename"):
+        _restore_labels(writing, act.id, by)
+    writing.replace([act], [act._replace(undone_by=by)])
+    return by
+
+
+@dataclass(frozen=True)
+class Redo:
+    """Do again what the latest undo took back; the command that stands again."""
+
+    def __call__(self, writing: Transaction) -> Entry:
+        pairs = [(undo, self._undone_by(writing, undo)) for undo in self._wanted(writing)]
+        firsts = {first_of(act) for _, act in pairs}
+        earliest = next(writing.found(ActRecord, id=min(firsts)))
+        told = summaries.redone(earliest.summary) if len(firsts) == 1 else f"redid {len(firsts)} changes"
+        command: int | None = None
+        for undo, act in pairs:  # what was undone last comes back first
+            by = _bring_back(writing, undo, act, told if command is None else summaries.redone(act.summary), command)
+            command = command or by
+        return entry_of(next(writing.found(ActRecord, id=earliest.id)))
+
+    def _undone_by(self, reading: Snapshot, undo: ActRecord) -> ActRecord:
+        act = next(reading.found(ActRecord, id=number_in(undo, "of")), None)
+        if act is None or detail_of(undo).get("redo") is not True:
+            raise StateError("The latest undo was made by an older kcrc and cannot be redone. Nothing was changed.")
+        return act
+
+    def _wanted(self, reading: Snapshot) -> list[ActRecord]:
+        """The acts of the latest undo that stands, newest first, if nothing was changed since."""
+        found: list[ActRecord] = []
+        for act in reading.acts():
+            if act.undone_by is not None:
+                continue
+            if found and (act.action != "undo" or first_of(act) != first_of(found[0])):
+                break
+            if act.action == "undo":
+                found.append(act)
+            elif act.action in (*UNDOABLE, *_ENDS, "erase"):
+                break
+        if not found:
+            raise StateError("There is nothing to redo: the latest change was not an undo.")
+        return found
+
+
+def _bring_back(writing: Transaction, undo: ActRecord, act: ActRecord, summary: str, command: int | None) -> int:
+    """Do one undone act again; the number of the redo."""
+    had = writing.settings()
+    changes = _parameters_before(undo) if act.action == "tune" else {}
+    detail = {"of": act.id, **_part(command)}
+    by = entered(writing, had, "redo", summary, detail=detail, **changes)
+    if act.action == "add":
+        records = list(writing.found(ExampleRecord, removed_by=undo.id))
+        _overwrite(writing, by, records, [record._replace(removed_by=None) for record in records])
+    elif act.action == "remove":
+        records = live(writing, [label.example for label in writing.found(LabelRecord, act=undo.id)])
+        _overwrite(writing, by, records, [record._replace(removed_by=act.id) for record in records])
+    elif act.action in ("relabel", "rename"):
+        _restore_labels(writing, undo.id, by)
+    writing.replace([act, undo], [act._replace(undone_by=None), undo._replace(undone_by=by)])
+    return by
+
+
+def _restore_labels(writing: Transaction, overwritten_by: int, by: int) -> None:
+    before = {label.example: label.before for label in writing.found(LabelRecord, act=overwritten_by)}
+    records = live(writing, before)
+    _overwrite(writing, by, records, [record._replace(label=before[record.id]) for record in records])
+
+
+def _overwrite(writing: Transaction, by: int, old: Sequence[ExampleRecord], new: Sequence[ExampleRecord]) -> None:
+    """Replace examples, and keep which they were and how they were labelled."""
+    writing.insert([LabelRecord(by, record.id, record.label) for record in old])
+    writing.replace(old, new)
+
+
+def _part(command: int | None) -> dict[str, int]:
+    return {} if command is None else {"part_of": command}
+
+
+def _parameters_before(act: ActRecord) -> dict[str, Any]:
+    """The settings that a ``tune``, or the undo of one, replaced. Version 2 kept no choice: it is made anew."""
+    detail = detail_of(act)
+    before, tuned = detail.get("before"), detail.get("tuned", 0)
+    if not isinstance(before, dict) or not isinstance(tuned, int) or isinstance(tuned, bool):
+        raise FileError(f"The history of act {act.id} is damaged: the parameters before are lost.")
+    return {"parameters": before, "tuned": tuned}
