@@ -17,7 +17,7 @@ from photos import folder
 GOLDEN = Path(__file__).parent / "golden"
 sys.path.insert(0, str(GOLDEN))
 
-from write import CLASSIFIERS, IMAGES, problem, said  # noqa: E402 (beside the files it wrote)
+from write import CLASSIFIERS, IMAGES, problem, said, told  # noqa: E402 (beside the files it wrote)
 
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir() if (path / "answers.json").exists())
 
@@ -84,3 +84,17 @@ def test_an_export_made_before_is_taken_in(version: str, tmp_path: Path) -> None
         gallery.remove(gallery.find(label="wren"))
         gallery.import_(GOLDEN / version / "photographs.export")
         assert gallery.counts == then["counts"]
+
+
+def test_commands_of_a_gallery_made_before_are_undone_and_redone_as_one(tmp_path: Path) -> None:
+    there = Path(shutil.copy(GOLDEN / "gallery4-commands" / "commands.kcrc", tmp_path))
+    then = json.loads((GOLDEN / "gallery4-commands" / "commands.json").read_text("utf-8"))
+    with Gallery.open(there) as gallery:
+        assert gallery.verify().problems == ()
+        assert (gallery.counts, told(gallery)) == (then["counts"], then["history"])
+        assert gallery.redo().summary == "removed 1 example of robin"
+        gallery.undo(to=1)
+        assert len(gallery) == 8
+        gallery.redo()
+        assert (len(gallery), gallery.counts["häher"]) == (11, 1)
+        assert gallery.verify().problems == ()

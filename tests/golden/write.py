@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kcrc import Gallery, KCRCClassifier, distances, features, projections
 from kcrc.features.network.onnx_graph import GraphWriter
+from kcrc.gallery import building
 from photos import folder, photo  # the tests' made-up photographs
 
 GIVEN = {
@@ -132,10 +133,32 @@ def network(where: Path) -> dict:
     return said_now
 
 
+def commands(where: Path) -> dict:
+    """A gallery whose history has commands of several acts, the build among them, some undone, and some redone."""
+    X, y, _ = problem(seed=10, n=12, d=3)
+    with building(where / "commands.kcrc", dim=3) as made:
+        made.add(y[:4].tolist(), X[:4])
+        made.add(y[4:8].tolist(), X[4:8])
+    with Gallery.open(where / "commands.kcrc") as made:
+        before = made.add(y[8:10].tolist(), X[8:10])
+        made.add(y[10:].tolist(), X[10:], continuing=before)
+        made.relabel([1], "häher")
+        made.remove([2])
+        made.undo(to=1)
+        made.redo()
+        made.undo()
+        return {"counts": made.counts, "history": told(made)}
+
+
+def told(gallery: Gallery) -> list[list]:
+    return [[entry.id, entry.action, entry.summary, entry.undone_by] for entry in gallery.history()]
+
+
 def main() -> None:
     where = Path(sys.argv[1])
     where.mkdir(parents=True, exist_ok=True)
     (where / "network.json").write_text(json.dumps(network(where), ensure_ascii=False), "utf-8")
+    (where / "commands.json").write_text(json.dumps(commands(where), ensure_ascii=False), "utf-8")
     answers = {"classifiers": classifiers(where), "galleries": galleries(where)}
     (where / "answers.json").write_text(json.dumps(answers, ensure_ascii=False), "utf-8")
 

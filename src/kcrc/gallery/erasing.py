@@ -15,7 +15,7 @@ from kcrc.gallery import summaries, tuned
 from kcrc.gallery.acts import drop_tuned, entered
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Store, Transaction, TunedRecord
 from kcrc.gallery.examples import checked_ids
-from kcrc.gallery.history import detail_of, number_in
+from kcrc.gallery.history import detail_of, first_of, number_in
 from kcrc.gallery.settings import to_json
 
 
@@ -102,7 +102,9 @@ def _touched(reading: Snapshot, records: Sequence[ExampleRecord], labels: Sequen
             found.add(act.id)
         if act.action in ("undo", "redo") and number_in(act, "of") in found:
             found.add(act.id)
-    return found | {part for act in history if act.id in found and (part := number_in(act, "part_of")) is not None}
+        if act.id in found:
+            found.add(first_of(act))  # whose summary speaks of all acts of its command
+    return found
 
 
 def _forget(writing: Transaction, touched: set[int], stale: set[int]) -> None:

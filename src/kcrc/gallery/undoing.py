@@ -9,6 +9,7 @@ stops there and says so, and goes past it, to what else can be undone, when told
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from kcrc.errors import FileError, StateError
 from kcrc.gallery import summaries
 from kcrc.gallery.acts import entered, live, parameters_of
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction
-from kcrc.gallery.history import Entry, detail_of, entry_of, first_of, number_in
+from kcrc.gallery.history import Entry, detail_of, entry_of, first_of
 
 UNDOABLE = ("add", "remove", "relabel", "rename", "tune")
 _ENDS = {"compact": " since the gallery was compacted", "build": " since the gallery was built"}
@@ -33,38 +34,37 @@ class Undo:
     def __call__(self, writing: Transaction) -> Entry:
         if self.to is not None:
             _check_stands(writing, self.to)
-        undone = list(self._wanted(writing))
-        firsts = {first_of(act) for act in undone}
-        earliest = next(writing.found(ActRecord, id=min(firsts)))
-        told = summaries.undone(earliest.summary) if len(firsts) == 1 else f"undid the {len(firsts)} latest changes"
-        command: int | None = None
-        for act in undone:
-            by = _take_back(writing, act, told if command is None else summaries.undone(act.summary), command)
-            command = command or by
-        return entry_of(next(writing.found(ActRecord, id=earliest.id)))
+        commands = [list(acts) for _, acts in itertools.groupby(self._wanted(writing), key=first_of)]
+        first: int | None = None
+        for acts in commands:
+            command = _first(writing, acts[-1])
+            told = f"undid the {len(commands)} latest changes" if first is None and len(commands) > 1 else None
+            by = _take_back(writing, acts, told or summaries.undone(command.summary), part_of=first)
+            first = first or by
+        return entry_of(command._replace(undone_by=by))
 
     def _wanted(self, reading: Snapshot) -> Iterator[ActRecord]:
         """The acts to undo, newest first: of one command, or of all after ``to``."""
         command, end = None, ""
         for act in reading.acts():
-            first = first_of(act)
             if self.to is not None and act.id <= self.to:
                 break
-            if first == self.to:
+            if first_of(act) == self.to:
                 continue
             if act.action in _ENDS:
                 end = _ENDS[act.action]
                 break
             if act.action == "erase" and not self.past_erase and (command is None or self.to is not None):
+                which = "The latest" if self.to is None else "A later"
                 raise StateError(
-                    f"The latest change {act.summary}, and what was erased cannot be brought back. Nothing was "
-                    "changed; 'kcrc undo --past-erase' (undo(past_erase=True)) undoes the change before it."
+                    f"{which} change {act.summary}, and what was erased cannot be brought back. Nothing was changed; "
+                    "'kcrc undo --past-erase' (undo(past_erase=True)) undoes the change before it."
                 )
             if act.undone_by is not None or act.action not in UNDOABLE:
                 continue
-            if self.to is None and command not in (None, first):
+            if self.to is None and command not in (None, first_of(act)):
                 return
-            command = first
+            command = first_of(act)
             yield act
         if command is None or (end and self.to is not None):
             raise StateError(f"There is nothing to undo{end}." if command is None else f"There is no way back{end}.")
@@ -84,44 +84,45 @@ def _check_stands(reading: Snapshot, entry: int) -> None:
         )
 
 
-def _take_back(writing: Transaction, act: ActRecord, summary: str, command: int | None) -> int:
-    """Undo one act; the number of the undo."""
-    had = writing.settings()
+def _take_back(writing: Transaction, acts: Sequence[ActRecord], summary: str, *, part_of: int | None) -> int:
+    """Undo the acts of one command (only an ``add`` has several); the number of the undo."""
+    had, act = writing.settings(), acts[-1]
     changes = _parameters_before(act) if act.action == "tune" else {}
-    detail = {"of": act.id, "redo": True, **(parameters_of(had) if changes else {}), **_part(command)}
+    detail = {"of": first_of(act), "redo": True, **(parameters_of(had) if changes else {}), **_part(part_of)}
     by = entered(writing, had, "undo", summary, detail=detail, **changes)
     if act.action == "add":
-        records = list(writing.found(ExampleRecord, added_by=act.id, removed_by=None))
+        records = list(writing.found(ExampleRecord, added_by=[one.id for one in acts], removed_by=None))
         writing.replace(records, [record._replace(removed_by=by) for record in records])
     elif act.action == "remove":
         records = list(writing.found(ExampleRecord, removed_by=act.id))
         _overwrite(writing, by, records, [record._replace(removed_by=None) for record in records])
     elif act.action in ("relabel", "rename"):
         _restore_labels(writing, act.id, by)
-    writing.replace([act], [act._replace(undone_by=by)])
+    writing.replace(acts, [one._replace(undone_by=by) for one in acts])
     return by
 
 
 @dataclass(frozen=True)
 class Redo:
-    """Do again what the latest undo took back; the command that stands again."""
+    """Do again what the latest undo took back; the command that stands again, of several the earliest."""
 
     def __call__(self, writing: Transaction) -> Entry:
-        pairs = [(undo, self._undone_by(writing, undo)) for undo in self._wanted(writing)]
-        firsts = {first_of(act) for _, act in pairs}
-        earliest = next(writing.found(ActRecord, id=min(firsts)))
-        told = summaries.redone(earliest.summary) if len(firsts) == 1 else f"redid {len(firsts)} changes"
-        command: int | None = None
-        for undo, act in pairs:  # what was undone last comes back first
-            by = _bring_back(writing, undo, act, told if command is None else summaries.redone(act.summary), command)
-            command = command or by
-        return entry_of(next(writing.found(ActRecord, id=earliest.id)))
+        undos = self._wanted(writing)
+        undone = [self._undone_by(writing, undo) for undo in undos]
+        first: int | None = None
+        for undo, acts in zip(undos, undone, strict=True):  # what was undone last comes back first
+            told = f"redid {len(undos)} changes" if first is None and len(undos) > 1 else None
+            summary = told or summaries.redone(_first(writing, acts[0]).summary)
+            by = _bring_back(writing, undo, acts, summary, part_of=first)
+            first = first or by
+        return entry_of(_first(writing, undone[0][0]))
 
-    def _undone_by(self, reading: Snapshot, undo: ActRecord) -> ActRecord:
-        act = next(reading.found(ActRecord, id=number_in(undo, "of")), None)
-        if act is None or detail_of(undo).get("redo") is not True:
-            raise StateError("The latest undo was made by an older kcrc and cannot be redone. Nothing was changed.")
-        return act
+    def _undone_by(self, reading: Snapshot, undo: ActRecord) -> list[ActRecord]:
+        """The acts of the command that an undo took back."""
+        found = list(reading.found(ActRecord, undone_by=undo.id))
+        if not found:
+            raise FileError(f"The history of act {undo.id} is damaged: what it took back is lost.")
+        return found
 
     def _wanted(self, reading: Snapshot) -> list[ActRecord]:
         """The acts of the latest undo that stands, newest first, if nothing was changed since."""
@@ -137,25 +138,34 @@ class Redo:
                 break
         if not found:
             raise StateError("There is nothing to redo: the latest change was not an undo.")
+        if any(detail_of(undo).get("redo") is not True for undo in found):
+            raise StateError("The latest undo was made by an older kcrc and cannot be redone. Nothing was changed.")
         return found
 
 
-def _bring_back(writing: Transaction, undo: ActRecord, act: ActRecord, summary: str, command: int | None) -> int:
-    """Do one undone act again; the number of the redo."""
-    had = writing.settings()
-    changes = _parameters_before(undo) if act.action == "tune" else {}
-    detail = {"of": act.id, **_part(command)}
-    by = entered(writing, had, "redo", summary, detail=detail, **changes)
-    if act.action == "add":
+def _bring_back(
+    writing: Transaction, undo: ActRecord, acts: Sequence[ActRecord], summary: str, *, part_of: int | None
+) -> int:
+    """Do again the acts that one undo took back; the number of the redo."""
+    had, action = writing.settings(), acts[0].action
+    changes = _parameters_before(undo) if action == "tune" else {}
+    by = entered(writing, had, "redo", summary, detail={"of": acts[0].id, **_part(part_of)}, **changes)
+    if action == "add":
         records = list(writing.found(ExampleRecord, removed_by=undo.id))
         _overwrite(writing, by, records, [record._replace(removed_by=None) for record in records])
-    elif act.action == "remove":
+    elif action == "remove":
         records = live(writing, [label.example for label in writing.found(LabelRecord, act=undo.id)])
-        _overwrite(writing, by, records, [record._replace(removed_by=act.id) for record in records])
-    elif act.action in ("relabel", "rename"):
+        _overwrite(writing, by, records, [record._replace(removed_by=acts[0].id) for record in records])
+    elif action in ("relabel", "rename"):
         _restore_labels(writing, undo.id, by)
-    writing.replace([act, undo], [act._replace(undone_by=None), undo._replace(undone_by=by)])
+    again = [act._replace(undone_by=None) for act in acts]
+    writing.replace([*acts, undo], [*again, undo._replace(undone_by=by)])
     return by
+
+
+def _first(reading: Snapshot, act: ActRecord) -> ActRecord:
+    """The act that speaks for the command of this one."""
+    return next(reading.found(ActRecord, id=first_of(act)), act)
 
 
 def _restore_labels(writing: Transaction, overwritten_by: int, by: int) -> None:
