@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from pathlib import Path
 from typing import Any
@@ -258,3 +259,37 @@ def walked(address: Address, rng: random.Random) -> list[tuple[int, str, str, in
         assert state(gallery) == model.now
         assert gallery.verify().problems == ()
         return told(gallery)
+
+
+def test_an_act_may_be_run_again_where_a_store_lost_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(stores.KINDS, "memory", memory_store)
+    monkeypatch.setattr(memory_store, "PLACES", {})
+    write = memory_store.MemoryStore.write
+
+    def lost_once(store: memory_store.MemoryStore, change: Any) -> Any:
+        class Lost(Exception):
+            """The turn went to somebody else."""
+
+        def lose(writing: Any) -> None:
+            change(writing)
+            raise Lost
+
+        with contextlib.suppress(Lost):
+            write(store, lose)
+        return write(store, change)
+
+    def acted(address: Address) -> object:
+        with Gallery.create(address, dim=2) as gallery:
+            added = gallery.add(iter(["wren", "robin", "owl"]), [[1, 2], [3, 4], [5, 6]])  # type: ignore[arg-type]
+            gallery.add("owl", [[7, 8]], continuing=added)
+            gallery.remove(i for i in (1, 2))
+            gallery.relabel((i for i in (3,)), "heron")
+            gallery.undo(to=1)
+            gallery.redo()
+            gallery.erase(i for i in (4,))
+            gallery.compact()
+            return state(gallery), told(gallery)
+
+    expected = acted(tmp_path / "once.kcrc")
+    monkeypatch.setattr(memory_store.MemoryStore, "write", lost_once)
+    assert acted("memory://twice") == expected

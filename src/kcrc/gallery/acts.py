@@ -3,6 +3,7 @@
 ``adding.py``, ``undoing.py`` and ``erasing.py`` have those that take more than a few lines.
 
 An act is called with the transaction it is to happen in (``store.write(Remove([3]))``), and answers with what it did.
+It may be called again, where a store lost its turn, and then does the same.
 An example that is removed stays, marked with the act that took it out, until ``Compact``; that is what makes every act
 undoable at the price of one record.
 """
@@ -27,7 +28,7 @@ _LONGEST = 500  # characters of a summary
 class Remove:
     """Take examples out; the ids."""
 
-    ids: Iterable[int]
+    ids: Sequence[int]
 
     def __call__(self, writing: Transaction) -> tuple[int, ...]:
         records = live(writing, self.ids)
@@ -42,7 +43,7 @@ class Remove:
 class Relabel:
     """Give examples another class; the ids of those that had a different one."""
 
-    ids: Iterable[int]
+    ids: Sequence[int]
     label: str
 
     def __call__(self, writing: Transaction) -> tuple[int, ...]:

@@ -206,7 +206,7 @@ class Collection:
         """
         if erase:
             return self.erase(ids).ids
-        return self.store.write(acts.Remove(ids))
+        return self.store.write(acts.Remove(examples.checked_ids(ids)))
 
     def erase(self, ids: Iterable[int]) -> Erased:
         """Take examples, in or removed, out of the file for good: vectors, pictures, names, caches, history.
@@ -218,7 +218,7 @@ class Collection:
 
     def relabel(self, ids: Iterable[int], label: str) -> tuple[int, ...]:
         """Give examples another class; the ids of those that had a different one."""
-        return self.store.write(acts.Relabel(ids, examples.checked_label(label)))
+        return self.store.write(acts.Relabel(examples.checked_ids(ids), examples.checked_label(label)))
 
     def rename_class(self, old: str, new: str) -> tuple[int, ...]:
         """Call a class by another name; where that class exists the two become one."""

@@ -36,16 +36,16 @@ class Erased:
 
 def erase(store: Store, ids: Iterable[int]) -> Erased:
     """Erase examples that are in or were removed; those erased before are passed over."""
-    wanted = store.write(lambda writing: _known(writing, ids))
+    given = checked_ids(ids)
+    wanted = store.write(lambda writing: _known(writing, given))
     if not wanted:
         return Erased((), beside=store.elsewhere())
     erased, retune, feature = store.erase(lambda writing: _take_out(writing, wanted))
     return Erased(erased, retune, feature, store.elsewhere())
 
 
-def _known(reading: Snapshot, ids: Iterable[int]) -> list[int]:
+def _known(reading: Snapshot, wanted: list[int]) -> list[int]:
     """Those of the ids that are there; an id that was never given is an error."""
-    wanted = checked_ids(ids)
     next_id = reading.settings().next_id
     never = [example for example in wanted if not 0 < example < next_id]
     if never:
