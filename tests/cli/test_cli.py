@@ -294,10 +294,11 @@ def test_errors_are_one_line_and_a_code(run, birds: Path, arguments: list[str], 
     ]
 
 
-def test_nothing_to_undo_is_an_error(run) -> None:
+def test_nothing_to_undo_is_an_error_and_the_build_is_not_undone(run) -> None:
+    assert run("remove", "birds.kcrc", "1")[0] == 0
     assert run("undo", "birds.kcrc")[0] == 0
     code, _, err = run("undo", "birds.kcrc")
-    assert (code, err) == (1, "kcrc: There is nothing to undo.\n")
+    assert (code, err) == (1, "kcrc: There is nothing to undo since the gallery was built.\n")
 
 
 def test_a_damaged_gallery_is_reported(run, birds: Path) -> None:
