@@ -28,7 +28,7 @@ _OPERATORS = (
 @register("networks", about="ONNX files and tables of weights", share=2000)
 class Networks(Area):
     def load(self) -> None:
-        self.weights = from_tests("features/test_torch_weights.py")
+        self.weights = from_tests("features/network/test_torch_weights.py")
         self.hostile_onnx = from_tests("features/hostile_onnx.py").hostile_onnx
         self.hostile_weights = from_tests("features/hostile_weights.py").hostile_weights
         self.network: bytes = from_tests("features/onnx_files.py").good_onnx()
