@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -22,6 +22,17 @@ register = registry.register
 
 class Metric(ABC):
     """A map of vectors, fitted on the examples and applied to examples and queries alike."""
+
+    keeps_vectors: ClassVar[bool] = False
+    """Whether it gives vectors back as they are."""
+
+    uses_labels: ClassVar[bool] = False
+    """Whether it is fitted with the labels: an example that is asked as if it were new has to leave it."""
+
+    @property
+    def by_class(self) -> Within | None:
+        """The whitening by the within-class covariance, where it is one: how an example leaves that is known."""
+        return None
 
     @property
     def fitted(self) -> bool:
@@ -41,6 +52,8 @@ class Metric(ABC):
 @dataclass(frozen=True)
 class Plain(Metric):
     """Vectors as they are."""
+
+    keeps_vectors: ClassVar[bool] = True
 
     def transform(self, X: Array) -> Array:
         return X
@@ -107,6 +120,8 @@ class Within(Metric):
     units differ, x is standardised ``first``.
     """
 
+    uses_labels: ClassVar[bool] = True
+
     shrinkage: float = 0.2
     unit: bool = True
     scaled: bool = False
@@ -117,6 +132,10 @@ class Within(Metric):
     def __post_init__(self) -> None:
         if not 0.0 < self.shrinkage <= 1.0:
             raise ParameterError(f"shrinkage is above 0 and at most 1; got {self.shrinkage!r}.")
+
+    @property
+    def by_class(self) -> Within | None:
+        return self
 
     def fit(self, X: Array, y: Array) -> Within:
         made = self if self.first is None else replace(self, first=self.first.fit(X, y))

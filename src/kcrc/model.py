@@ -193,8 +193,7 @@ class FittedModel:
         if index is None:
             distance, atoms = method.search_distance, self.examples(method.search_distance)
             make = partial(index_for, budget=method.memory_budget // len(distance.components))
-            single = distance.components.get("") is distance
-            index = make(distance, atoms) if single else UnionIndex.over(distance, atoms, make)
+            index = UnionIndex.over(distance, atoms, make) if distance.is_union else make(distance, atoms)
         return replace(self, index=index)
 
     def _means(self, touched: Array) -> Samples:

@@ -15,6 +15,7 @@ from kcrc import coding, distances, kernels, metrics, projections, spaces
 from kcrc._fused.native import native
 from kcrc.arrays import Array, widened
 from kcrc.distances.pair_cache import PairCache, pair_caches
+from kcrc.distances.unified import to_be_weighted
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.kernels import widths
 from kcrc.kernels.base import positive
@@ -50,7 +51,7 @@ class Parameters:
 
         params = {name: getattr(self.given, name) for name in SEARCHED}
         self._check_names(params)
-        unified = isinstance(self.given.distance, distances.Unified) and self.given.distance.learns_weights
+        unified = to_be_weighted(self.given.distance) is not None
         named = isinstance(self.given.projection, str) and self.given.projection != "identity"
         still_open = any(isinstance(value, str) and value == "auto" for value in params.values())
         if not (unified or named or still_open):
@@ -72,7 +73,7 @@ class Parameters:
         pairs: dict[str, PairCache] = {}
         if self.given.n_neighbors is not None:
             pairs = pair_caches(distance, len(X), dtype=X.dtype, budget=_bytes(self.given.memory_budget) // 2)
-        euclidean = isinstance(distance, distances.pixel.SquaredEuclidean)
+        euclidean = distance.is_euclidean
         if not euclidean and kernel != "exp" and kernel != "auto":
             searched = False
         if params["locality"] == "classes":
@@ -84,7 +85,7 @@ class Parameters:
             if searched
             else self._kernel(scaled, distance, {**params, "gamma": _or(params["gamma"], "scale")}, final=False)
         )
-        learns = isinstance(coarse, distances.Unified) and coarse is not distance  # it would have to learn anew
+        learns = coarse.is_union and coarse is not distance  # it would have to learn anew
         if params["metric"] == "auto" and (pairs or learns or not (distance.of_vectors and coarse.of_vectors)):
             params["metric"] = "plain"
         with share_bar("choosing parameters", show=self.given.verbose) as progress:
@@ -116,8 +117,9 @@ class Parameters:
         metric, distance = chosen["metric"], distances.resolve(self.given.distance)
         return (
             native is not None
-            and (metric == "plain" or isinstance(metric, metrics.Plain))
-            and type(distance) in (distances.pixel.Euclidean, distances.pixel.SquaredEuclidean)
+            and not self.precomputed
+            and metrics.resolve(metric).keeps_vectors
+            and distance.is_euclidean
             and chosen["kernel"] in ("rbf", "linear", "polynomial")
             and chosen["form"] in ("rkhs", "gram")
             and chosen["locality"] == "atoms"
@@ -164,7 +166,8 @@ class Parameters:
 
     def _check_views(self, params: dict[str, Any]) -> None:
         metric = params["metric"]
-        if self.given.views_ and metric not in ("auto", "plain") and not isinstance(metric, metrics.Plain):
+        kept = metric == "auto" or (metric != "precomputed" and metrics.resolve(metric).keeps_vectors)
+        if self.given.views_ and not kept:
             raise ParameterError(
                 f"metric={metric!r} would mix the views {', '.join(self.given.views_)}; with a dict of views use "
                 'metric="plain".'
@@ -224,14 +227,12 @@ class Parameters:
     def _seeing(self, name: str, wanted: Any) -> distances.Distance:
         """A distance that knows where the views it looks at are."""
         distance = distances.resolve(wanted)
-        if isinstance(distance, distances.Unified):
-            return distance.bound(self.given.views_)
-        if self.given.views_:
+        if self.given.views_ and not distance.sees_views:
             raise ParameterError(
                 f"X is a dict of views ({', '.join(self.given.views_)}), and {name}={wanted!r} does not say which to "
                 f'look at. Use kcrc.distances.Unified(members={{"{next(iter(self.given.views_))}": {wanted!r}, ...}}).'
             )
-        return distance
+        return distance.bound(self.given.views_)
 
     def _kernel(self, X: Array, distance: distances.Distance, chosen: dict[str, Any], *, final: bool) -> kernels.Kernel:
         """``final``: nothing is left to be chosen, and what is to be said of it is said."""
@@ -247,8 +248,8 @@ class Parameters:
             spec, distance=distance, gamma=gamma, degree=self.given.degree, coef0=self.given.coef0
         ).fit(X)
         needs_own = chosen["form"] != "gram" or chosen["n_neighbors"] is not None
-        if isinstance(made, kernels.PrecomputedKernel) and made.self_value is None and needs_own:
-            made.refuse_queries()
+        if needs_own:
+            made.check_own_values()
         few = Samples(X if spec == "precomputed" else X[:8], columns=np.arange(len(X))).of(made).take(slice(0, 8))
         if not np.isfinite(made.gram(few, few)).all():
             raise DataError(
@@ -274,7 +275,7 @@ def check_form(space: spaces.Space, coder: coding.Coder, projection: projections
             f'The coder {type(coder).__name__} judges the entries of y − Dx, which form="rkhs" does not have. '
             'Use form="gram" or "raw".'
         )
-    if not isinstance(projection, projections.Identity) and not space.projects:
+    if not projection.identity and not space.projects:
         raise ParameterError(f'projection works with form="gram"; got form="{type(space).__name__.lower()}".')
 
 

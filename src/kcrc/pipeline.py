@@ -15,13 +15,11 @@ from kcrc import evidence as ev
 from kcrc._fused.plan import plan
 from kcrc.arrays import Array
 from kcrc.coding.base import Code, Dictionary, Target
-from kcrc.coding.ridge import Ridge
 from kcrc.evidence import Evidence
 from kcrc.model import FittedModel
 from kcrc.neighbours.base import Neighbourhood
 from kcrc.neighbours.exact import BLOCK
 from kcrc.neighbours.refine import refine, whole_classes
-from kcrc.neighbours.scan import ScanIndex
 from kcrc.parallel import chunk_after_chunk, over_chunks, worker_count
 from kcrc.prepared import Samples
 
@@ -46,7 +44,7 @@ def answer(
 
 def _by_products(model: FittedModel) -> bool:
     """Whether a batch is answered by large matrix products: a global dictionary, and a coder that does not iterate."""
-    return model.method.n_neighbors is None and isinstance(model.method.coder, Ridge)
+    return model.method.n_neighbors is None and not model.method.coder.iterates
 
 
 def classify(
@@ -276,7 +274,7 @@ def chunk_size(model: FittedModel, n_queries: int, *, staged: bool = False) -> i
         k = model.largest_dictionary
         wide = min(n, max(k, method.n_candidates or 0))
         kept = max(model.examples(part).nbytes // max(1, n) for part in method.parts) // 8 + 1
-        scanned = isinstance(model.index, ScanIndex) and method.n_candidates is None
+        scanned = model.index is not None and model.index.compiled and method.n_candidates is None
         if plan(model) is not None and scanned and not staged:
             per_query = 4 * width + 8 * k + 2 * len(model.classes)
         else:

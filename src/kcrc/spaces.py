@@ -21,10 +21,9 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.coding.base import Dictionary, Target
-from kcrc.coding.ridge import Ridge
 from kcrc.distances import mutual
 from kcrc.errors import DataError, ParameterError, UnknownName
-from kcrc.kernels import RBF, DistanceKernel, Exponential, VectorKernel
+from kcrc.kernels import DistanceKernel
 from kcrc.prepared import Samples
 from kcrc.projections.base import Projection
 
@@ -72,8 +71,23 @@ class Space(ABC):
     """One of the three forms."""
 
     normalize: bool
+
     has_columns: ClassVar[bool] = True
+    """Whether the dictionary has entries, for coders that look at them."""
+
     projects: ClassVar[bool] = False
+    """Whether Ψ has a place in it."""
+
+    squares_kernel: ClassVar[bool] = False
+    """Whether DᵀD holds products of kernel values."""
+
+    of_vectors: ClassVar[bool] = False
+    """Whether it is made of the vectors themselves, whatever the kernel."""
+
+    @property
+    @abstractmethod
+    def of_kernel(self) -> KernelSpace:
+        """The space in which the same problem is one of a kernel, for coders that do not read columns."""
 
     @abstractmethod
     def basis(self, model: FittedModel, rows: Array | None) -> Basis: ...
@@ -114,11 +128,11 @@ def _real(model: FittedModel, rows: Array | None) -> Array:
 def _squares_fit(model: FittedModel) -> bool:
     """Whether squares of the kernel stay in the range of single precision, for much longer queries too."""
     kernel = model.method.kernel
-    if isinstance(kernel, (RBF, Exponential)):
+    if kernel.bounded:
         return True
     largest = np.array([model.longest**2])
-    if isinstance(kernel, VectorKernel):
-        largest = kernel.profile(largest.copy(), largest, largest)
+    if kernel.of_products is not None:
+        largest = kernel.of_products.profile(largest.copy(), largest, largest)
     least, most = SQUARED_IN_SINGLE
     return bool(least <= largest[0] <= most)
 
@@ -140,15 +154,15 @@ def single_will_do(model: FittedModel) -> bool:
     The gram form squares the kernel, which for most kernels is a square already.
     """
     method = model.method
-    if isinstance(method.space, Gram) and not _squares_fit(model):
+    if method.space.squares_kernel and not _squares_fit(model):
         return False
-    mu = float(getattr(method.coder, "mu", 0.0))
+    mu = method.coder.ridge_penalty or 0.0
     return error_in_single(model.largest_dictionary, mu, normalize=method.space.normalize) <= SINGLE_IS_ENOUGH
 
 
 def _precise(model: FittedModel, values: Array) -> Array:
     """In double precision where the problem of the ridge coder needs it; other coders see to that themselves."""
-    if not isinstance(model.method.coder, Ridge) or single_will_do(model):
+    if model.method.coder.ridge_penalty is None or single_will_do(model):
         return values
     return values.astype(np.float64, copy=False)
 
@@ -156,6 +170,12 @@ def _precise(model: FittedModel, values: Array) -> Array:
 @dataclass(frozen=True)
 class Raw(Space):
     """D = the examples as columns."""
+
+    of_vectors: ClassVar[bool] = True
+
+    @property
+    def of_kernel(self) -> KernelSpace:
+        return Rkhs(self.normalize)  # of the linear kernel
 
     def basis(self, model: FittedModel, rows: Array | None) -> Basis:
         vectors = _precise(model, model.vectors[None] if rows is None else model.vectors[np.maximum(rows, 0)])
@@ -192,6 +212,10 @@ def _explicit_target(basis: Basis, y: Array) -> Target:
 @dataclass(frozen=True)
 class KernelSpace(Space):
     """A space made from the kernel among the atoms, G, and of the query with them, k."""
+
+    @property
+    def of_kernel(self) -> KernelSpace:
+        return self
 
     @abstractmethod
     def posed(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
@@ -259,6 +283,7 @@ class Gram(KernelSpace):
     """D = ΨᵀG with unit columns, y = Ψᵀk: Algorithm 1."""
 
     projects: ClassVar[bool] = True
+    squares_kernel: ClassVar[bool] = True
 
     def posed(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
         psi = projection.matrix(G, labels, real, np.random.default_rng(seed))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,23 +20,16 @@ import numpy as np
 
 from kcrc._fused.native import native as _native
 from kcrc.arrays import Array
-from kcrc.coding.ridge import Ridge
-from kcrc.distances.pixel import Euclidean, Mahalanobis, SquaredEuclidean
 from kcrc.evidence import UNANIMOUS, Evidence
-from kcrc.kernels import RBF, Exponential, Kernel, Linear, Polynomial, PrecomputedKernel
+from kcrc.kernels import Kernel, Shape
 from kcrc.model import FittedModel
 from kcrc.neighbours.base import Neighbourhood
-from kcrc.neighbours.scan import ScanIndex
 from kcrc.prepared import POSITION, Samples
-from kcrc.projections import Identity
-from kcrc.spaces import Gram, Raw, Rkhs, single_will_do
+from kcrc.spaces import single_will_do
 
 native: Any = _native
 
-LINEAR, POLYNOMIAL, RADIAL = 0, 1, 2
-HIGHEST_DEGREE = 64  # of a polynomial: it takes as many products
 NOT_SOLVED = 3
-_SQUARED = (Euclidean, SquaredEuclidean, Mahalanobis)  # whose powered distance is the squared one of prepared vectors
 
 Plan = Callable[[Samples, Neighbourhood, Evidence], Array]
 _plans: WeakKeyDictionary[FittedModel, Plan | None] = WeakKeyDictionary()
@@ -66,47 +58,24 @@ def why_not(model: FittedModel) -> str | None:
         return "the compiled module is not built"
     if method.n_neighbors is None:
         return "a global dictionary is one matrix product already"
-    if type(method.coder) is not Ridge:
+    if method.coder.ridge_penalty is None:
         return f"the coder {type(method.coder).__name__} is not compiled"
-    if type(method.space) not in (Rkhs, Gram, Raw):
-        return f"the space {type(method.space).__name__} is not compiled"
-    if not isinstance(method.projection, Identity):
+    if not method.projection.identity:
         return f"the projection {type(method.projection).__name__} is not compiled"
     if _shape(method.kernel) is None and _given_matrix(model) is None:
         return f"the kernel {method.kernel!r} is not compiled"
     return None
 
 
-@dataclass(frozen=True)
-class _Shape:
+def _shape(kernel: Kernel) -> Shape | None:
     """A kernel as a function of dot products and squared norms, in the terms of the compiled module."""
-
-    kind: int
-    gamma: float = 1.0
-    coef0: float = 0.0
-    degree: int = 1
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"kind": self.kind, "gamma": self.gamma, "coef0": self.coef0, "degree": self.degree}
-
-
-def _shape(kernel: Kernel) -> _Shape | None:
-    if type(kernel) is Linear:
-        return _Shape(LINEAR)
-    if type(kernel) is Polynomial and kernel.degree <= HIGHEST_DEGREE:
-        return _Shape(POLYNOMIAL, float(kernel.gamma), float(kernel.coef0), int(kernel.degree))
-    if type(kernel) is RBF:
-        return _Shape(RADIAL, float(kernel.gamma))
-    if type(kernel) is Exponential and type(kernel.distance) in _SQUARED:
-        return _Shape(RADIAL, float(kernel.gamma))
-    return None
+    return None if kernel.of_products is None else kernel.of_products.shape
 
 
 def _given_matrix(model: FittedModel) -> Array | None:
     """The kernel matrix the caller gave, where its columns are still the examples in their order."""
     kernel = model.method.kernel
-    if not isinstance(kernel, PrecomputedKernel):
+    if not kernel.given_as_matrix:
         return None
     atoms = model.examples(kernel)
     matrix, position = atoms["to_examples"], atoms[POSITION]
@@ -131,8 +100,8 @@ class Stage:
         self._options = {
             "labels": self._labels,
             "n_classes": len(model.classes),
-            "mu": float(method.coder.mu),  # type: ignore[attr-defined]  # why_not has seen that it is Ridge
-            "gram_form": isinstance(method.space, Gram),
+            "mu": method.coder.ridge_penalty,
+            "gram_form": method.space.squares_kernel,
             "normalize": method.space.normalize,
             "ratio": method.decision == "ratio",
             "wide": self._wide,
@@ -143,10 +112,11 @@ class Stage:
         # The exact search measures ‖y − a‖² in double precision: all the radial kernel needs, given the same vectors.
         self._distances_serve = (
             self._shape is not None
-            and self._shape.kind == RADIAL
-            and isinstance(model.index, ScanIndex)
+            and self._shape.of_distance
+            and model.index is not None
+            and model.index.compiled
             and method.n_candidates is None
-            and type(method.distance) in _SQUARED
+            and method.distance.squared_euclidean
             and method.distance.preparation == method.kernel.preparation
         )
         self._power = method.distance.power

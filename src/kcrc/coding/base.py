@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc.arrays import Array
+from kcrc.capabilities import said_anew
 from kcrc.errors import ParameterError
 from kcrc.registry import Registry
 
@@ -77,6 +78,25 @@ class Coder(ABC):
 
     needs_columns: ClassVar[bool] = False
     """True where the model is about the entries of y − D x (q = 1), which the rkhs form does not have."""
+
+    effort: ClassVar[float] = 20.0
+    """How many times the arithmetic of one Cholesky factor it takes, about. Above 1 it ``iterates``, and sees to the
+    precision it needs itself."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        none = {"effort": Coder.effort, "ridge_penalty": None}
+        said_anew(cls, methods=("factorise", "solve"), capabilities=none)
+
+    @property
+    def iterates(self) -> bool:
+        """Whether it solves step by step: a batch of targets shares no product, and small penalties take long."""
+        return self.effort > 1.0
+
+    @property
+    def ridge_penalty(self) -> float | None:
+        """μ where x = (DᵀD + μI)⁻¹ Dᵀy, which is compiled; None for any other x."""
+        return None
 
     @abstractmethod
     def factorise(self, dictionary: Dictionary) -> Any:

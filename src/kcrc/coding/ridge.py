@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import lapack
@@ -30,11 +31,17 @@ class Ridge(Coder):
     eigenvalues of H count as 0 and x is the shortest solution.
     """
 
+    effort: ClassVar[float] = 1.0
+
     mu: float = 0.01
 
     def __post_init__(self) -> None:
         if isinstance(self.mu, bool) or not isinstance(self.mu, (int, float, np.number)) or not 0 <= self.mu < np.inf:
             raise ParameterError(f"mu is a number, 0 or more; got {self.mu!r}.")
+
+    @property
+    def ridge_penalty(self) -> float | None:
+        return float(self.mu)
 
     def factorise(self, dictionary: Dictionary) -> _Factors:
         gram = dictionary.gram

@@ -14,9 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc.arrays import Array
+from kcrc.capabilities import said_anew
 from kcrc.errors import ParameterError
 from kcrc.prepared import Prepared
 from kcrc.registry import Registry
+from kcrc.views import Layout
 
 _HOMES = {
     "chessboard": "pixel",
@@ -44,6 +46,7 @@ make = registry.make
 register = registry.register
 
 VECTORS = "vectors"
+NOBODY: Array = np.empty(0, np.intp)
 
 
 def prepare_vectors(X: Array) -> Prepared:
@@ -81,10 +84,45 @@ class Distance(ABC):
     rules: ClassVar[tuple[str, ...]] = ("exp", "polarisation")
     """The distance-to-kernel rules that make sense for it."""
 
+    orders_like_euclid: ClassVar[bool] = False
+    """Whether it grows with ‖a − b‖ of the "vectors" it prepares, so that the compiled search finds its neighbours;
+    ``of_squared`` and ``astray`` then say how."""
+
+    squared_euclidean: ClassVar[bool] = False
+    """Whether ``Dist ** power`` is ‖a − b‖² of the "vectors" it prepares: its exp kernel is then their RBF."""
+
+    sees_views: ClassVar[bool] = False
+    """Whether it takes samples that are several views side by side; ``bound`` tells it where they are."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        none = {"orders_like_euclid": False, "squared_euclidean": False}
+        said_anew(cls, methods=("pairwise", "selected", "within"), capabilities=none)
+
     @property
     def preparation(self) -> Hashable:
         """Distances and kernels with an equal key share one stored preparation of the examples."""
         return self
+
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether ``Dist ** power`` is ‖a − b‖² of the samples themselves, so that all follows from dot products."""
+        return self.squared_euclidean and self.preparation == VECTORS
+
+    @property
+    def given_as_matrix(self) -> bool:
+        """Whether samples are rows of a matrix whose columns are all the examples, and nothing is measured."""
+        return False
+
+    @property
+    def is_union(self) -> bool:
+        """Whether the dictionary is a union: the nearest examples by each of its ``components``."""
+        return self.components.get("") is not self
+
+    @property
+    def weights_(self) -> dict[str, float] | None:
+        """The weights of its members, where it has some."""
+        return None
 
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> Distance:
         """Learn what has to be learned from the examples (a covariance, textons). Returns the fitted distance;
@@ -126,6 +164,18 @@ class Distance(ABC):
     def combined(self, parts: Sequence[Array]) -> Array:
         """This distance from those of its components, in their order."""
         return parts[0]
+
+    def of_squared(self, squared: Array) -> Array:
+        """This distance from ‖a − b‖² of what it prepares, where it ``orders_like_euclid``."""
+        return np.sqrt(squared) if self.power == 2 else squared
+
+    def astray(self, kept: Prepared) -> Array:
+        """The numbers of prepared samples that are not where their vectors are: ``of_squared`` is wrong about them."""
+        return NOBODY
+
+    def bound(self, layout: Layout) -> Distance:
+        """For samples in which these views lie side by side, where it ``sees_views``."""
+        return self
 
     def to_origin(self, a: Prepared) -> Array:
         """Distances (n,) to the origin of the polarisation rule, the all-zero sample."""

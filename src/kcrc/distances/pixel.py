@@ -26,6 +26,8 @@ class SquaredEuclidean(Coordinatewise, VectorDistance):
     power: ClassVar[int] = 1
     measure: ClassVar[str] = "sqeuclidean"
     of_vectors: ClassVar[bool] = True
+    orders_like_euclid: ClassVar[bool] = True
+    squared_euclidean: ClassVar[bool] = True
 
     def screen(self, a: Prepared, b: Prepared) -> tuple[Array, Array]:
         left, right = a["vectors"], b["vectors"]
@@ -47,6 +49,8 @@ class Euclidean(SquaredEuclidean):
     formula: ClassVar[str] = "√ Σ (aᵢ − bᵢ)²"
     metric: ClassVar[bool] = True
     power: ClassVar[int] = 2
+    orders_like_euclid: ClassVar[bool] = True
+    squared_euclidean: ClassVar[bool] = True
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         return np.sqrt(super().pairwise(a, b))
@@ -114,6 +118,7 @@ class _Angular(Distance):
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
     of_vectors: ClassVar[bool] = True
+    orders_like_euclid: ClassVar[bool] = True
 
     def _rows(self, X: Array) -> Array:
         raise NotImplementedError  # each subclass says which rows
@@ -139,6 +144,12 @@ class _Angular(Distance):
     def within(self, b: Prepared, rows: Array) -> Array:
         zero = b["squares"][rows] == 0
         return self._from_squared(SquaredEuclidean().within(b, rows), zero[:, :, None], zero[:, None, :])
+
+    def of_squared(self, squared: Array) -> Array:
+        return np.minimum(0.5 * squared, 2.0)
+
+    def astray(self, kept: Prepared) -> Array:
+        return np.flatnonzero(kept["squares"] == 0)  # rows without direction
 
     def to_origin(self, a: Prepared) -> Array:
         return np.where(a["squares"] == 0, 0.0, 1.0)
@@ -203,6 +214,8 @@ class Mahalanobis(EuclideanAfter):
     formula: ClassVar[str] = "√ (a−b)ᵀ C⁻¹ (a−b)"
     metric: ClassVar[bool] = True
     power: ClassVar[int] = 2
+    orders_like_euclid: ClassVar[bool] = True
+    squared_euclidean: ClassVar[bool] = True
 
     diagonal: bool = False
     shrinkage: float | None = None

@@ -31,6 +31,10 @@ class PrecomputedDistance(Distance):
     directed: ClassVar[bool] = True  # one direction alone is given
     rules: ClassVar[tuple[str, ...]] = ("exp",)
 
+    @property
+    def given_as_matrix(self) -> bool:
+        return True
+
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> PrecomputedDistance:
         if X.shape[0] != X.shape[1]:
             raise DataError(

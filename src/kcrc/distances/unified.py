@@ -44,6 +44,7 @@ class Unified(Distance):
     formula: ClassVar[str] = "Σᵢ wᵢ Distᵢ(a, b)^powerᵢ / scaleᵢ"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
+    sees_views: ClassVar[bool] = True
 
     members: Any = ("euclidean", "manhattan", "correlation")
     weights: Any = None
@@ -193,6 +194,11 @@ class Unified(Distance):
 
     def _used(self) -> Iterable[tuple[str, Distance]]:
         return self.components.items()
+
+
+def to_be_weighted(distance: Any) -> Unified | None:
+    """A distance whose weights are still to be chosen; None for all others."""
+    return distance if isinstance(distance, Unified) and distance.learns_weights else None
 
 
 def _named(members: Any) -> tuple[tuple[str, Distance], ...]:

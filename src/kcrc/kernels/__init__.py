@@ -14,7 +14,7 @@ from kcrc.errors import ParameterError
 from kcrc.kernels.base import Kernel, exp_of, make, names, register, registry
 from kcrc.kernels.given import CallableKernel, PrecomputedKernel
 from kcrc.kernels.of_distance import DistanceKernel, Exponential, KernelDistance, Polarisation
-from kcrc.kernels.vector import RBF, Linear, Polynomial, VectorKernel
+from kcrc.kernels.vector import RBF, Linear, Polynomial, Shape, VectorKernel
 
 __all__ = [
     "RBF",
@@ -27,6 +27,7 @@ __all__ = [
     "Polarisation",
     "Polynomial",
     "PrecomputedKernel",
+    "Shape",
     "VectorKernel",
     "exp_of",
     "make",

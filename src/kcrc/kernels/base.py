@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from kcrc.arrays import Array
+from kcrc.capabilities import said_anew
 from kcrc.errors import ParameterError
 from kcrc.prepared import Prepared
 from kcrc.registry import Registry
+
+if TYPE_CHECKING:
+    from kcrc.kernels.vector import VectorKernel
 
 registry: Registry[Kernel] = Registry(
     "kernel",
@@ -29,8 +33,34 @@ make = registry.make
 register = registry.register
 
 
+ALIKE = ("gram", "cross", "local", "cross_of", "local_of", "of_distances")  # methods that say how alike samples are
+
+
 class Kernel(ABC):
     """k(a, b), for sets, for one set's own diagonal, and for local dictionaries."""
+
+    bounded: ClassVar[bool] = False
+    """Whether |k(a, b)| ≤ 1 whatever the units of the samples."""
+
+    given_as_matrix: ClassVar[bool] = False
+    """Whether samples are rows of a matrix whose columns are all the examples."""
+
+    definite: ClassVar[bool] = False
+    """Whether nobody has to look if it is positive definite: it is by its formula, or made of a distance, of which
+    many make one that is not."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        none = {"bounded": False, "definite": False, "of_products": Kernel.of_products}
+        said_anew(cls, methods=ALIKE, capabilities=none)
+
+    @property
+    def of_products(self) -> VectorKernel | None:
+        """The same as a function of dot products of the "vectors" it prepares; None where it is none."""
+        return None
+
+    def check_own_values(self) -> None:  # noqa: B027  # most kernels have nothing to refuse
+        """Raise where k(y, y) of a query cannot be told."""
 
     @property
     def preparation(self) -> Hashable:

@@ -14,7 +14,7 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.errors import DataError
-from kcrc.kernels import RBF, DistanceKernel, Kernel, Linear, PrecomputedKernel
+from kcrc.kernels import Kernel
 from kcrc.prepared import Samples
 
 SAMPLE = 64  # examples looked at
@@ -28,20 +28,15 @@ class IndefiniteKernelWarning(UserWarning):
     """A kernel is used as an inner product, and is none."""
 
 
-def needs_no_check(kernel: Kernel) -> bool:
-    """Whether a kernel is positive definite by its formula, or made of a distance, which makes many that are not."""
-    return isinstance(kernel, Linear | RBF | DistanceKernel)
-
-
 def check_definite(kernel: Kernel, X: Array, *, form: str, local: bool, warn: bool) -> None:
     """Raise where the kernel of the examples X (n, d) cannot be meant, warn (if ``warn``) where it is indefinite.
 
     ``form`` may be "auto"; ``local``: dictionaries are local.
     """
-    if needs_no_check(kernel):
+    if kernel.definite:
         return
     rows = np.sort(np.random.default_rng(0).permutation(len(X))[:SAMPLE])
-    matrix = isinstance(kernel, PrecomputedKernel)
+    matrix = kernel.given_as_matrix
     some = Samples(X, columns=np.arange(len(X))).of(kernel).take(rows) if matrix else kernel.prepare(X[rows])
     G = np.asarray(kernel.gram(some, some), np.float64)
     name = "precomputed kernel" if matrix else f"kernel {getattr(kernel, 'function', kernel)!r}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class PrecomputedKernel(Kernel):
     never need it.
     """
 
+    given_as_matrix: ClassVar[bool] = True
+
     self_value: float | None = None
 
     def fit(self, X: Array) -> PrecomputedKernel:
@@ -47,16 +50,16 @@ class PrecomputedKernel(Kernel):
         if self.self_value is not None:
             return np.full(len(a), self.self_value)
         if (a[POSITION] < 0).any():
-            self.refuse_queries()
+            self.check_own_values()
         return np.asarray(a["to_examples"][np.arange(len(a)), a[POSITION]])
 
-    def refuse_queries(self) -> None:
-        """Raise because k(y, y) of a query is wanted."""
-        raise DataError(
-            "A precomputed kernel with a varying diagonal does not tell k(y, y) of a query. Normalise it to a "
-            'constant diagonal; only predict, predict_proba and decision_function, with form="gram" and '
-            "n_neighbors=None, do without."
-        )
+    def check_own_values(self) -> None:
+        if self.self_value is None:
+            raise DataError(
+                "A precomputed kernel with a varying diagonal does not tell k(y, y) of a query. Normalise it to a "
+                'constant diagonal; only predict, predict_proba and decision_function, with form="gram" and '
+                "n_neighbors=None, do without."
+            )
 
 
 @dataclass(frozen=True)

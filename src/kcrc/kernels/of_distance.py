@@ -19,12 +19,15 @@ from kcrc.distances import mutual
 from kcrc.distances.base import Distance
 from kcrc.errors import ParameterError
 from kcrc.kernels.base import Kernel, exp_of, positive, register
+from kcrc.kernels.vector import RBF, VectorKernel
 from kcrc.prepared import Prepared
 
 
 @dataclass(frozen=True)
 class DistanceKernel(Kernel):
     """A kernel made from a distance by one of the paper's rules; from the mean of both directions where they differ."""
+
+    definite: ClassVar[bool] = True
 
     distance: Distance
 
@@ -58,10 +61,17 @@ class DistanceKernel(Kernel):
 class Exponential(DistanceKernel):
     """k(a, b) = exp(−gamma Dist(a, b)), Dist squared where the distance is a plain length; gamma = 1/β²."""
 
+    bounded: ClassVar[bool] = True
+    definite: ClassVar[bool] = True
+
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
         positive("gamma", self.gamma)
+
+    @property
+    def of_products(self) -> VectorKernel | None:
+        return RBF(gamma=self.gamma) if self.distance.squared_euclidean else None
 
     def of_distances(self, distances: Array) -> Array:
         return exp_of(np.array(self._powered(distances)), self.gamma)
@@ -83,6 +93,8 @@ class Exponential(DistanceKernel):
 @dataclass(frozen=True)
 class Polarisation(DistanceKernel):
     """k(a, b) = ½ (Dist(a, 0) + Dist(b, 0) − Dist(a, b)) with squared distances: for Euclidean the linear kernel."""
+
+    definite: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if "polarisation" not in self.distance.rules:
@@ -126,6 +138,10 @@ class KernelDistance(Distance):
     @property
     def preparation(self) -> Hashable:
         return self.kernel.preparation
+
+    @property
+    def given_as_matrix(self) -> bool:
+        return self.kernel.given_as_matrix
 
     def prepare(self, X: Array) -> Prepared:
         return self.kernel.prepare(X)

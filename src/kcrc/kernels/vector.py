@@ -5,18 +5,54 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kcrc.arrays import Array, widened
+from kcrc.capabilities import said_anew
 from kcrc.distances.base import VECTORS, prepare_vectors
 from kcrc.errors import ParameterError
 from kcrc.kernels.base import Kernel, exp_of, positive, register, within_range
 from kcrc.prepared import Prepared
 
+HIGHEST_DEGREE = 64  # of a polynomial that is compiled: it takes as many products
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A kernel of vectors in the terms of the compiled module: linear (0), polynomial (1) or RBF (2)."""
+
+    kind: int
+    gamma: float = 1.0
+    coef0: float = 0.0
+    degree: int = 1
+
+    @property
+    def of_distance(self) -> bool:
+        """Whether it is a function of ‖a − b‖² alone."""
+        return self.kind == 2
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"kind": self.kind, "gamma": self.gamma, "coef0": self.coef0, "degree": self.degree}
+
 
 class VectorKernel(Kernel):
     """A kernel that is a function of the dot product and the two squared norms."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        said_anew(cls, methods=("profile",), capabilities={"shape": None, "bounded": False, "definite": False})
+
+    @property
+    def shape(self) -> Shape | None:
+        """What the compiled module calls it; None where it knows of no such kernel."""
+        return None
+
+    @property
+    def of_products(self) -> VectorKernel | None:
+        return self
 
     @property
     def preparation(self) -> Hashable:
@@ -51,6 +87,12 @@ class VectorKernel(Kernel):
 class Linear(VectorKernel):
     """k(a, b) = a·b. KCRC with it is CRC."""
 
+    definite: ClassVar[bool] = True
+
+    @property
+    def shape(self) -> Shape | None:
+        return Shape(0)
+
     def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
         return dot
 
@@ -69,6 +111,12 @@ class Polynomial(VectorKernel):
         if not isinstance(self.degree, (int, np.integer)) or self.degree < 1:
             raise ParameterError(f"degree is a whole number, 1 or more; got {self.degree!r}.")
 
+    @property
+    def shape(self) -> Shape | None:
+        if self.degree > HIGHEST_DEGREE:
+            return None
+        return Shape(1, float(self.gamma), float(self.coef0), int(self.degree))
+
     def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
         gamma, coef0 = within_range(self.gamma, dot.dtype), within_range(self.coef0, dot.dtype)
         with np.errstate(over="ignore", invalid="ignore"):  # whoever codes with it looks whether it is finite
@@ -80,10 +128,17 @@ class Polynomial(VectorKernel):
 class RBF(VectorKernel):
     """k(a, b) = exp(−gamma ‖a−b‖²); the paper's β is gamma."""
 
+    bounded: ClassVar[bool] = True
+    definite: ClassVar[bool] = True
+
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
         positive("gamma", self.gamma)
+
+    @property
+    def shape(self) -> Shape | None:
+        return Shape(2, float(self.gamma))
 
     def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
         dot *= -2.0

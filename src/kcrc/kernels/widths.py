@@ -6,8 +6,6 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.distances.base import Distance
-from kcrc.distances.precomputed import PrecomputedDistance
-from kcrc.kernels import KernelDistance
 from kcrc.prepared import Samples
 
 _SAMPLE = 64  # examples whose distances are looked at
@@ -21,8 +19,7 @@ def of_vectors(X: Array) -> float:
 def of_distance(distance: Distance, samples: Samples) -> float:
     """1 over the mean of Dist^power of two of the examples ``samples``."""
     sample = np.random.default_rng(0).permutation(len(samples))[:_SAMPLE]
-    matrix = isinstance(distance, PrecomputedDistance | KernelDistance)  # whose columns are all the examples
-    some = samples.of(distance).take(sample) if matrix else distance.prepare(samples.X[sample])
+    some = samples.of(distance).take(sample) if distance.given_as_matrix else distance.prepare(samples.X[sample])
     return _inverse(float(np.mean(distance.pairwise(some, some) ** distance.power)))
 
 

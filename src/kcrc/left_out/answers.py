@@ -17,7 +17,6 @@ import numpy as np
 from kcrc import pipeline
 from kcrc.arrays import Array, widened
 from kcrc.coding.base import Dictionary, Target
-from kcrc.coding.ridge import Ridge
 from kcrc.confidence.open_set import signs
 from kcrc.evidence import Evidence
 from kcrc.kernels import Linear, VectorKernel
@@ -27,7 +26,7 @@ from kcrc.left_out.surroundings import MICROSECOND, STORED
 from kcrc.model import RAW, FittedModel
 from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Samples
-from kcrc.spaces import Raw, Rkhs, Space
+from kcrc.spaces import Space
 from kcrc.tuning.search import stratified
 
 T = TypeVar("T")
@@ -62,9 +61,10 @@ def answers_without(
 
 def _dot_kernel(model: FittedModel) -> VectorKernel | None:
     """The kernel as a function of dot products; None where the problem does not follow from them alone."""
-    if not isinstance(model.method.space, Raw):
-        return profile_of(model.method.kernel)
-    return None if model.method.coder.needs_columns else Linear()  # in the raw form the same problem
+    method = model.method
+    if method.space.of_vectors:
+        return None if method.coder.needs_columns else Linear()  # the same problem
+    return profile_of(method.kernel)
 
 
 def _keeps_products(model: FittedModel) -> bool:
@@ -85,7 +85,7 @@ def _classify_without(model: FittedModel, which: Array, groups: Array, kernel: T
         if kernel is not None:
             own = replace(kernel, removed=None if removed is None else removed.take(open_))
             known = replace(model, method=replace(model.method, kernel=own))
-            form = Rkhs(space.normalize) if isinstance(space, Raw) else space
+            form = space.of_kernel
         basis = form.basis(known, rows)
         far = near.distances[open_] if removed is None else None
         return basis.dictionary, form.target(known, basis, asked, rows, far)
@@ -114,15 +114,16 @@ def _chunk(model: FittedModel, n_trials: int) -> int:
 def affordable_trials(model: FittedModel) -> int:
     """How many examples ``fit`` asks: so many that it costs seconds, and the same number on every machine."""
     k, n, d = float(_width(model)), len(model), model.vectors.shape[1]
-    explicit = not isinstance(model.method.space, Rkhs)
+    explicit = model.method.space.has_columns
     pair = 60 if _dot_kernel(model) is not None and _keeps_products(model) else d + 60
     work = ((3 if explicit else 1) + model.method.projection.cost) * k**3 + k * k * pair + 0.1 * n * d + 1e5
     cost = model.method.distance.cost  # µs a pair
     if cost * n * n > 1e7:  # all pairs would take longer than seconds: count those that a trial needs
         work += MICROSECOND * cost * ((model.method.n_candidates or n) + k * k / 2)
     most = TRIALS
-    if not isinstance(model.method.coder, Ridge):
-        work, most = 20 * work, ITERATIVE_TRIALS
+    work *= model.method.coder.effort
+    if model.method.coder.iterates:
+        most = ITERATIVE_TRIALS
     if model.method.n_neighbors is None:
         most = min(most, GLOBAL_TRIALS)
     most = min(most, max(FEWEST, ENTRIES // len(model.classes)))

@@ -15,14 +15,11 @@ import numpy as np
 
 from kcrc.arrays import Array, widened
 from kcrc.distances.base import VECTORS, prepare_vectors
-from kcrc.distances.pixel import SquaredEuclidean
-from kcrc.kernels import RBF, Exponential, Kernel, VectorKernel
+from kcrc.kernels import Kernel, VectorKernel
 from kcrc.left_out.groups import duplicate_groups
 from kcrc.left_out.leverage import removed_weights, strengths
-from kcrc.metrics import Within
 from kcrc.model import FittedModel
 from kcrc.prepared import Prepared
-from kcrc.spaces import Raw
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +42,8 @@ class Exclusion:
         ``fixed``: the metric was fitted elsewhere, so that none leaves it."""
         raw, labels = model.raw, model.labels
         together = duplicate_groups(raw, groups)
-        metric = model.method.metric
-        if fixed or not isinstance(metric, Within):
+        metric = model.method.metric.by_class
+        if fixed or metric is None:
             return cls(model.ids, together, labels, None, None)
         raw = metric.ready(raw)
         sizes = np.bincount(labels, minlength=len(model.classes))
@@ -79,8 +76,8 @@ class Exclusion:
 
     def removed(self, model: FittedModel, which: Array) -> Removed | None:
         """What the covariance loses with the examples at ``which``; None where nothing has to be corrected."""
-        metric = model.method.metric
-        if self.means is None or self.weights is None or not isinstance(metric, Within) or not _correctable(model):
+        metric = model.method.metric.by_class
+        if self.means is None or self.weights is None or metric is None or not _correctable(model):
             return None
         assert metric.whitening is not None
         at, known = self._places(model.ids[which])
@@ -93,20 +90,16 @@ class Exclusion:
 def _correctable(model: FittedModel) -> bool:
     """Whether all that is judged follows from dot products."""
     method = model.method
-    if not isinstance(method.distance, SquaredEuclidean) or method.n_candidates is not None:
+    if not method.distance.is_euclidean or method.n_candidates is not None:
         return False
-    if isinstance(method.space, Raw):
+    if method.space.of_vectors:
         return not method.coder.needs_columns
     return profile_of(method.kernel) is not None
 
 
 def profile_of(kernel: Kernel) -> VectorKernel | None:
-    """The kernel as a function of dot products, where it is one."""
-    if isinstance(kernel, VectorKernel):
-        return kernel
-    if isinstance(kernel, Exponential) and isinstance(kernel.distance, SquaredEuclidean):
-        return RBF(gamma=kernel.gamma)  # exp(−gamma·Dist²) is the RBF kernel
-    return None
+    """The kernel as a function of dot products of the vectors themselves, where it is one."""
+    return kernel.of_products if kernel.preparation == VECTORS else None
 
 
 @dataclass(frozen=True, eq=False)

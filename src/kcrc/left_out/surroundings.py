@@ -16,7 +16,6 @@ from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.distances.mutual import is_mutual, within
 from kcrc.distances.pair_cache import PairCache
-from kcrc.distances.precomputed import PrecomputedDistance
 from kcrc.distances.table import PairTable
 from kcrc.left_out.means import class_means, to_means
 from kcrc.neighbours.exact import ExactIndex
@@ -42,7 +41,7 @@ class Surroundings:
     def arithmetic(self, distance: Distance, name: str) -> float:
         """What a pair takes by the component ``name``, roughly."""
         part, kept = distance.components[name], distance.part(self.samples.of(distance), name)
-        if isinstance(part, PrecomputedDistance):
+        if part.given_as_matrix:
             return 0.0
         coordinates = sum(values[:1].size for values in kept.parts.values())
         return MICROSECOND * max(part.cost, A_COORDINATE * coordinates)
@@ -66,8 +65,8 @@ class Surroundings:
             return np.where(self.groups[which][:, None] == self.groups[None, :], -1, rows)
         distance, count = self.coarse
         kept = self.samples.of(distance)
-        single = distance.components.get("") is distance
-        index = ExactIndex(distance, kept) if single else UnionIndex.over(distance, kept, ExactIndex)
+        union = distance.is_union
+        index = UnionIndex.over(distance, kept, ExactIndex) if union else ExactIndex(distance, kept)
         spare = int(np.bincount(self.groups)[self.groups[which]].max())
         near = index.query(kept.take(which), min(n, count + spare)).rows
         near = np.where(self.groups[which][:, None] == self.groups[np.maximum(near, 0)], -1, near)

@@ -16,7 +16,7 @@ from kcrc.left_out.leverage import removed_weights, strengths
 from kcrc.left_out.rewhitening import lengthened, rewhitened
 from kcrc.left_out.surroundings import STORED
 from kcrc.left_out.trials import Geometry, Trials
-from kcrc.metrics import Metric, Unit, Within, within_deviations
+from kcrc.metrics import Metric, Unit, within_deviations
 
 
 class VectorGeometry(Geometry):
@@ -42,16 +42,16 @@ class VectorGeometry(Geometry):
         super().__init__(labels, groups)
         self.metric, self.kernel, self.candidates = metric, kernel, candidates
         self.keeps_vectors = False
-        self.unit = isinstance(metric, Within) and metric.unit and not fixed
+        left = None if fixed else metric.by_class
+        self.unit = left is not None and left.unit
         self.directions: Array | None = None
-        if isinstance(metric, Within) and not fixed:
-            self.Z = metric.whitened(X)
-            assert metric.whitening is not None
-            deviations, sizes = within_deviations(metric.ready(X), labels)
-            self.directions = deviations @ metric.whitening
-            self.strength = strengths(self.directions, removed_weights(sizes, labels, groups, metric.shrinkage)).astype(
-                self.Z.dtype
-            )
+        if left is not None:
+            self.Z = left.whitened(X)
+            assert left.whitening is not None
+            deviations, sizes = within_deviations(left.ready(X), labels)
+            self.directions = deviations @ left.whitening
+            weights = removed_weights(sizes, labels, groups, left.shrinkage)
+            self.strength = strengths(self.directions, weights).astype(self.Z.dtype)
         else:
             self.Z = np.ascontiguousarray(metric.transform(X))
         self.squares = np.einsum("ij,ij->i", self.Z, self.Z)

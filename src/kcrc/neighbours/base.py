@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,6 +36,10 @@ class NeighbourIndex(ABC):
 
     An index is a value: ``appended`` and ``kept`` give a new one and leave this one as it was.
     """
+
+    compiled: ClassVar[bool] = False
+    """Whether it searches in compiled code: without arrays as long as the examples are many, and with distances that
+    follow from ‖y − a‖² in double precision."""
 
     @abstractmethod
     def query(self, queries: Prepared, k: int) -> Neighbourhood: ...

@@ -18,14 +18,13 @@ lower bound cannot rule out. With u = 2⁻²⁴, R the longest scan vector and d
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kcrc._fused.native import native as _native
 from kcrc.arrays import Array
 from kcrc.distances.base import Distance
-from kcrc.distances.pixel import Correlation, Cosine, Euclidean, Mahalanobis, SquaredEuclidean
 from kcrc.neighbours.base import Neighbourhood, NeighbourIndex
 from kcrc.neighbours.exact import ExactIndex
 from kcrc.prepared import Prepared
@@ -40,15 +39,12 @@ WIDTHS = (12, 16, 24, 32, 48, 64, 96, 128, 192)
 MEASURING = 12.0  # cost of one exact value against one of the scan, from memory; measured in docs/performance.md
 FARTHEST = 1e15  # length of scan coordinates whose products, and the sums of those, are numbers in single precision
 SINGLE, DOUBLE = float(np.finfo(np.float32).eps) / 2, float(np.finfo(np.float64).eps)
-_LIKE_EUCLIDEAN = (SquaredEuclidean, Euclidean, Mahalanobis, Cosine, Correlation)
 
 
 def index_for(distance: Distance, atoms: Prepared, *, budget: int) -> NeighbourIndex:
     """The quickest exact index for a distance; ``budget`` bounds what it may keep beyond the examples, in bytes."""
-    if native is None or type(distance) not in _LIKE_EUCLIDEAN or not len(atoms):
+    if native is None or not distance.orders_like_euclid or not len(atoms) or len(distance.astray(atoms)):
         return ExactIndex(distance, atoms)
-    if isinstance(distance, (Cosine, Correlation)) and not atoms["squares"].all():
-        return ExactIndex(distance, atoms)  # a row without direction is not where its coordinates are
     scan = Scan.over(atoms["vectors"], budget=budget)
     return ExactIndex(distance, atoms) if scan is None else ScanIndex(distance, atoms, scan)
 
@@ -60,17 +56,16 @@ class ScanIndex(NeighbourIndex):
     distance: Distance
     atoms: Prepared
     scan: Scan
+    compiled: ClassVar[bool] = True
 
     def query(self, queries: Prepared, k: int) -> Neighbourhood:
         rows, squared = self.squared(queries["vectors"], k)
-        if isinstance(self.distance, (Cosine, Correlation)):
-            distances = np.minimum(0.5 * squared, 2.0)
-            lost = np.flatnonzero(queries["squares"] == 0)
-            if len(lost):  # a query without direction
-                found = ExactIndex(self.distance, self.atoms).query(queries.take(lost), k)
-                rows[lost], distances[lost] = found.rows, found.distances
-            return Neighbourhood(rows, distances)
-        return Neighbourhood(rows, np.sqrt(squared) if self.distance.power == 2 else squared)
+        distances = self.distance.of_squared(squared)
+        lost = self.distance.astray(queries)
+        if len(lost):
+            found = ExactIndex(self.distance, self.atoms).query(queries.take(lost), k)
+            rows[lost], distances[lost] = found.rows, found.distances
+        return Neighbourhood(rows, distances)
 
     def squared(self, queries: Array, k: int) -> tuple[Array, Array]:
         """Rows and squared Euclidean distances (B, k), float64."""
@@ -78,7 +73,7 @@ class ScanIndex(NeighbourIndex):
 
     def appended(self, atoms: Prepared) -> NeighbourIndex:
         new = slice(len(self.atoms), None)
-        if isinstance(self.distance, (Cosine, Correlation)) and not atoms["squares"][new].all():
+        if len(self.distance.astray(atoms.take(new))):
             return ExactIndex(self.distance, atoms)
         scan = self.scan.appended(atoms["vectors"][new])
         return ExactIndex(self.distance, atoms) if scan is None else ScanIndex(self.distance, atoms, scan)

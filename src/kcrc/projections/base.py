@@ -6,7 +6,7 @@ D' = ΨᵀG and y' = Ψᵀk. A projection gives Ψ from the Gram matrix, for a b
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +29,18 @@ class Projection(ABC):
 
     cost: ClassVar[float] = 10.0
 
+    identity: ClassVar[bool] = False
+    """Whether Ψ is the identity, which is no work at all."""
+
+    @property
+    def has_components(self) -> bool:
+        """Whether the dimension after it is an option, ``n_components``, that may be searched."""
+        return hasattr(self, "n_components")
+
+    def with_components(self, share: float) -> Projection:
+        """The same to this share of the most dimensions there can be, where it ``has_components``."""
+        return replace(self, n_components=share)  # type: ignore[type-var]  # projections are dataclasses
+
     @abstractmethod
     def matrix(self, gram: Array, labels: Array, real: Array, rng: np.random.Generator) -> Array | None:
         """Ψ (1|B, K, c) from G (1|B, K, K), the atoms' class numbers (1|B, K) and which of them are real and not
@@ -42,6 +54,7 @@ class Identity(Projection):
     """Ψ = I: no reduction, the paper's choice in its experiments."""
 
     cost: ClassVar[float] = 0.0
+    identity: ClassVar[bool] = True
 
     def matrix(self, gram: Array, labels: Array, real: Array, rng: np.random.Generator) -> Array | None:
         return None

@@ -19,17 +19,14 @@ import numpy as np
 
 from kcrc import coding, metrics, projections
 from kcrc.arrays import Array
-from kcrc.coding.ridge import Ridge
 from kcrc.distances.pixel import SquaredEuclidean
-from kcrc.distances.precomputed import PrecomputedDistance
-from kcrc.distances.unified import Unified
-from kcrc.kernels import KernelDistance
+from kcrc.distances.unified import Unified, to_be_weighted
 from kcrc.left_out.groups import duplicate_groups
 from kcrc.left_out.surroundings import Surroundings
 from kcrc.left_out.trials import Trials
 from kcrc.moments import units_differ
 from kcrc.prepared import Samples
-from kcrc.projections.base import Identity, Projection
+from kcrc.projections.base import Projection
 from kcrc.tuning.costs import SPEED
 from kcrc.tuning.geometries import LABEL_FREE, TABLES, geometries_of, learned_anew, of_kernel
 from kcrc.tuning.judging import kernel_of, margins, nearest_atom, needs_double, shares_dictionary, staged_margins
@@ -69,8 +66,9 @@ class Found(NamedTuple):
 def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], Tuning | None]:
     """Values for all of SEARCHED, and the tuning they come from (None where nothing could be tried)."""
     distance, groups = request.distance, duplicate_groups(X, request.groups)
-    if isinstance(distance, Unified) and distance.learns_weights and is_open(request.params["metric"]):
-        found = _weighted(request, distance, X, labels, groups)
+    weighted = to_be_weighted(distance)
+    if weighted is not None and is_open(request.params["metric"]):
+        found = _weighted(request, weighted, X, labels, groups)
     else:
         found = _chosen(request, X, labels, groups)
     return found.values, found.tuning
@@ -82,7 +80,7 @@ def _weighted(request: Request, distance: Unified, X: Array, labels: Array, grou
     Only metrics that are not fitted with labels go with weights: to ask an example as if it were new, others would
     have to be fitted without it, which is known for Euclidean distances alone.
     """
-    euclidean = next((name for name, member in distance.members if isinstance(member, SquaredEuclidean)), None)
+    euclidean = next((name for name, member in distance.members if member.is_euclidean), None)
     first = replace(
         request,
         distance=SquaredEuclidean() if euclidean else distance.weighted(dict.fromkeys(distance.weights_, 1.0)),
@@ -121,8 +119,8 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     begun = time.perf_counter()
     whole = params["n_neighbors"] is None
     projection = projections.resolve(request.projection)
-    most = WHOLE if isinstance(projection, Identity) else WHOLE_PROJECTED
-    if not whole or isinstance(request.distance, PrecomputedDistance | KernelDistance):  # a matrix stays square
+    most = WHOLE if projection.identity else WHOLE_PROJECTED
+    if not whole or request.distance.given_as_matrix:  # which stays square
         most = len(X)
     rows = _subset(labels, most, request.seed) if len(X) > most else np.arange(len(X))
     X_used, labels_used, groups_used = X[rows], labels[rows], groups[rows]
@@ -130,7 +128,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     if not eligible.any():
         # Among fewer examples than features, directions tell classes apart; in few dimensions lengths do too. Neither
         # means anything where units differ.
-        wide = X.shape[1] > len(X) and isinstance(request.distance, SquaredEuclidean)
+        wide = X.shape[1] > len(X) and request.distance.is_euclidean
         safe = {**SAFE, "metric": "standard" if units_differ(X) else "unit" if wide else "plain"}
         return Found({name: safe[name] if is_open(value) else value for name, value in params.items()})
     fixed = {name: value for name, value in params.items() if not is_open(value) and name not in ("kernel", "metric")}
@@ -138,11 +136,11 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         fixed["n_neighbors"] = len(X_used) - 1
     if "n_neighbors" in fixed:
         fixed.setdefault("locality", "atoms")  # a given number counts examples, unless the caller says classes
-    if isinstance(request.projection, Projection) or not hasattr(projection, "n_components"):
+    if isinstance(request.projection, Projection) or not projection.has_components:
         fixed["share"] = None
     judge = _judge(request, projection, fixed)
-    compiled = request.coder == "ridge" and isinstance(projection, Identity)
-    iterates = request.coder != "ridge" and not isinstance(request.coder, Ridge)
+    compiled = request.coder == "ridge" and projection.identity
+    iterates = coding.resolve(request.coder).iterates
     effort = 1.0 if compiled or (whole and not iterates) else ITERATING
     weightings: dict[str, Unified] = {}
     around = Surroundings(
@@ -152,11 +150,12 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         request.coarse,
         request.pairs if len(rows) == len(X) else {},
     )
-    if not isinstance(request.distance, SquaredEuclidean) and not is_open(params["metric"]):
+    if not request.distance.is_euclidean and not is_open(params["metric"]):
         around = around.tabled(request.distance, TABLES * SPEED * request.seconds, request.n_jobs)
-    if isinstance(request.distance, Unified) and request.distance.learns_weights:
+    weighted = to_be_weighted(request.distance)
+    if weighted is not None:
         order = stratified(labels_used, np.random.default_rng(request.seed), eligible)
-        weightings = _weightings(request.distance, around, order, judge, fixed, effort, request)
+        weightings = _weightings(weighted, around, order, judge, fixed, effort, request)
     geometries, fitted, kernels = geometries_of(request, X_used, around, weightings, fixed)
     search = Search(
         geometries,
@@ -189,10 +188,9 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     values["metric"] = params["metric"] if metric is None else metric
     values["projection"] = _projected(projection, best.share)
     distance = weightings.get(best.geometry, request.distance)
-    weights = distance.weights_ if isinstance(distance, Unified) else None
-    if not isinstance(distance, SquaredEuclidean):
+    if not distance.is_euclidean:
         values["distance"] = distance if metric is None else learned_anew(distance, metric.transform(X), labels)
-    tuning = Tuning(best, search.scores, time.perf_counter() - begun, metric, weights=weights)
+    tuning = Tuning(best, search.scores, time.perf_counter() - begun, metric, weights=distance.weights_)
     return Found(values, tuning, np.concatenate(search.margins[best]))
 
 
@@ -231,7 +229,7 @@ def _weightings(
 
 def _projected(projection: Projection, share: float | None) -> Projection:
     """With the share of the dimension that was chosen."""
-    return projection if share is None else replace(projection, n_components=share)  # type: ignore[type-var]
+    return projection if share is None else projection.with_components(share)
 
 
 def _answerable(labels: Array, groups: Array) -> Array:
@@ -248,7 +246,7 @@ def _subset(labels: Array, size: int, seed: int) -> Array:
 
 def _judge(request: Request, projection: Projection, fixed: dict[str, Any]) -> Judge:
     """The compiled ridge; else the stages with the caller's coder and projection."""
-    plain = isinstance(projection, Identity)
+    plain = projection.identity
     if request.coder == "ridge" and plain:
         return partial(margins, normalize=request.normalize)
     spec = request.coder

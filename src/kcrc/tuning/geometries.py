@@ -12,7 +12,6 @@ import numpy as np
 from kcrc import metrics
 from kcrc.arrays import Array
 from kcrc.distances.base import Distance
-from kcrc.distances.pixel import SquaredEuclidean
 from kcrc.distances.unified import Unified
 from kcrc.kernels import VectorKernel
 from kcrc.left_out.distance_geometry import DistanceGeometry, KernelGeometry
@@ -42,7 +41,7 @@ def geometries_of(
 ) -> tuple[Makers, Fitted, tuple[str, ...]]:
     """Geometries by name, the metric that belongs to each, and the kernels to try."""
     distance, given = request.distance, request.given_kernel
-    if isinstance(distance, SquaredEuclidean) and (given is None or isinstance(given, VectorKernel)):
+    if distance.is_euclidean and (given is None or isinstance(given, VectorKernel)):
         return _euclidean(request, _narrowed(X), around)
     fixed.setdefault("locality", "atoms")
     labels, groups = around.labels, around.groups
@@ -90,7 +89,7 @@ def _candidates(
     metric: metrics.Metric, request: Request, X: Array, around: Surroundings
 ) -> Callable[[Array], Array] | None:
     """Where the search is coarse to fine by another distance than the Euclidean: who may be a neighbour of examples."""
-    if request.coarse is None or isinstance(request.coarse[0], SquaredEuclidean):
+    if request.coarse is None or request.coarse[0].is_euclidean:
         return None
     moved, coarse = metric.transform(X), request.coarse
     if is_open(request.params["metric"]):
