@@ -57,8 +57,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         What near means: a name of ``kcrc.distances.names()``, a Distance, or a function f(u, v) -> float.
         ``kcrc.distances.Unified`` uses several together, each on its own view of the sample where X is a dict of
         views (name -> array); for scikit-learn's tools, which cut samples by rows, ``kcrc.Views`` of that dict.
-    metric : {"plain", "unit", "standard", "within", "precomputed"}, Metric or "auto"
-        How vectors are scaled first: as they are, to unit length, every feature standardised, or whitened by the
+    metric : {"plain", "standard", "unit", "within", "precomputed"}, Metric or "auto"
+        How vectors are scaled first: as they are, every feature standardised, to unit length, or whitened by the
         pooled within-class covariance. "precomputed": X holds distances to the examples, (n, n) in ``fit``.
     kernel : str, Kernel, callable or "auto"
         "linear", "rbf", "polynomial", "precomputed"; "exp" and "polarisation" make a kernel of ``distance``;
@@ -71,7 +71,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         The polynomial kernel (gamma a·b + coef0)^degree.
     mu : float or "auto"
         The penalty of the code. No constant serves: faces want 1e-5 to 1e-2, deep features about 1.
-    form : {"rkhs", "gram", "raw"} or "auto"
+    form : {"raw", "gram", "rkhs"} or "auto"
         "gram" is the paper's Algorithm 1, "rkhs" the same model solved in the kernel's own space at a quarter of
         the cost, "raw" codes over the vectors themselves (CRC, no kernel).
     normalize_columns : bool, default=True
@@ -212,14 +212,14 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         they still are, where some were forgotten."""
         parameters = Parameters(self, seed_of(self.random_state))
         among = vectors if among is None else among
-        chosen, tuning, pairs = parameters.chosen(among, numbers, groups)
-        if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen):
+        chosen = parameters.chosen(among, numbers, groups)
+        if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values):
             vectors, among = widened(vectors), widened(among)
-        method = parameters.method(among, numbers, chosen)
-        self.model_ = FittedModel.build(method, vectors, classes, numbers, ids, pairs)
+        method = parameters.method(among, numbers, chosen.values)
+        self.model_ = FittedModel.build(method, vectors, classes, numbers, ids, chosen.pairs)
         self.classes_ = classes
         self.confidence_ = Confidence.of(self.model_, groups, fixed=metrics.is_fixed(self.metric))
-        self.tuning_ = tuning
+        self.tuning_ = chosen.tuning
         self.growth_ = Growth(next_row, len(numbers))
 
     def retune(self, *, groups: Any = None) -> Self:

@@ -52,7 +52,7 @@ class Short(Search):
         first = [s for name in self.grid.makers for s in self.grid.first(name)]
         settings = list(dict.fromkeys(replace(s, mu=mu) for s in first for mu in mus))
         settings = settings[:: -(-len(settings) // MOST)]
-        self.order = self.order[: self._fold if self.whole else ROWS]
+        self.order = self.order[: self._fold if self.field.whole else ROWS]
         self.tried(settings, len(self.order), 1e9)
         Short.last = self
         return settings[0]
@@ -90,7 +90,7 @@ def asked(monkeypatch, options, X, y):
         warnings.simplefilter("ignore", SlowDistanceWarning)
         vectors, labels = classifier._checked(X, y, reset=True)
         parameters = Parameters(classifier)
-        chosen, _, _ = parameters.chosen(vectors, labels, None)
+        chosen = parameters.chosen(vectors, labels, None).values
         return Short.last, parameters.method(vectors, labels, chosen)
 
 

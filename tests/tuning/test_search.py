@@ -12,6 +12,7 @@ from kcrc.errors import DataError
 from kcrc.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning import grid
 from kcrc.tuning import search as module
+from kcrc.tuning.field import Bench, Budget, Field
 from kcrc.tuning.judging import margins
 from kcrc.tuning.search import SPEED, Search
 from problems import problem
@@ -24,10 +25,8 @@ def searched(X, y, *, seconds=5.0, judge=margins, names=("plain", "unit"), whole
         name: lambda name=name: VectorGeometry(metrics.make(name).fit(X, y), X, y, np.arange(len(X))) for name in names
     }
     shown = []
-    search = Search(
-        makers, y, fixed=fixed, kernels=("linear", "rbf"), judge=judge, effort=1.0, seconds=seconds, n_jobs=1, seed=0,
-        progress=shown.append, eligible=np.ones(len(y), bool), whole=whole,
-    )  # fmt: skip
+    field = Field(makers, y, np.ones(len(y), bool), ("linear", "rbf"), fixed, whole=whole)
+    search = Search(field, Bench(judge), Budget(seconds, n_jobs=1, progress=shown.append))
     return search, search.run(), shown
 
 
@@ -137,10 +136,9 @@ def test_the_share_is_walked_where_it_is_open(clouds):
     search, best, _ = searched(X, y, judge=liking, **fixed)
     assert best.share is None
     maker = {"plain": lambda: search.geometry("plain")}
-    opened = Search(
-        maker, y, fixed={k: v for k, v in fixed.items() if k != "names"}, kernels=("rbf",), judge=liking, effort=1.0,
-        seconds=5.0, n_jobs=1, seed=0, progress=lambda _: None, eligible=np.ones(len(y), bool),
-    )  # fmt: skip
+    given = {k: v for k, v in fixed.items() if k != "names"}
+    field = Field(maker, y, np.ones(len(y), bool), ("rbf",), given)
+    opened = Search(field, Bench(liking), Budget(5.0, n_jobs=1))
     assert opened.run().share == 0.5
     assert {s.share for s in opened.scores} >= {0.25, 0.5, 1.0}
 

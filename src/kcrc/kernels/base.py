@@ -55,6 +55,11 @@ class Kernel(ABC):
         said_anew(cls, methods=ALIKE, capabilities=none)
 
     @property
+    def of_vectors(self) -> bool:
+        """Whether it is at home among any vectors, so that the examples may be put under a metric first."""
+        return False
+
+    @property
     def of_products(self) -> VectorKernel | None:
         """The same as a function of dot products of the "vectors" it prepares; None where it is none."""
         return None

@@ -35,6 +35,10 @@ class DistanceKernel(Kernel):
     def preparation(self) -> Hashable:
         return self.distance.preparation
 
+    @property
+    def of_vectors(self) -> bool:
+        return self.distance.of_vectors
+
     def prepare(self, X: Array) -> Prepared:
         return self.distance.prepare(X)
 

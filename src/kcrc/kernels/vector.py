@@ -51,6 +51,10 @@ class VectorKernel(Kernel):
         return None
 
     @property
+    def of_vectors(self) -> bool:
+        return True
+
+    @property
     def of_products(self) -> VectorKernel | None:
         return self
 

@@ -37,13 +37,12 @@ Fitted = dict[str, metrics.Metric | None]
 
 
 def geometries_of(
-    request: Request, X: Array, around: Surroundings, weightings: Mapping[str, Unified], fixed: dict[str, Any]
+    request: Request, X: Array, around: Surroundings, weightings: Mapping[str, Unified]
 ) -> tuple[Makers, Fitted, tuple[str, ...]]:
     """Geometries by name, the metric that belongs to each, and the kernels to try."""
     distance, given = request.distance, request.given_kernel
-    if distance.is_euclidean and (given is None or isinstance(given, VectorKernel)):
+    if request.by_products:
         return _euclidean(request, _narrowed(X), around)
-    fixed.setdefault("locality", "atoms")
     labels, groups = around.labels, around.groups
     makers: Makers
     if given is None and is_open(request.params["metric"]):

@@ -5,7 +5,7 @@ Nothing is at an edge but what would be meaningless: the steps are factors, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.left_out.trials import Geometry
+from kcrc.tuning.field import Field
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.setting import Setting
 
@@ -28,30 +29,14 @@ LEAST_ITERATING = 1e-3  # mu for coders that iterate, which need tens of times l
 
 
 class Grid:
-    """``geometries`` by name; ``fixed`` parameters have one value; ``most``: atoms that n_neighbors may count.
+    """``order`` are the examples in the order of the trials: the first place the kernel's widths. ``iterates``: the
+    coder does."""
 
-    ``order`` are the examples in the order of the trials: the first place the kernel's widths. ``whole``: the
-    dictionary is the global one; ``iterates``: the coder does.
-    """
-
-    def __init__(
-        self,
-        geometries: Mapping[str, Callable[[], Geometry]],
-        labels: Array,
-        order: Array,
-        *,
-        fixed: Mapping[str, Any],
-        kernels: tuple[str, ...],
-        most: int,
-        whole: bool,
-        iterates: bool,
-    ) -> None:
-        self.makers = dict(geometries)
+    def __init__(self, field: Field, order: Array, *, iterates: bool) -> None:
+        self.field, self.order, self.iterates = field, order, iterates
+        self.fixed = dict(field.fixed)
+        self.makers = dict(field.geometries)
         self.made: dict[str, Geometry] = {}
-        self.labels, self.order = labels, order
-        self.n_classes = int(labels.max()) + 1
-        self.fixed, self.kernels, self.most = dict(fixed), kernels, most
-        self.whole, self.iterates = whole, iterates
         self.base: dict[str, float] = {}  # gamma at which the kernel is as wide as the neighbourhood, by geometry
 
     def geometry(self, name: str) -> Geometry:
@@ -87,19 +72,24 @@ class Grid:
     def _first_sizes(self, name: str, locality: str) -> list[int]:
         if locality == "atoms":  # a union of many is as large as the nearest of one
             members = self.geometry(name).members
-            return sorted({min(s, self.most) for s in self._open("n_neighbors", [max(4, s // members) for s in SIZES])})
-        typical = len(self.labels) / self.n_classes
-        most = int(min(LARGEST_FIRST / typical, self.n_classes - 1))
+            return sorted(
+                {min(s, self.field.largest) for s in self._open("n_neighbors", [max(4, s // members) for s in SIZES])}
+            )
+        typical = len(self.field.labels) / self.field.n_classes
+        most = int(min(LARGEST_FIRST / typical, self.field.n_classes - 1))
         if "locality" not in self.fixed and most < 2:
             return []  # two classes are too many atoms, or all there are
         return sorted(
-            {min(s, self.n_classes) for s in self._open("n_neighbors", {min(c, max(most, 2)) for c in CLASS_COUNTS})}
+            {
+                min(s, self.field.n_classes)
+                for s in self._open("n_neighbors", {min(c, max(most, 2)) for c in CLASS_COUNTS})
+            }
         )
 
     def _widths(self, name: str) -> list[tuple[str, float | None]]:
         """(kernel, gamma) pairs; gammas are placed from the data's own distances."""
         pairs: list[tuple[str, float | None]] = []
-        for kernel in self.kernels:
+        for kernel in self.field.kernels:
             if kernel in ("linear", "given"):
                 pairs.append((kernel, None))
             elif "gamma" in self.fixed:
@@ -121,7 +111,7 @@ class Grid:
         if "n_neighbors" not in self.fixed:
             out += [replace(s, n_neighbors=size) for size in self._other_sizes(s)]
         if "mu" not in self.fixed:
-            least = 1e-9 if self.whole and self.geometry(s.geometry).has_folds and s.form == "gram" else 1e-6
+            least = 1e-9 if self.field.whole and self.geometry(s.geometry).has_folds and s.form == "gram" else 1e-6
             if self.iterates:
                 least = LEAST_ITERATING
             out += [replace(s, mu=mu) for mu in (_rounded(s.mu / 10), _rounded(s.mu * 10)) if least <= mu <= 100]
@@ -136,9 +126,9 @@ class Grid:
 
     def _other_sizes(self, s: Setting) -> list[int]:
         if s.locality == "atoms":
-            most = min(LARGEST // self.geometry(s.geometry).members, self.most)
+            most = min(LARGEST // self.geometry(s.geometry).members, self.field.largest)
         else:
-            most = min(LARGEST_CLASSES * self.n_classes // len(self.labels), self.n_classes)
+            most = min(LARGEST_CLASSES * self.field.n_classes // len(self.field.labels), self.field.n_classes)
         return [size for size in (s.n_neighbors // 2, 2 * s.n_neighbors) if 2 <= size <= most]
 
 

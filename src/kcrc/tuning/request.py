@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from kcrc import coding
+from kcrc import coding, projections
 from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.distances.pair_cache import PairCache
-from kcrc.kernels import Kernel
+from kcrc.kernels import Kernel, VectorKernel
 from kcrc.projections.base import Projection
 
 AUTO = "auto"
@@ -38,6 +39,21 @@ class Request:
     coarse: tuple[Distance, int] | None = None
     pairs: Mapping[str, PairCache] = field(default_factory=dict)
     normalize: bool = True  # the columns of the dictionary
+
+    @property
+    def whole(self) -> bool:
+        """Whether the dictionary is the global one."""
+        return self.params["n_neighbors"] is None
+
+    @cached_property
+    def projecting(self) -> Projection:
+        return projections.resolve(self.projection)
+
+    @property
+    def by_products(self) -> bool:
+        """Whether all that is tried follows from dot products of vectors: under every metric, whole classes too."""
+        of_products = self.given_kernel is None or isinstance(self.given_kernel, VectorKernel)
+        return self.distance.is_euclidean and of_products
 
     @property
     def reads_entries(self) -> bool:

@@ -15,9 +15,9 @@ busy or idle. Only a search of which even the fewest trials come to three times 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from kcrc.arrays import Array
 from kcrc.left_out.trials import Geometry, Trials
 from kcrc.parallel import over_chunks
 from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
+from kcrc.tuning.field import Bench, Budget, Field
 from kcrc.tuning.grid import Grid
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.loss import loss
@@ -40,102 +41,49 @@ FOLDS = 8  # of a global dictionary
 OVERSPENT = 3.0  # times the budget: from there on every setting is tried on no more examples than one batch
 
 
-class Judge(Protocol):
-    """Margins (sizes, mus, 2, B) of the trials: see ``judging``."""
-
-    def __call__(
-        self,
-        trials: Trials,
-        gamma: float | None,
-        labels: Array,
-        sizes: list[int],
-        mus: list[float],
-        form: str,
-        share: float | None = None,
-    ) -> Array: ...
-
-
 class Search:
-    """``geometries`` by name; ``fixed`` parameters are not searched; ``seconds`` bounds all of it.
+    """The walk over a field, by who sits on the bench, within a budget."""
 
-    ``whole``: the dictionary is the global one; ``iterates``: the coder does; ``projecting``: the cost of Ψ over K³.
-    The share of dimensions is searched where ``fixed`` has none.
-    ``judge`` gives the margins of settings on trials; its ``effort`` is how much dearer than the compiled ridge it is.
-    """
-
-    def __init__(
-        self,
-        geometries: Mapping[str, Callable[[], Geometry]],
-        labels: Array,
-        *,
-        fixed: Mapping[str, Any],
-        kernels: tuple[str, ...],
-        judge: Judge,
-        effort: float,
-        seconds: float,
-        n_jobs: int | None,
-        seed: int,
-        progress: Callable[[float], None],
-        eligible: Array,
-        most: int | None = None,
-        keep: tuple[str, ...] = (),
-        alone: tuple[str, ...] = (),
-        whole: bool = False,
-        iterates: bool = False,
-        projecting: float = 0.0,
-    ) -> None:
-        self.labels = labels
-        self.n_classes = int(labels.max()) + 1
-        self.judge, self.effort = judge, effort
-        self.n_jobs = n_jobs
-        self.whole, self.projecting = whole, projecting
-        self.progress = progress
-        self.budget, self.spent = SPEED * seconds, 0.0
-        self.keep = keep  # geometries whose best setting stays to the end,
-        self.alone = alone  # and those of them that the best is not below
+    def __init__(self, field: Field, bench: Bench, budget: Budget) -> None:
+        self.field, self.bench = field, bench
+        self.n_jobs, self.progress = budget.n_jobs, budget.progress
+        self.budget, self.spent = SPEED * budget.seconds, 0.0
         self.scores: dict[Setting, Score] = {}
         self.margins: dict[Setting, list[Array]] = {}
-        self.order = stratified(labels, np.random.default_rng(seed), eligible)
-        self.grid = Grid(
-            geometries,
-            labels,
-            self.order,
-            fixed=fixed,
-            kernels=kernels,
-            most=min(len(labels) - 1, most or len(labels)),
-            whole=whole,
-            iterates=iterates,
-        )
+        self.order = stratified(field.labels, np.random.default_rng(budget.seed), field.eligible)
+        self.grid = Grid(field, self.order, iterates=bench.iterates)
         self.geometry = self.grid.geometry
 
     # How it is tried ------------------------------------------------------------------------------------------------
 
     def _cost(self, name: str, locality: str, group: list[Setting], trials: int) -> float:
         """Arithmetic of trials of a group of settings, roughly."""
-        typical = 1.0 if locality == "atoms" else len(self.labels) / self.n_classes
-        atoms = {s: min(float(len(self.labels)), s.n_neighbors * typical * self.geometry(name).members) for s in group}
+        typical = 1.0 if locality == "atoms" else len(self.field.labels) / self.field.n_classes
+        atoms = {
+            s: min(float(len(self.field.labels)), s.n_neighbors * typical * self.geometry(name).members) for s in group
+        }
         problems = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.share): atoms[s] for s in group}
         solved = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.share, s.mu): atoms[s] for s in group}
         posing = sum(
-            posing_cost(k, form, 0.0 if share is None else self.projecting)
+            posing_cost(k, form, 0.0 if share is None else self.bench.projecting)
             for (_, _, form, _, share), k in problems.items()
         )
         factorising = sum(k**3 / 3 for k in solved.values())
         widest = max(atoms.values())
         if self._together(name):
             folds = -(-trials // self._fold)
-            each = self.effort * sum(15.0 * k * k for k in solved.values())
+            each = self.bench.effort * sum(15.0 * k * k for k in solved.values())
             return self.geometry(name).cost(folds, widest) + trials * each + folds * (posing + factorising)
         solving = sum(solving_cost(k) for k in solved.values())
-        return self.geometry(name).cost(trials, widest) + trials * self.effort * (posing + solving)
+        return self.geometry(name).cost(trials, widest) + trials * self.bench.effort * (posing + solving)
 
     @property
     def _fold(self) -> int:
-        return max(1, len(self.labels) // FOLDS)
+        return max(1, len(self.field.labels) // FOLDS)
 
     def _together(self, name: str) -> bool:
         """Whether examples are left out together, in folds."""
-        return self.whole and self.geometry(name).has_folds
+        return self.field.whole and self.geometry(name).has_folds
 
     def tried(self, settings: list[Setting], n_trials: int, share: float) -> None:
         """Bring all ``settings`` to ``n_trials`` trials, or to as many as ``share`` of the budget allows."""
@@ -154,7 +102,7 @@ class Search:
             rows = self.order[done : max(done, n_trials)]
             largest = max(s.n_neighbors for s in group)
             width = largest * (
-                self.geometry(name).members if locality == "atoms" else len(self.labels) // self.n_classes
+                self.geometry(name).members if locality == "atoms" else len(self.field.labels) // self.field.n_classes
             )
             step = int(np.clip(6e6 / max(width, 40) ** 2, 2, 64))
             taken = self._fold if self._together(name) else 4 * step
@@ -173,7 +121,7 @@ class Search:
     def _left_out(self, geometry: Geometry, locality: str, group: list[Setting], rows: Array, step: int) -> Array:
         """Margins (settings, B) of the examples ``rows``."""
         largest = max(s.n_neighbors for s in group)
-        if self.whole and geometry.has_folds:
+        if self.field.whole and geometry.has_folds:
             return self._margins(geometry.fold(rows), group)
 
         def piece(part: slice) -> Array:
@@ -199,7 +147,7 @@ class Search:
                 sizes, labels = sorted({group[i].n_neighbors for i in members}), trials.labels
             else:  # the atoms of the nearest ``count`` classes, or of the nearest ``count`` of each distance
                 sizes, labels = [trials.labels.shape[1]], np.where(trials.rank < count, trials.labels, -1)
-            found = self.judge(trials, gamma, labels.astype(np.int32), sizes, list(mus), form, share)
+            found = self.bench.judge(trials, gamma, labels.astype(np.int32), sizes, list(mus), form, share)
             for i in members:
                 size = 0 if trials.rank is not None else sizes.index(group[i].n_neighbors)
                 out[i] = found[size, mus.index(group[i].mu), DECISIONS.index(group[i].decision)]
@@ -246,7 +194,7 @@ class Search:
     def _kept(self, settings: Iterable[Setting]) -> list[Setting]:
         """The best setting of each geometry that stays to the end."""
         settings = list(settings)
-        return [s for name in self.keep for s in self.leading([s for s in settings if s.geometry == name], 1)]
+        return [s for name in self.field.keep for s in self.leading([s for s in settings if s.geometry == name], 1)]
 
     def _best_geometries(self, first: Mapping[str, list[Setting]]) -> list[str]:
         best = {name: max((self.scores[s] for s in group), key=lambda x: x.accuracy) for name, group in first.items()}
@@ -254,7 +202,7 @@ class Search:
         near = [name for name in best if best[name].accuracy >= top.accuracy - 2 * max(top.error, 0.004)]
         near.sort(key=lambda name: -best[name].accuracy)
         # One of each kind: the shrinkages of the within-class metric are near to each other by nature.
-        kinds = [name if name in self.keep else name.split()[0] for name in near]
+        kinds = [name if name in self.field.keep else name.split()[0] for name in near]
         keep = [name for at, name in enumerate(near) if kinds[at] not in kinds[:at]][:3]
         self.grid.forget(keep)
         return keep
@@ -275,7 +223,7 @@ class Search:
         compared = self.leading([s for s in finalists if 2 * self.scores[s].trials >= trials], len(finalists))
         for setting, margins in self.margins.items():
             self.scores[setting].loss = loss(np.concatenate(margins))
-        alone = [s for s in compared if s.geometry in self.alone]
+        alone = [s for s in compared if s.geometry in self.field.alone]
         if alone:  # however clear its answers, the best is right no less often than any of these
             least = max(self.scores[s].accuracy for s in alone)
             compared = [s for s in compared if self.scores[s].accuracy >= least]
@@ -294,7 +242,7 @@ class Search:
     def _price(self, setting: Setting) -> float:
         """Of an answer: the union of several members' nearest examples is as large as all of them together."""
         atoms = setting.n_neighbors * self.geometry(setting.geometry).members
-        return replace(setting, n_neighbors=min(atoms, len(self.labels))).cost
+        return replace(setting, n_neighbors=min(atoms, len(self.field.labels))).cost
 
 
 def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:

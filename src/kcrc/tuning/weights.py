@@ -20,9 +20,9 @@ from kcrc.left_out.surroundings import Surroundings
 from kcrc.left_out.trials import Trials
 from kcrc.neighbours.refine import union_ranks
 from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
+from kcrc.tuning.field import Bench
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.loss import loss
-from kcrc.tuning.search import Judge
 
 TRIALS = 256
 LARGEST = 48  # atoms of a dictionary tried, at about equal size for one member and for many
@@ -51,19 +51,17 @@ class WeightSearch:
         distance: Unified,
         around: Surroundings,
         order: Array,
-        judge: Judge,
+        bench: Bench,
         *,
         form: str = "rkhs",
         mus: tuple[float, ...] = _PENALTIES,
-        effort: float = 1.0,
         seconds: float,
         given: KernelGeometry | None = None,
     ) -> None:
-        """``effort``: how much dearer the judge is than the compiled ridge; ``given``: the kernel, where the distances
-        do not make it."""
+        """``given``: the kernel, where the distances do not make it."""
         self.distance = distance.weighted(dict.fromkeys(distance.weights_, 1.0))
         self.names = list(self.distance.weights_)
-        self.judge, self.effort, self.form, self.mus = judge, effort, form, list(mus)
+        self.bench, self.form, self.mus = bench, form, list(mus)
         self.budget = SPEED * seconds
         widest = LARGEST * len(self.names)
         count = int(np.clip(_BYTES // (4 * len(self.names) * widest**2), 32, TRIALS))
@@ -109,8 +107,8 @@ class WeightSearch:
         solving = posing_cost(wanted, self.form) + len(self.mus) * solving_cost(wanted)
         best = Tried(weights, -1, 1.0, len(order))
         for gamma in self._gammas(trials):
-            self.spent += len(order) * self.effort * solving
-            found = self.judge(trials, gamma, trials.labels, [wanted], self.mus, self.form)
+            self.spent += len(order) * self.bench.effort * solving
+            found = self.bench.judge(trials, gamma, trials.labels, [wanted], self.mus, self.form)
             for margins in np.asarray(found).reshape(len(self.mus) * len(DECISIONS), -1):
                 here = Tried(weights, int((margins > 0).sum()), loss(margins), len(order))
                 if (here.right, -here.loss) > (best.right, -best.loss):

@@ -22,6 +22,7 @@ from kcrc.cli.output import say
 from kcrc.experiments.studies import command
 from kcrc.experiments.studies.seven_sets import SETS, load
 from kcrc.left_out.vector_geometry import VectorGeometry
+from kcrc.tuning.field import Bench, Budget, Field
 from kcrc.tuning.judging import DECISIONS, margins
 from kcrc.tuning.search import Search
 from kcrc.tuning.setting import Setting
@@ -87,10 +88,8 @@ def tried(X: Array, y: Array, Xq: Array, yq: Array) -> dict[str, float]:
         far = geometry.trials(np.flatnonzero(queries)[:64], 25).cross
         assert far is not None
         settings = dict(grid(name, 1.0 / float(np.median(far)), len(y) / len(classes), len(classes)))
-        search = Search(
-            {name: partial(_same, geometry)}, numbers, fixed={}, kernels=(), judge=margins, effort=1.0,
-            seconds=np.inf, n_jobs=None, seed=0, progress=lambda share: None, eligible=queries,
-        )  # fmt: skip
+        field = Field({name: partial(_same, geometry)}, numbers, queries, ())
+        search = Search(field, Bench(margins), Budget(np.inf))
         search.tried(list(settings), len(yq), 1.0)
         found |= {settings[setting]: score.accuracy for setting, score in search.scores.items()}
     return found
