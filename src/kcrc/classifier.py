@@ -1,4 +1,7 @@
-"""KCRCClassifier: parameters, checks, and the verbs of a scikit-learn classifier; the mathematics is elsewhere."""
+"""KCRCClassifier: parameters, checks, and the verbs of a scikit-learn classifier; the mathematics is elsewhere.
+
+Long because a third of it is the documentation of its parameters, and its verbs belong to one object.
+"""
 
 from __future__ import annotations
 
@@ -67,8 +70,10 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         RBF: exp(−gamma‖a−b‖²), the paper's β = gamma. exp: exp(−gamma·Dist) with Dist squared for Euclidean,
         the paper's β = gamma^(−1/2). "scale" is 1 over the mean squared distance of two examples (for the exp
         kernel: the mean distance), so that the data's unit does not matter.
-    degree, coef0 : int, float, default=3, 1.0
-        The polynomial kernel (gamma a·b + coef0)^degree.
+    degree : int, default=3
+        Of the polynomial kernel (gamma a·b + coef0)^degree.
+    coef0 : float, default=1.0
+        Its constant.
     mu : float or "auto"
         The penalty of the code. No constant serves: faces want 1e-5 to 1e-2, deep features about 1.
     form : {"raw", "gram", "rkhs"} or "auto"

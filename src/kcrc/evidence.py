@@ -263,8 +263,7 @@ def class_residuals(
 ) -> Array:
     """(B, C) what the classes are judged by; ∞ for a class that has no part in the code. ``floor``: the least share of
     ‖y‖² that counts as left over, for those who take logarithms."""
-    x = code.coefficients
-    batch = len(x)
+    x, batch = code.coefficients, len(code.coefficients)
     labels = np.broadcast_to(labels, x.shape)
     real = labels >= 0
     cell = (np.arange(batch)[:, None] * n_classes + labels)[real]

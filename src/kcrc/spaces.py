@@ -24,6 +24,7 @@ from kcrc.coding.base import Dictionary, Target
 from kcrc.distances import mutual
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.kernels import DistanceKernel
+from kcrc.precision import precise
 from kcrc.prepared import Samples
 from kcrc.projections.base import Projection
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 KERNELS = {"float32": 1e31, "float64": 1e125}  # the largest: their squares, sums and products with codes are numbers
 ENERGIES = {"float32": 1e31, "float64": 1e260}  # the same for ‖y‖²
-SQUARED_IN_SINGLE = 1e-16, 1e10  # k(x, x) of the longest example
-SINGLE_IS_ENOUGH = 2e-3  # largest (condition number of H + μI) × (single precision) that is solved in single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,48 +124,6 @@ def _real(model: FittedModel, rows: Array | None) -> Array:
     return np.ones((1, len(model.labels)), bool) if rows is None else rows >= 0
 
 
-def _squares_fit(model: FittedModel) -> bool:
-    """Whether squares of the kernel stay in the range of single precision, for much longer queries too."""
-    kernel = model.method.kernel
-    if kernel.bounded:
-        return True
-    largest = np.array([model.longest**2])
-    if kernel.of_products is not None:
-        largest = kernel.of_products.profile(largest.copy(), largest, largest)
-    least, most = SQUARED_IN_SINGLE
-    return bool(least <= largest[0] <= most)
-
-
-def error_in_single(atoms: int, mu: float, *, normalize: bool) -> float:
-    """The most that rounding in single precision can do to the ridge coder: (condition number of H + μI) × (precision).
-
-    With unit columns the largest eigenvalue of H is at most K, so the condition number at most (K + μ)/μ. Without
-    unit columns there is no such bound, nor without a penalty.
-    """
-    if mu <= 0 or not normalize:
-        return np.inf
-    return (atoms + mu) / mu * float(np.finfo(np.float32).eps) / 2
-
-
-def single_will_do(model: FittedModel) -> bool:
-    """Whether rounding in single precision stays far below what tells classes apart, for the ridge coder.
-
-    The gram form squares the kernel, which for most kernels is a square already.
-    """
-    method = model.method
-    if method.space.squares_kernel and not _squares_fit(model):
-        return False
-    mu = method.coder.ridge_penalty or 0.0
-    return error_in_single(model.largest_dictionary, mu, normalize=method.space.normalize) <= SINGLE_IS_ENOUGH
-
-
-def _precise(model: FittedModel, values: Array) -> Array:
-    """In double precision where the problem of the ridge coder needs it; other coders see to that themselves."""
-    if model.method.coder.ridge_penalty is None or single_will_do(model):
-        return values
-    return values.astype(np.float64, copy=False)
-
-
 @dataclass(frozen=True)
 class Raw(Space):
     """D = the examples as columns."""
@@ -178,7 +135,7 @@ class Raw(Space):
         return Rkhs(self.normalize)  # of the linear kernel
 
     def basis(self, model: FittedModel, rows: Array | None) -> Basis:
-        vectors = _precise(model, model.vectors[None] if rows is None else model.vectors[np.maximum(rows, 0)])
+        vectors = precise(model, model.vectors[None] if rows is None else model.vectors[np.maximum(rows, 0)])
         return self.posed(vectors, _real(model, rows))
 
     def posed(self, vectors: Array, real: Array) -> Basis:
@@ -190,7 +147,7 @@ class Raw(Space):
     def target(
         self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
     ) -> Target:
-        return self.aimed(basis, _precise(model, queries.X))
+        return self.aimed(basis, precise(model, queries.X))
 
     def aimed(self, basis: Basis, y: Array) -> Target:
         """The side of the queries y (B, d)."""
@@ -259,7 +216,7 @@ class KernelSpace(Space):
             G = kernel.local_of(among, atoms, np.maximum(rows, 0))
         else:
             G = kernel.local(atoms, np.maximum(rows, 0))
-        G = _finite(_precise(model, G), f"kernel matrix of the examples ({type(kernel).__name__})")
+        G = _finite(precise(model, G), f"kernel matrix of the examples ({type(kernel).__name__})")
         return G if real.all() else np.where(real[:, :, None] & real[:, None, :], G, 0.0)
 
     def kernel_row(self, model: FittedModel, queries: Samples, rows: Array | None, known: Array | None) -> Array:
@@ -275,7 +232,7 @@ class KernelSpace(Space):
             else:
                 k = kernel.cross(queries.of(kernel), atoms, near)
             k = np.where(rows >= 0, k, 0.0)
-        return _finite(_precise(model, k), f"kernel of the query with the examples ({type(kernel).__name__})")
+        return _finite(precise(model, k), f"kernel of the query with the examples ({type(kernel).__name__})")
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from kcrc.evidence import UNANIMOUS, Evidence
 from kcrc.kernels import Kernel, Shape
 from kcrc.model import FittedModel
 from kcrc.neighbours.base import Neighbourhood
+from kcrc.precision import single_will_do
 from kcrc.prepared import POSITION, Samples
-from kcrc.spaces import single_will_do
 
 native: Any = _native
 

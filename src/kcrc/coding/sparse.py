@@ -57,14 +57,9 @@ class Solved:
         return np.where(positive | (self.gap == 0), gap, np.inf)
 
 
-@register("lasso")
 @dataclass(frozen=True)
-class Lasso(Coder):
-    """x = argmin ½‖y − Dx‖² + μ‖x‖₁   (p = 1, q = 2), from DᵀD and Dᵀy alone.
-
-    The working set grows from the atoms most correlated with y; coordinate descent and Newton steps solve it; the
-    duality gap over the objective, at most ``tol`` when converged, is reported as ``Code.gap``.
-    """
+class _Sparse(Coder):
+    """A penalty on ‖x‖₁: every one has its steps, and stops by the relative duality gap ``tol`` or ``max_iter``."""
 
     mu: float = 0.01
     tol: float = 1e-6
@@ -74,6 +69,16 @@ class Lasso(Coder):
         at_least("mu", self.mu, 0, strict=True)
         at_least("tol", self.tol, 0, strict=True)
         count("max_iter", self.max_iter, 1)
+
+
+@register("lasso")
+@dataclass(frozen=True)
+class Lasso(_Sparse):
+    """x = argmin ½‖y − Dx‖² + μ‖x‖₁   (p = 1, q = 2), from DᵀD and Dᵀy alone.
+
+    The working set grows from the atoms most correlated with y; coordinate descent and Newton steps solve it; the
+    duality gap over the objective, at most ``tol`` when converged, is reported as ``Code.gap``.
+    """
 
     def factorise(self, dictionary: Dictionary) -> _Gram:
         return _Gram.of(dictionary)
@@ -89,7 +94,7 @@ class Lasso(Coder):
 
 @register("bpdn")
 @dataclass(frozen=True)
-class BasisPursuitDenoising(Coder):
+class BasisPursuitDenoising(_Sparse):
     """x = argmin ‖x‖₁ subject to ‖y − Dx‖₂ ≤ μ‖y‖   (p = 1, q = 2, constrained; μ is the share of y left over).
 
     Its solution is the lasso's at one λ. Between two changes of the support ‖y − Dx‖² is a line in λ² and x one in λ,
@@ -100,13 +105,7 @@ class BasisPursuitDenoising(Coder):
     """
 
     mu: float = 0.05
-    tol: float = 1e-6
     max_iter: int = 60
-
-    def __post_init__(self) -> None:
-        at_least("mu", self.mu, 0, strict=True)
-        at_least("tol", self.tol, 0, strict=True)
-        count("max_iter", self.max_iter, 1)
 
     def factorise(self, dictionary: Dictionary) -> _Gram:
         return _Gram.of(dictionary)
@@ -173,7 +172,7 @@ class _Columns:
 
 @register("l1l1")
 @dataclass(frozen=True)
-class L1L1(Coder):
+class L1L1(_Sparse):
     """x = argmin ‖y − Dx‖₁ + μ‖x‖₁   (p = 1, q = 1: basis pursuit with an error term), a linear programme.
 
     Solved per target by an interior-point method; ``Code.gap`` is the relative duality gap, at most ``tol`` when
@@ -182,14 +181,8 @@ class L1L1(Coder):
     """
 
     mu: float = 0.1
-    tol: float = 1e-6
     max_iter: int = 60
     needs_columns: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        at_least("mu", self.mu, 0, strict=True)
-        at_least("tol", self.tol, 0, strict=True)
-        count("max_iter", self.max_iter, 1)
 
     def factorise(self, dictionary: Dictionary) -> _Columns:
         assert dictionary.columns is not None

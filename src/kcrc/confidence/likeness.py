@@ -22,9 +22,7 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.confidence.open_set import signs as signs_of
 from kcrc.confidence.two_samples import Comparison, of_signs, of_vectors, ranks
-from kcrc.distances.precomputed import PrecomputedDistance
 from kcrc.errors import ParameterError
-from kcrc.kernels.given import PrecomputedKernel
 
 if TYPE_CHECKING:
     from kcrc.confidence.calibration import Confidence
@@ -194,7 +192,7 @@ def _columns(signs: Array) -> Array:
 
 def _given_as_table(model: FittedModel) -> bool:
     """Whether samples are rows of a precomputed matrix: an example's holds itself, so it is not like a query's."""
-    return isinstance(model.method.distance, PrecomputedDistance) or isinstance(model.method.kernel, PrecomputedKernel)
+    return model.method.distance.given_as_matrix or model.method.kernel.given_as_matrix
 
 
 def _by_vectors(

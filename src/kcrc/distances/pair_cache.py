@@ -28,8 +28,7 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass
 class PairCounts:
-    """``asked`` distances of a query to an example; between examples, ``evaluated`` were measured and ``found``
-    looked up."""
+    """``asked``: of a query and an example; of two examples, ``evaluated`` were measured and ``found`` looked up."""
 
     asked: int = 0
     evaluated: int = 0

@@ -53,8 +53,8 @@ WHOLE_PROJECTED = 600  # and where eigenvectors are wanted of each
 
 
 class Found(NamedTuple):
-    """Values for all that is searched, the tuning they come from and the margins of its best setting, which are None where
-    nothing could be tried."""
+    """Values for all that is searched, the tuning they come from and the margins of its best setting, which are None
+    where nothing could be tried."""
 
     values: dict[str, Any]
     tuning: Tuning | None = None

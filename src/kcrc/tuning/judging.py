@@ -23,8 +23,9 @@ from kcrc.coding.base import Coder
 from kcrc.coding.ridge import Ridge
 from kcrc.kernels import exp_of
 from kcrc.left_out.trials import Trials
+from kcrc.precision import error_in_single
 from kcrc.projections.base import Identity, Projection
-from kcrc.spaces import Numbers, error_in_single
+from kcrc.spaces import Numbers
 
 DECISIONS = ("ratio", "residual")
 SINGLE_TELLS = 0.1  # largest (condition number) × (single precision) with which margins keep their sign
