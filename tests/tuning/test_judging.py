@@ -116,3 +116,35 @@ def test_a_fold_is_the_classifier_fitted_without_it(form, projection):
     if projection == "identity":
         np.testing.assert_allclose(margins(trials, 0.2 if form != "raw" else None, trials.labels, [59], MUS, form)[0],
                                    found[0], rtol=1e-4, atol=1e-4)  # fmt: skip
+
+
+def two_ways(trials, gamma, form, normalize):
+    """Margins by the compiled judge and by the stages, of all atoms."""
+    size = [trials.labels.shape[1]]
+    staged = staged_margins(
+        kernel_of(trials, gamma), trials.labels, trials.truth, size, MUS, form, lambda mu: Ridge(mu=mu),
+        normalize=normalize,
+    )  # fmt: skip
+    return margins(trials, gamma, trials.labels, size, MUS, form, normalize=normalize), staged
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("form", ["rkhs", "gram"])
+def test_an_example_at_some_distance_from_itself_is_judged_as_it_is_answered(form, normalize):
+    """As matrices of distances that are given may have it."""
+    _, _, _, trials = trials_of(7)
+    among = squared_among(trials).copy()
+    diagonal = np.arange(among.shape[1])
+    among[:, diagonal, diagonal] = np.random.default_rng(0).uniform(0, 3, size=among.shape[:2])
+    compiled, staged = two_ways(Trials(trials.labels, trials.truth, trials.cross, among), 0.2, form, normalize)
+    np.testing.assert_allclose(compiled, staged, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("own", [-0.1, 0.0])
+def test_a_query_whose_kernel_with_itself_is_no_length_is_judged_as_it_is_answered(own):
+    """The kernel is no inner product: nothing is left over by any class that has a part, and a tie is no answer."""
+    _, _, _, trials = trials_of(8)
+    kept = Trials(trials.labels, trials.truth, dot=trials.dot, dots=trials.dots, self_dot=np.full(len(trials.dot), own))
+    compiled, staged = two_ways(kept, None, "rkhs", True)
+    np.testing.assert_allclose(compiled, staged, rtol=1e-4, atol=1e-4)
+    assert not (compiled[..., np.isfinite(compiled).all(axis=(0, 1, 2))] > 0).all()

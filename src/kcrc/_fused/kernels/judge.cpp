@@ -11,12 +11,13 @@
 
 #include "exp.hpp"
 #include "kernels.hpp"
-#include "panels.hpp"
+#include "problem.hpp"
 
 namespace kcrc {
 namespace {
 
 constexpr float LOST = -std::numeric_limits<float>::infinity();
+constexpr double FLOOR = 1e-12;  // of ‖y‖²: less left over is nothing, and has a logarithm; as in judging.py
 constexpr float UNSOLVED = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>
@@ -89,54 +90,31 @@ class Judge {
     // H and b of the grouped atoms, with unit columns where they are normalised; returns ‖y‖².
     double pose(const T* G, int stride, const T* k, double self, int m) {
         const Panels<T> H(problem_.data(), m);
-        double energy = self;
+        double energy = energy_of(self);
         for (int j = 0; j < m; ++j) b_[j] = holds_ == Holds::kernel ? k[order_[j]] : std::exp(-gamma_ * k[order_[j]]);
         if (!gram_form_) {
-            const bool scaled =
-                normalize_ && holds_ == Holds::kernel;  // an exponential kernel has unit columns as it is
-            for (int j = 0; j < m; ++j)
-                scale_[j] = scaled ? unit(G[static_cast<std::size_t>(order_[j]) * (stride + 1)]) : T(1);
-            fill(H, G, stride, m, false, scaled ? scale_.data() : nullptr);
+            fill(H, G, stride, m, false);
         } else {
             const Panels<T> whole(factor_.data(), m);
-            fill(whole, G, stride, m, true, nullptr);
-            product_with_itself<T>(whole.data, m, whole.columns, H);
-            energy = 0;
-            for (int j = 0; j < m; ++j) energy += double(b_[j]) * double(b_[j]);
-            std::fill(x_.begin(), x_.end(), T(0));
-            for (int p = 0; p < whole.count(); ++p)  // G b, a panel of rows at a time
-                for (int j = 0; j < m; ++j) {
-                    const T* column = whole.panel(p) + static_cast<std::size_t>(j) * MR<T>;
-                    for (int r = 0; r < MR<T>; ++r) x_[p * MR<T> + r] += column[r] * b_[j];
-                }
-            std::copy(x_.begin(), x_.begin() + m, b_.begin());
-            for (int j = 0; j < m; ++j) scale_[j] = normalize_ ? unit(H.at(j, j)) : T(1);
-            for (int i = 0; i < (normalize_ ? m : 0); ++i) {
-                T* row = row_of(H, i);
-                for (int j = 0; j <= i; ++j) row[static_cast<std::size_t>(j) * MR<T>] *= scale_[i] * scale_[j];
-            }
+            fill(whole, G, stride, m, true);
+            energy = gram_problem<T>(whole, m, H, b_.data(), x_.data());
         }
-        for (int j = 0; j < m; ++j) b_[j] *= scale_[j];
+        if (normalize_) unit_columns<T>(H, m, b_.data(), scale_.data());
         return energy;
     }
-    static T unit(T squared) { return squared > std::numeric_limits<T>::min() ? T(1) / std::sqrt(squared) : T(0); }
 
-    void fill(const Panels<T>& out, const T* G, int stride, int m, bool whole, const T* scale) {
+    void fill(const Panels<T>& out, const T* G, int stride, int m, bool whole) {
         std::fill(out.data, out.data + Panels<T>::room(m), T(0));
         for (int i = 0; i < m; ++i) {
             const T* from = G + static_cast<std::size_t>(order_[i]) * stride;
             T* row = row_of(out, i);
             const int stop = whole ? m : i + 1;
-            if (scale == nullptr)
-                for (int j = 0; j < stop; ++j) row[static_cast<std::size_t>(j) * MR<T>] = from[order_[j]];
-            else
-                for (int j = 0; j < stop; ++j)
-                    row[static_cast<std::size_t>(j) * MR<T>] = from[order_[j]] * (scale[i] * scale[j]);
+            for (int j = 0; j < stop; ++j) row[static_cast<std::size_t>(j) * MR<T>] = from[order_[j]];
         }
         if (holds_ != Holds::kernel) exponentiate(out, m, whole);
     }
 
-    // exp(−γ·squared distance) in place; the diagonal is 1 exactly.
+    // exp(−γ·squared distance) in place; an atom is at 0 from itself, unless distances that are given say otherwise.
     void exponentiate(const Panels<T>& out, int m, bool whole) {
         constexpr int W = lanes<T>;
         const Vec<T> minus = splat<T>(-gamma_), zero{};
@@ -153,7 +131,8 @@ class Judge {
                 }
             }
         }
-        for (int j = 0; j < m; ++j) out.at(j, j) = T(1);
+        if (holds_ == Holds::products)
+            for (int j = 0; j < m; ++j) out.at(j, j) = T(1);
     }
 
     bool solve(T mu, int m) {
@@ -164,10 +143,7 @@ class Judge {
             L.at(m, j) = b_[j];
         }
         std::fill(inverse_.begin(), inverse_.end(), T(0));
-        // As in the model's stage: without a penalty a tiny pivot means dependent atoms.
-        const T least = mu > T(0) ? T(0) : std::sqrt(std::numeric_limits<T>::epsilon());
-        const T smallest = cholesky<T>(L, inverse_.data());
-        if (!(smallest > least && std::isfinite(smallest))) return false;
+        if (!trusted(cholesky<T>(L, inverse_.data()), mu)) return false;
         for (int j = 0; j < L.columns; ++j) x_[j] = j < m ? L.at(m, j) : T(0);
         solve_transposed<T>(L, inverse_.data(), x_.data());
         return true;
@@ -190,7 +166,8 @@ class Judge {
             }
             if (!(length > 0)) continue;
             coded = true;
-            const double plain = 0.5 * std::log(std::max(energy - explained, 1e-12 * energy));
+            const double least = FLOOR * std::max(energy, std::numeric_limits<double>::min());
+            const double plain = 0.5 * std::log(std::max(energy - explained, least));
             const double ratio = plain - 0.5 * std::log(length);
             if (g == own_) {
                 ratio_own = ratio;

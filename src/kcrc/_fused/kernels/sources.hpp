@@ -105,20 +105,6 @@ struct Source {
     virtual bool gram_side_by_side(const std::int32_t*, int, T*) const { return false; }
 };
 
-// Zeros in the columns beyond the matrix and in the rows a vector or more beyond it: whatever else is not of the lower
-// half must only be finite, but what stays from query to query would grow.
-template <class T>
-void clear_padding(const Panels<T>& out) {
-    constexpr int W = lanes<T>;
-    const int last = out.count() - 1;
-    for (int row = rounded_up(out.size, W); row < out.columns; row += W)
-        for (int j = 0; j < out.size; ++j)
-            store<T>(out.panel(last) + static_cast<std::size_t>(j) * MR<T> + (row - last * MR<T>), Vec<T>{});
-    for (int p = out.size / MR<T>; p <= last; ++p)
-        for (int j = out.size; j < out.columns; ++j)
-            for (int v = 0; v < 3; ++v) store<T>(out.panel(p) + static_cast<std::size_t>(j) * MR<T> + v * W, Vec<T>{});
-}
-
 // W values of a line at scattered places. Spelt out: the compiler's own gather instructions are slow on many CPUs.
 template <class T, class S>
 KCRC_INLINE Vec<T> scattered(const S* line, const std::int32_t* place) {

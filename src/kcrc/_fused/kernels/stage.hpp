@@ -11,6 +11,7 @@
 #pragma once
 #include <limits>
 
+#include "problem.hpp"
 #include "sidebyside.hpp"
 #include "sources.hpp"
 
@@ -47,15 +48,6 @@ class Stage {
     Scratch<T>& scratch_;
     std::vector<int> present_;
     std::vector<double> squared_, lengths_;
-
-    static T scale_of(T squared_norm) {
-        return squared_norm > std::numeric_limits<T>::min() ? T(1) / std::sqrt(squared_norm) : T(0);
-    }
-    bool trusted(T smallest) const {
-        // Without a penalty a tiny pivot means dependent atoms: the caller then takes the shortest solution.
-        const T least = settings_.mu > 0 ? T(0) : std::sqrt(std::numeric_limits<T>::epsilon());
-        return smallest > least && std::isfinite(smallest);
-    }
 
     // Places of the real neighbours in ascending order of their rows (bytes of the row number, lowest first): memory
     // is then read forwards. Returns the list that holds them, one of the two given.
@@ -110,24 +102,11 @@ class Stage {
     double problem(const std::int64_t* row, int m, const Panels<T>& H, T* b, double self) {
         if (!settings_.gram_form) {
             source_.gram(row, m, H, false, scratch_);
-            return std::max(self, 0.0);
+            return energy_of(self);
         }
         const Panels<T> G(scratch_.factor.get(Panels<T>::room(m)), m);
         source_.gram(row, m, G, true, scratch_);
-        product_with_itself<T>(G.data, m, G.columns, H);
-        clear_padding<T>(H);
-        double energy = 0;
-        for (int j = 0; j < m; ++j) energy += double(b[j]) * double(b[j]);
-        T* product = scratch_.squares.get(side_);
-        for (int p = 0; p < G.count(); ++p) {
-            Vec<T> sum[3] = {};
-            for (int j = 0; j < m; ++j)
-                for (int v = 0; v < 3; ++v)
-                    sum[v] += load<T>(G.panel(p) + static_cast<std::size_t>(j) * MR<T> + v * lanes<T>) * splat<T>(b[j]);
-            for (int v = 0; v < 3; ++v) store<T>(product + p * MR<T> + v * lanes<T>, sum[v]);
-        }
-        std::copy(product, product + m, b);
-        return energy;
+        return gram_problem<T>(G, m, H, b, scratch_.squares.get(side_));
     }
 
     // One query in panels.
@@ -143,22 +122,7 @@ class Stage {
         const Panels<T> H(scratch_.matrix.get(room + triangle(m)), m);
         T* blocks = H.data + room;
         const double energy = problem(row, m, H, b, self);
-        if (settings_.normalize) {
-            bool unit = true;  // the rbf's diagonal is 1 already
-            for (int j = 0; j < side_; ++j) {
-                scale[j] = j < m ? scale_of(H.at(j, j)) : T(0);
-                unit = unit && (j >= m || scale[j] == T(1));
-            }
-            for (int j = 0; j < (unit ? 0 : m); ++j) {
-                b[j] *= scale[j];
-                const Vec<T> mine = splat<T>(scale[j]);
-                for (int p = j / MR<T>; p < H.count(); ++p)
-                    for (int v = 0; v < 3; ++v) {
-                        T* at = H.panel(p) + static_cast<std::size_t>(j) * MR<T> + v * lanes<T>;
-                        store<T>(at, load<T>(at) * (mine * load<T>(scale + p * MR<T> + v * lanes<T>)));
-                    }
-            }
-        }
+        if (settings_.normalize) unit_columns<T>(H, m, b, scale);
         save_class_blocks(H, label, m, blocks);
         for (int j = 0; j < m; ++j) {
             H.at(j, j) += T(settings_.mu);
@@ -166,7 +130,7 @@ class Stage {
         }
         std::fill(inverse + m, inverse + H.columns, T(0));
         const T smallest = cholesky<T>(H, inverse);
-        if (!trusted(smallest)) {
+        if (!trusted(smallest, settings_.mu)) {
             answers_.flags[query] = NOT_POSITIVE;
             return;
         }
@@ -245,7 +209,7 @@ class Stage {
             }
             whole = whole && m == K_;
             real[q] = m;
-            energy[q] = std::max(self[query], 0.0);
+            energy[q] = energy_of(self[query]);
         }
         if (settings_.gram_form || !whole || !source_.gram_side_by_side(lane_rows, K_, H)) {
             for (int q = 0; q < count; ++q)
@@ -281,7 +245,7 @@ class Stage {
         side_by_side_solve<T>(L, K_, inverse, x);
         side_by_side_own_class<T>(H, K_, x, number, own);
         for (int q = 0; q < count; ++q) {
-            if (!trusted(smallest[q])) {
+            if (!trusted(smallest[q], settings_.mu)) {
                 answers_.flags[which[q]] = NOT_POSITIVE;
                 continue;
             }
