@@ -21,7 +21,8 @@ T unit_scale(T squared_norm) {
     return squared_norm > std::numeric_limits<T>::min() ? T(1) / std::sqrt(squared_norm) : T(0);
 }
 
-// The gram form: H (lower half) and b, which comes in as k, from all of G; returns t. ``room`` holds G's panels of rows.
+// The gram form: H (lower half) and b, which comes in as k, from all of G; returns t. ``room`` holds G's panels of
+// rows.
 template <class T>
 double gram_problem(const Panels<T>& G, int m, const Panels<T>& H, T* b, T* room) {
     product_with_itself<T>(G.data, m, G.columns, H);
