@@ -23,7 +23,6 @@ from kcrc import pipeline
 from kcrc.arrays import Array
 from kcrc.left_out.answers import LeftOut
 from kcrc.left_out.exclusion import Exclusion
-from kcrc.metrics import Within
 from kcrc.model import FittedModel
 from kcrc.tuning.search import stratified
 
@@ -120,8 +119,7 @@ def _half(model: FittedModel, exclusion: Exclusion, rng: np.random.Generator) ->
 
 def _right(model: FittedModel, exclusion: Exclusion, stored: Array, asked: Array) -> Array:
     """(len(asked),) whether these examples are answered as labelled with only those at ``stored``."""
-    metric = model.method.metric
-    if isinstance(metric, Within) and exclusion.means is not None:  # it was fitted with the labels of those asked
+    if model.method.metric.uses_labels and exclusion.means is not None:  # it was fitted with the labels of those asked
         fewer = refitted(model, model.raw[stored], model.labels[stored], model.ids[stored])
     else:
         fewer = model.without(np.setdiff1d(np.arange(len(model)), stored))
