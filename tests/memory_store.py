@@ -183,6 +183,10 @@ class MemoryStore:
         found.flags.writeable = False
         return found
 
+    def size(self) -> int:
+        state = self._open_place().state
+        return sum(map(len, [*state.vectors.values(), *state.thumbnails.values()]))
+
     def shrink(self) -> None:
         """Nothing: what was deleted takes no space."""
 
@@ -191,6 +195,10 @@ class MemoryStore:
 
     def close(self) -> None:
         self._place = None
+
+
+def exists(address: str | os.PathLike[str]) -> bool:
+    return os.fspath(address) in PLACES
 
 
 def open(address: str | os.PathLike[str], *, readonly: bool = False, recover: bool = False) -> MemoryStore:

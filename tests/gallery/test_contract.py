@@ -120,6 +120,7 @@ def test_vectors_pictures_and_the_feature_come_back_whole(store: Store) -> None:
     assert store.read(lambda reading: [reading.thumbnail(one) for one in EXAMPLES]) == [PICTURE, None, None]
     assert store.read(lambda reading: reading.feature_state())["mean"].tolist() == [1.0, 2.0]
     assert store.read(lambda reading: reading.feature_learned())
+    assert store.size() >= VECTORS.nbytes + len(PICTURE)
     array = store.read(lambda reading: store.vectors(read_contents(reading)))
     np.testing.assert_array_equal(array, VECTORS[:2])
     assert array.dtype == np.float32
@@ -251,10 +252,12 @@ def test_a_gallery_that_is_being_made_is_not_there_and_an_error_leaves_none(addr
 
     with pytest.raises(KeyboardInterrupt):
         half()
+    assert not kind.exists(address)
     with pytest.raises(FileError):
         kind.open(address, readonly=True, recover=False)
     with making():
         pass
+    assert kind.exists(address)
     with pytest.raises(FileError, match="exists already"), making():
         pass
     with making(overwrite=True) as made:

@@ -22,9 +22,16 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class GalleryAddress(click.Path):
+    """The file of a gallery, or the address of one that is kept otherwise (``scheme://…``), which is left as it is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if isinstance(value, str) and "://" in value else super().convert(value, param, ctx)
+
+
 def gallery_argument(function: F) -> F:
-    """The first argument of most commands: the gallery file."""
-    return click.argument("gallery", type=click.Path(path_type=Path))(function)
+    """The first argument of most commands: where the gallery is."""
+    return click.argument("gallery", type=GalleryAddress(path_type=Path))(function)
 
 
 def images_argument(function: F) -> F:
@@ -38,7 +45,7 @@ def model_option(function: F) -> F:
     return click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help=text)(function)
 
 
-def open_gallery(path: Path, *, write: bool = False, model: Path | None = None) -> Gallery:
+def open_gallery(path: Path | str, *, write: bool = False, model: Path | None = None) -> Gallery:
     """A gallery to read, and then nothing is written to it, or to change.
 
     What a killed writer left half done is taken back first, and an older file brought up to date, where we may."""
@@ -47,12 +54,12 @@ def open_gallery(path: Path, *, write: bool = False, model: Path | None = None) 
     return Gallery.open(path, readonly=not write, recover=True, model=model)
 
 
-def open_to_ask(path: Path, *, model: Path | None = None) -> Gallery:
+def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
     """A gallery to ask: to read. Parameters that had yet to be chosen are, and are stored if it may be written."""
     opened = open_gallery(path, model=model)
     try:
         opened.classifier()
-        if opened.answering.unstored and os.access(path, os.W_OK):
+        if opened.answering.unstored and (isinstance(path, str) or os.access(path, os.W_OK)):
             with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:
                 opened.answering.keep(writer)
     except BaseException:

@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from kcrc.cli.arguments import option_value
+from kcrc.cli.arguments import GalleryAddress, option_value
 from kcrc.cli.output import complain, note, progress, say, shown
 
 
 @click.command(short_help="Make a gallery from a folder of class folders.")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The gallery file [default: FOLDER.kcrc].")
+@click.option("-o", "--output", type=GalleryAddress(path_type=Path), help="The gallery file [default: FOLDER.kcrc].")
 @click.option("-f", "--feature", help="How images become vectors [default: the embedding, or hog without it].")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the feature; repeatable.")
 @click.option("--force", is_flag=True, help="Overwrite an existing gallery.")

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, open_gallery
+from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
 from kcrc.cli.output import note, say, say_json, shown
 
 
 @click.command(short_help="Say what is in a gallery, or what kcrc runs on.")
-@click.argument("gallery", type=click.Path(path_type=Path), required=False)
+@click.argument("gallery", type=GalleryAddress(path_type=Path), required=False)
 @click.option(
     "--system", is_flag=True, help="Instead of a gallery: versions, the compiled path in use, optional packages."
 )
@@ -32,7 +32,7 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         made = moment(settings.created_at)
         said: dict[str, Any] = {
             "gallery": str(gallery),
-            "bytes": gallery.stat().st_size,
+            "bytes": opened.store.size(),
             "examples": len(opened),
             "classes": opened.counts,
             "feature": settings.feature,
@@ -121,10 +121,10 @@ def backup(gallery: Path, output: Path, force: bool) -> int:
 @gallery_argument
 def compact(gallery: Path) -> int:
     """Drop removed examples of GALLERY for good and give their space back. Nothing before can be undone then."""
-    before = gallery.stat().st_size if gallery.exists() else 0
     with open_gallery(gallery, write=True) as opened:
+        before = opened.store.size()
         dropped = opened.compact()
-    say(f"dropped {dropped} removed examples; {before / 1e6:.1f} MB -> {gallery.stat().st_size / 1e6:.1f} MB")
+        say(f"dropped {dropped} removed examples; {before / 1e6:.1f} MB -> {opened.store.size() / 1e6:.1f} MB")
     return 0
 
 
@@ -149,9 +149,9 @@ def export(gallery: Path, output: Path, force: bool, file_names: bool) -> int:
 @click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
 def import_(gallery: Path, source: Path, duplicates: Any) -> int:
     """Add to GALLERY the examples of SOURCE; a gallery that does not exist yet is made from an export."""
-    from kcrc.gallery import restore
+    from kcrc.gallery import restore, stores
 
-    if not gallery.exists():
+    if not stores.kind_of(gallery).exists(gallery):
         with restore(source, gallery) as made:
             say(f"made {shown(gallery)} with {len(made)} examples")
         return 0

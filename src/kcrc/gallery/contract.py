@@ -164,6 +164,9 @@ class Store(Protocol):
         """(n, dim), read-only: the vectors of all examples of a state; for use within ``read``. A store may keep them
         at hand in one piece, as long as every vector is compared with its crc32."""
 
+    def size(self) -> int:
+        """How many bytes it takes."""
+
     def shrink(self) -> None:
         """Give back the space of what was deleted."""
 
@@ -174,7 +177,10 @@ class Store(Protocol):
 
 
 class StoreKind(Protocol):
-    """A way to keep galleries: what ``stores.KINDS`` holds. A module with these three functions is one."""
+    """A way to keep galleries: what ``stores.KINDS`` holds. A module with these functions is one."""
+
+    def exists(self, address: str | os.PathLike[str]) -> bool:
+        """Whether there is anything at an address."""
 
     def open(self, address: str | os.PathLike[str], *, readonly: bool, recover: bool) -> Store:
         """The gallery there, after an audit. With ``recover``, what an interrupted writer or an older version left is

@@ -35,6 +35,11 @@ from kcrc.gallery.stores.sqlite.records import TableSnapshot, TableTransaction
 T = TypeVar("T")
 
 
+def exists(address: str | os.PathLike[str]) -> bool:
+    """Whether there is a file of that name."""
+    return Path(address).exists()
+
+
 def open(address: str | os.PathLike[str], *, readonly: bool = False, recover: bool = False) -> SQLiteStore:
     """The gallery in a file, after an audit of what is in it."""
     path = Path(address)
@@ -130,6 +135,9 @@ class SQLiteStore:
 
         where, mode = vector_file.cache_path(self.address), os.stat(self.address).st_mode
         return vector_file.load(where, contents, had.dim, had.dtype, fetch, mode=mode)
+
+    def size(self) -> int:
+        return os.stat(self.address).st_size
 
     def shrink(self) -> None:
         with self._held() as db, file.translated(self.address):

@@ -1,0 +1,42 @@
+"""Commands take a gallery wherever it is kept: its address goes to the store of its scheme as it was typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import memory_store
+from kcrc.cli import main
+from kcrc.gallery import stores
+from photos import folder, photo
+
+
+def test_a_gallery_of_another_store_is_built_asked_and_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(stores.KINDS, "memory", memory_store)
+    monkeypatch.setattr(memory_store, "PLACES", {})
+    monkeypatch.chdir(tmp_path)
+    folder(tmp_path / "photos", 4)
+    one = str(photo(tmp_path / "one.jpg", "wren", 9))
+    birds = "memory://birds"
+
+    def said(*words: str) -> str:
+        assert main(list(words)) == 0
+        return capsys.readouterr().out
+
+    assert said("build", "photos", "-o", birds, "-f", "hog").startswith(f"{birds}: 12 examples")
+    assert said("predict", birds, one).split()[-2] == "wren"
+    said("add", birds, one, "--label", "owl")
+    said("remove", birds, "1")
+    assert "dropped 1 removed examples" in said("compact", birds)
+    assert json.loads(said("info", birds, "--json"))["examples"] == 12
+    assert "12 examples" in said("export", birds, "birds.npz")
+    assert "made memory://again with 12" in said("import", "memory://again", "birds.npz")
+    assert "checked" in said("backup", birds, "copy.kcrc")
+    assert "12 examples" in said("verify", "copy.kcrc")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("memory")] == []
+    assert main(["info", "nowhere://birds"]) == 1
+    assert "no way to keep a gallery at 'nowhere://'" in capsys.readouterr().err
