@@ -3,7 +3,7 @@
 A store keeps records and finds them again: one unchanging state to read, one transaction to write. What they mean (what
 an act checks, what it says of itself, what undoing it takes) is written once, above (``acts.py``, ``undoing.py``,
 ``erasing.py``), in terms of what stands here. SQLite is one store (``stores/sqlite``); what every store has to
-pass is ``tests/gallery/test_contract.py``, which runs over a second one, in memory, of a few pages.
+pass is ``tests/gallery/stores/test_contract.py``, which runs over a second one, in memory, of a few pages.
 
 A gallery is followed by its revision: it rises with every act, so whoever has seen a revision has nothing new to read
 while it stays. Examples are known by ids, which are never given twice.

@@ -76,7 +76,9 @@ def _check_stands(reading: Snapshot, entry: int) -> None:
         return
     found = next(reading.found(ActRecord, id=entry), None)
     if found is None or first_of(found) != entry:
-        raise StateError(f"There is no entry {entry} in the history. Nothing was changed; `kcrc history` lists them.")
+        raise StateError(
+            f"There is no entry {entry} in the history. Nothing was changed; gallery.history() lists them."
+        )
     if found.undone_by is not None or found.action in ("undo", "redo"):
         raise StateError(
             f"Entry {entry} ({found.summary}) does not stand, so there is no way back to it. Nothing was changed; give "

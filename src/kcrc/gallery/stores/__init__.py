@@ -1,7 +1,8 @@
 """The ways to keep a gallery, by the scheme of its address: a plain path is a file of SQLite.
 
-Another way is a folder beside ``sqlite`` that passes ``tests/gallery/test_contract.py``, and one line in ``KINDS``: its
-module (or anything with the functions of ``contract.StoreKind``), or the name of it, which is imported when needed.
+Another way is a folder beside ``sqlite`` that passes ``tests/gallery/stores/test_contract.py``, and one line in
+``KINDS``: its module (or anything with the functions of ``contract.StoreKind``), or the name of it, which is imported
+when needed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What every store has to do, whatever it keeps galleries in: ``kcrc.gallery.contract``.
 
-A new store joins by one more case of the fixture ``address``. That the acts mean the same over it, ``test_meaning.py``.
+A new store joins by one more case of the fixture ``address``. That acts mean the same over it: ``test_meaning.py``.
 """
 
 from __future__ import annotations
