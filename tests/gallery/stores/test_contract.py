@@ -95,7 +95,7 @@ def store(filled: Address, kind: StoreKind):
 
 
 def test_what_was_kept_is_found_by_key_by_value_and_newest_first(store: Store) -> None:
-    def look(reading: Snapshot) -> None:
+    def look(reading: Snapshot) -> int:
         assert reading.settings() == SETTINGS.act(next_id=4).act()
         assert reading.all(ExampleRecord) == EXAMPLES
         assert reading.all(LabelRecord) == LABELS
@@ -111,8 +111,9 @@ def test_what_was_kept_is_found_by_key_by_value_and_newest_first(store: Store) -
         assert list(reading.found(TunedRecord, act=2, name="facts")) == [TUNED[1]]
         assert sorted(reading.keys(TunedRecord)) == [(2, "array a"), (2, "facts"), (9, "facts")]
         assert reading.damage() == []
+        return reading.settings().revision
 
-    store.read(look)
+    assert store.read(look) == 2
 
 
 def test_vectors_pictures_and_the_feature_come_back_whole(store: Store) -> None:
