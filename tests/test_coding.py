@@ -99,3 +99,27 @@ def test_clear_errors():
         coding.resolve("rigde")
     with pytest.raises(ParameterError, match="projection is a name or a Projection"):
         projections.resolve(3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", coding.names())
+def test_a_dictionary_that_is_used_once_gives_the_same_code(name, dtype, rng):
+    coder, (D, y) = coding.make(name), batch(rng)
+    real = np.ones((5, 8), bool)
+    real[1, 5:], D[1, :, 5:] = False, 0.0  # padding
+    dictionary, target = posed(D.astype(dtype), y.astype(dtype), real)
+    due, found = coder.solve(coder.factorise(dictionary), target), coder.code(dictionary, target)
+    close = 1e-5 if dtype == np.float32 else 1e-10
+    np.testing.assert_allclose(found.coefficients, due.coefficients, rtol=close, atol=close)
+    assert found.coefficients.dtype == due.coefficients.dtype
+    assert (found.converged == due.converged).all()
+    assert (found.n_iter == due.n_iter).all()
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.01])
+def test_atoms_without_a_cholesky_factor_are_coded_once_as_they_are_often(mu, rng):
+    coder, (D, y) = coding.make("ridge", mu=mu), batch(rng)
+    dictionary, target = posed(D, y)
+    dictionary.gram[2] -= 2.0 * np.eye(8)  # of a kernel that is not positive
+    due, found = coder.solve(coder.factorise(dictionary), target), coder.code(dictionary, target)
+    np.testing.assert_array_equal(found.coefficients, due.coefficients)

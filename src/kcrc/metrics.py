@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 
 from kcrc.arrays import Array
 from kcrc.errors import ParameterError
@@ -148,6 +147,8 @@ class Within(Metric):
     def fit_covariance(self, X: Array, covariance: Array) -> Within:
         """Like ``fit`` with C of ``ready(X)`` given, so that several shrinkages share one covariance; ``first`` is
         fitted already."""
+        from scipy.linalg import solve_triangular  # only to fit: who asks a fitted metric need not wait for it
+
         factor = shrunk_factor(covariance, self.shrinkage)
         whitening = solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
         mean = self.ready(X).mean(axis=0, dtype=np.float64)
@@ -190,6 +191,8 @@ def within_covariance(X: Array, y: Array) -> Array:
 
 def shrunk_factor(covariance: Array, shrinkage: float) -> Array:
     """The lower Cholesky factor of (1 − s) C + s v I; v is the mean variance, or 1 where nothing varies."""
+    from scipy.linalg import cholesky
+
     variance = float(np.trace(covariance)) / len(covariance) or 1.0
     shrunk = (1.0 - shrinkage) * covariance
     shrunk[np.diag_indices_from(shrunk)] += shrinkage * variance

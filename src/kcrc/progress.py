@@ -6,27 +6,39 @@ at the end; True shows it at once, wherever stderr goes, and leaves it; False ne
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 
 def count_bar(what: str, total: int, *, unit: str, show: bool | None = None, **options: Any) -> Any:
     """A bar of ``total`` things, to be used in a ``with`` block; ``update(n)`` says that n more are done."""
+    if not _shown(show):
+        return contextlib.nullcontext(_Unseen())
     from tqdm import tqdm
 
     return tqdm(
-        total=total, desc=what, unit=unit, disable=None if show is None else not show, delay=0.0 if show else 2.0,
-        leave=bool(show), file=sys.stderr, **options,
+        total=total, desc=what, unit=unit, delay=0.0 if show else 2.0, leave=bool(show), file=sys.stderr, **options,
     )  # fmt: skip
 
 
-@contextmanager
+@contextlib.contextmanager
 def share_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[float], None]]:
     """Gives ``report(share)``, share from 0 to 1."""
-    if not (sys.stderr.isatty() if show is None else show):
+    if not _shown(show):
         yield lambda share: None
         return
     with count_bar(what, 100, unit="%", show=show, bar_format="{desc} {bar} {percentage:.0f} %") as bar:
         yield lambda share: bar.update(max(0.0, 100.0 * share - bar.n))
+
+
+def _shown(show: bool | None) -> bool:
+    return sys.stderr is not None and (sys.stderr.isatty() if show is None else show)
+
+
+class _Unseen:
+    """A bar that nobody would see: none is made, and what makes them is not loaded."""
+
+    def update(self, number: float) -> None:
+        pass

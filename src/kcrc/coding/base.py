@@ -106,6 +106,10 @@ class Coder(ABC):
     def solve(self, state: Any, target: Target) -> Code:
         """Coefficients of every target over the factorised dictionary."""
 
+    def code(self, dictionary: Dictionary, target: Target) -> Code:
+        """Coefficients of every target over its own dictionary, which is used this once."""
+        return self.solve(self.factorise(dictionary), target)
+
 
 def resolve(spec: str | Coder | Callable[[], Coder], **options: Any) -> Coder:
     """A name, or a Coder -> a Coder; ``options`` go to a coder made by name."""

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import lapack
 
 from kcrc.arrays import Array
 from kcrc.coding.base import Code, Coder, Dictionary, Target, register
 from kcrc.errors import ParameterError
+
+
+@cache
+def _lapack() -> Any:
+    """SciPy's, loaded when there is something to factorise: most local problems are solved by the compiled stage."""
+    from scipy.linalg import lapack
+
+    return lapack
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +53,7 @@ class Ridge(Coder):
 
     def factorise(self, dictionary: Dictionary) -> _Factors:
         gram = dictionary.gram
-        potrf = lapack.spotrf if gram.dtype == np.float32 else lapack.dpotrf
+        potrf = _lapack().spotrf if gram.dtype == np.float32 else _lapack().dpotrf
         size = gram.shape[-1]
         diagonal = np.arange(size)
         cholesky: list[Array | None] = []
@@ -74,11 +82,27 @@ class Ridge(Coder):
             x[rows] = self._solve_one(state, i, b[rows].T).T
         return Code(x, np.ones(len(b), bool), np.ones(len(b), np.intp))
 
+    def code(self, dictionary: Dictionary, target: Target) -> Code:
+        """The same to rounding for dictionaries that all have a Cholesky factor, by NumPy alone: nobody who asks why
+        all neighbours agree has to wait for SciPy."""
+        gram, b = dictionary.gram, target.correlation
+        diagonal = np.arange(gram.shape[-1])
+        shifted = gram.copy()
+        shifted[:, diagonal, diagonal] += np.where(dictionary.real, self.mu, 1.0).astype(gram.dtype)
+        try:
+            if self.mu > 0:
+                np.linalg.cholesky(shifted)
+                x = np.linalg.solve(shifted, b[:, :, None])[:, :, 0]
+                return Code(x.astype(b.dtype, copy=False), np.ones(len(b), bool), np.ones(len(b), np.intp))
+        except np.linalg.LinAlgError:
+            pass  # one that has none
+        return super().code(dictionary, target)
+
     @staticmethod
     def _solve_one(state: _Factors, i: int, b: Array) -> Array:
         factor = state.cholesky[i]
         if factor is not None:
-            potrs = lapack.spotrs if factor.dtype == np.float32 else lapack.dpotrs
+            potrs = _lapack().spotrs if factor.dtype == np.float32 else _lapack().dpotrs
             return np.asarray(potrs(factor, b, lower=1)[0])
         values, vectors = state.spectral[i]
         clipped = np.maximum(values, 0.0) + state.mu

@@ -22,7 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from kcrc.arrays import Array
 from kcrc.confidence import log_loss
@@ -127,7 +126,8 @@ def conformity(probabilities: Array, nearest: Array, centre: float, spread: floa
 
     Without this the many unanimous queries would share one score, and coverage could only jump over them.
     """
-    strange = expit((nearest - centre) / spread)[:, None]
+    with np.errstate(over="ignore"):  # 1 / ∞ is the 0 that is meant
+        strange = 1.0 / (1.0 + np.exp((centre - nearest) / spread))[:, None]
     return np.asarray(1.0 - probabilities + 1e-7 * strange)
 
 

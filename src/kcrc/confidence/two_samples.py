@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.stats import rankdata
 
 from kcrc.arrays import Array
 
@@ -37,6 +35,8 @@ class Comparison:
 
 def ranks(values: Array) -> Array:
     """(N,) ranks between 0 and 1, ties alike; ½ where a value is NaN."""
+    from scipy.stats import rankdata  # only where batches are compared: it takes a while to load
+
     out = np.full(len(values), 0.5)
     there = ~np.isnan(values)
     out[there] = (rankdata(values[there]) - 0.5) / max(1, there.sum())
@@ -61,6 +61,8 @@ def of_signs(columns: Array, second: Array, rng: np.random.Generator) -> Compari
 
 def of_vectors(vectors: Array, second: Array, strata: Array, rng: np.random.Generator) -> Comparison:
     """Of vectors (N, d), the rows ``second`` against the others of the same stratum (N,)."""
+    from scipy.linalg import cholesky, solve_triangular  # only where batches are compared: it takes a while to load
+
     _, strata = np.unique(strata, return_inverse=True)
     both = (np.bincount(strata, second) > 0) & (np.bincount(strata, ~second) > 0)
     kept = both[strata]

@@ -19,10 +19,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from kcrc.arrays import Array
 from kcrc.errors import DataError, KCRCError, ParameterError, StateError
+from kcrc.features.estimator import Estimator
 from kcrc.features.images import AS_IT_IS, decode, read, read_chunks
 from kcrc.features.views import LARGEST, View, view_array
 from kcrc.files.annotations import fits, hints_of
@@ -38,7 +38,7 @@ State = dict[str, Any]
 CHUNK = 64
 
 
-class Feature(TransformerMixin, BaseEstimator):
+class Feature(Estimator):
     """From pictures to vectors. Subclasses give ``_learn`` (where there is something) and ``_vectors``."""
 
     kind: ClassVar[str]
@@ -77,8 +77,12 @@ class Feature(TransformerMixin, BaseEstimator):
         """Vectors (n, d) float32 of the images."""
         self._check()
         self._ensure_fitted()
-        batches = (part for batch in self.batches(images) for part in _portions(batch))
-        parts = [self._checked(self._vectors(batch), len(batch)) for batch in batches]
+        parts = [self.transform_seen(batch) for batch in self.batches(images)]
+        return np.concatenate(parts) if parts else np.empty((0, self.dim), np.float32)
+
+    def transform_seen(self, batch: Pictures) -> Array:
+        """Vectors of pictures that are as the view wants them, by a feature that is fitted."""
+        parts = [self._checked(self._vectors(part), len(part)) for part in _portions(batch)]
         return np.concatenate(parts) if parts else np.empty((0, self.dim), np.float32)
 
     @property

@@ -61,7 +61,7 @@ class NetworkFeature(Feature):
         return opened
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_opened": None}  # a session does not travel to other processes
+        return {**self.__dict__, "_opened": None}  # a session does not travel to other processes
 
     def _seen(self, image: Any) -> Array:
         seen = super()._seen(image)
@@ -126,6 +126,9 @@ class Onnx(NetworkFeature):
 
     kind: ClassVar[str] = "onnx"
     only_speed: ClassVar[frozenset[str]] = frozenset({"threads", "path"})
+
+    sha256_: str
+    file_: str
 
     def __init__(
         self,
