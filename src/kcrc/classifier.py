@@ -5,10 +5,11 @@ Long because a third of it is the documentation of its parameters, and its verbs
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -16,24 +17,26 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kcrc import coding, distances, kernels, magnitudes, metrics, pipeline, projections
+from kcrc import coding, distances, kernels, magnitudes, metrics, projections
+from kcrc.answering.answerer import Answerer
+from kcrc.answering.following import with_examples, without_examples
+from kcrc.answering.samples import FLOATS, SampleForm
 from kcrc.arrays import Array, widened
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.verbs import Confident
 from kcrc.distances.pair_cache import PairCounts
-from kcrc.errors import DataError, ParameterError, StateError, UnknownName
+from kcrc.errors import ParameterError, StateError, UnknownName
 from kcrc.evidence import Evidence, contrast, joined
 from kcrc.growth import Growth
 from kcrc.model import FittedModel
 from kcrc.parameters import Parameters
 from kcrc.seeds import seed_of
 from kcrc.views import are_views, layout_of
-from kcrc.views import joined as joined_views
 
 if TYPE_CHECKING:
     from kcrc.files.saving import Description
 
-FLOATS = [np.float64, np.float32, np.float16]
+T = TypeVar("T")
 
 
 class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
@@ -267,35 +270,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             return self if classes is None else self._announced(classes)
         self._refuse_precomputed("partial_fit")
         vectors, labels = self._checked(X, y, reset=False)
-        model, growth = self.model_, self.growth_
-        magnitudes.check(vectors, model.working_type, or_else=self._or_wider)
+        growth = self.growth_
         first = growth.next_row
         ids = np.arange(first, first + len(labels)) if rows is None else _row_numbers(rows, len(labels), first=first)
-        vectors = self._as_stored(vectors)
-        all_classes = np.union1d(model.classes, np.unique(labels))
-        if classes is not None:
-            all_classes = np.union1d(all_classes, np.asarray(classes))
-        self.model_ = model.with_examples(
-            vectors,
-            all_classes,
-            np.searchsorted(all_classes, labels),
-            np.searchsorted(all_classes, model.classes),
-            ids,
-        )
-        self.classes_ = all_classes
+        self.model_ = with_examples(self.model_, vectors, labels, ids, announced=classes)
+        self.classes_ = self.model_.classes
         self.growth_ = growth.added(len(labels), next_row=int(ids[-1]) + 1)
         return self
-
-    def _as_stored(self, vectors: Array) -> Array:
-        """New examples in the type the others are stored in."""
-        with np.errstate(over="ignore"):
-            stored = vectors.astype(self.model_.raw.dtype, copy=False)
-        if stored.dtype == np.float16 and not np.isfinite(stored).all():
-            raise DataError(
-                "The new examples have values beyond 65504, too large for the half precision (float16) the others are "
-                "stored in. Fit with float32."
-            )
-        return stored
 
     def _announced(self, classes: Any) -> Self:
         model = self.model_
@@ -323,14 +304,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         unknown = wanted[~np.isin(wanted, model.ids)]
         if len(unknown):
             raise ParameterError(f"No stored example has row number {unknown[0]}. Nothing was forgotten.")
-        positions = np.flatnonzero(np.isin(model.ids, wanted))
-        if len(positions) == len(model):
+        if len(wanted) == len(model):
             raise ParameterError(
-                f"Forgetting these {len(positions)} rows would leave no example. Keep at least one, or fit anew."
+                f"Forgetting these {len(wanted)} rows would leave no example. Keep at least one, or fit anew."
             )
-        self.model_ = model.without(positions).without_empty_classes()
+        self.model_ = without_examples(model, wanted)
         self.classes_ = self.model_.classes
-        self.growth_ = self.growth_.forgotten(len(positions))
+        self.growth_ = self.growth_.forgotten(len(wanted))
         return self
 
     def forget_class(self, label: Any) -> Self:
@@ -353,37 +333,34 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         if reject is not None:
             return self._predict_or_reject(X, reject, unknown)
-        return np.concatenate(self._answers(X, lambda evidence: evidence.labels))
+        return np.concatenate(self._read(X, lambda evidence: evidence.labels))
 
     def decision_function(self, X: Any) -> Array:
         """Scores 1/(1 + residual), higher is better: (n, classes). For two classes (n,) the residuals' difference over
         their sum, (r₁ − r₂)/(r₁ + r₂), above 0 for the second class."""
         check_is_fitted(self)
         two = len(self.classes_) == 2
-        return np.concatenate(
-            self._answers(X, lambda evidence: contrast(evidence.residuals) if two else evidence.scores)
-        )
+        return np.concatenate(self._read(X, lambda evidence: contrast(evidence.residuals) if two else evidence.scores))
 
     def explain(self, X: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each query."""
-        return joined(self._answers(X, lambda evidence: evidence, explain=True, code_all=True))
+        return joined(self._read(X, lambda evidence: evidence, explain=True, code_all=True))
 
-    def _answers(
-        self, X: Any, read: Callable[[Evidence], Any], explain: bool = False, code_all: bool = False
-    ) -> list[Any]:
-        check_is_fitted(self)
-        model = self.model_
-        if not self._plainly_fine(X):
-            X = self._side_by_side(X)
+    def _read(self, X: Any, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False) -> list[T]:
+        """``read`` of the evidence of each chunk of queries."""
+        answerer = self.answerer_
+        if not answerer.samples.is_plain(X):  # else scikit-learn's checks, longer than the answer, have nothing to say
+            X = answerer.samples.side_by_side(X)
             with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
                 X = validate_data(self, X, reset=False, dtype=FLOATS, order="C", allow_nd=True)
-            X = self._flat(X)
-            magnitudes.check(X, model.working_type, or_else=self._or_wider)
-        X = X.astype(model.working_type, copy=False)
-        queries = model.method.metric.transform(X)
-        if queries is not X:
-            magnitudes.check_scaled(queries, model.working_type, type(model.method.metric).__name__)
-        return pipeline.answer(model, queries, read, explain=explain, code_all=code_all)
+            X = answerer.samples.flat(X)
+        return answerer.read(X, read, explain=explain, code_all=code_all)
+
+    @property
+    def answerer_(self) -> Answerer:
+        """What answers: the model and how sure it is, as a value that needs no scikit-learn."""
+        check_is_fitted(self)
+        return Answerer(self.model_, self.confidence_, self._samples)
 
     # Keeping ----------------------------------------------------------------------------------------------------
 
@@ -407,43 +384,35 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
         made.model_, made.classes_ = model, model.classes
         made.tuning_, made.growth_ = described.tuning, described.growth
-        made.confidence_ = described.confidence
-        form = described.samples
+        made.confidence_ = described.answering.confidence
+        form = described.answering.samples
         made.sample_shape_, made.views_ = form.shape, form.views
         made.n_features_in_ = form.width
         if form.feature_names is not None:
             made.feature_names_in_ = form.feature_names
         return made
 
+    def following(self, model: FittedModel) -> KCRCClassifier:
+        """A copy that answers from ``model``, which is this one's after examples came or went."""
+        made = copy.copy(self)
+        made.model_, made.classes_ = model, model.classes
+        changed = len(np.setxor1d(model.ids, self.model_.ids))
+        made.growth_ = self.growth_.added(changed, next_row=max(self.growth_.next_row, int(model.ids[-1]) + 1))
+        return made
+
     # Checks -----------------------------------------------------------------------------------------------------
 
-    def _side_by_side(self, X: Any) -> Any:
-        """Views as one array; anything else as it is."""
-        if not are_views(X):
-            return X
-        if not self.views_:
-            raise DataError("X is a dict of views, but the stored examples are plain arrays.")
-        return joined_views(X, self.views_)
+    @property
+    def _samples(self) -> SampleForm:
+        return SampleForm(self.sample_shape_, self.views_, getattr(self, "feature_names_in_", None))
 
-    def _plainly_fine(self, X: Any) -> bool:
-        """Whether X is what most callers give, a finite array of the right width: then scikit-learn's checks, which
-        take longer than the answer to a single query, have nothing to say."""
-        return (
-            type(X) is np.ndarray
-            and X.dtype in FLOATS
-            and X.ndim == 2
-            and len(X) > 0
-            and X.shape[1:] == self.sample_shape_
-            and X.flags.c_contiguous
-            and not self.views_
-            and not hasattr(self, "feature_names_in_")
-            and magnitudes.served(X, self.model_.working_type)  # what is not is looked into by the full checks
-        )
+    def _side_by_side(self, X: Any) -> Any:
+        return self._samples.side_by_side(X)
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Array, Array]:
         if reset:
             self.views_ = layout_of(X) if are_views(X) else {}
-        X = self._side_by_side(X)
+        X = SampleForm((), self.views_).side_by_side(X)
         with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
             X, y = validate_data(self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True)
         with warnings.catch_warnings():  # one example a class is what few-shot users have, and no regression
@@ -451,17 +420,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             check_classification_targets(y)
         if reset:
             self.sample_shape_ = X.shape[1:]
-        return self._flat(X), y
-
-    @property
-    def _or_wider(self) -> str:
-        """What else helps where samples are too large or small for the examples' precision."""
-        return ", or fit with float64" if self.model_.working_type == np.float32 else ""
-
-    def _flat(self, X: Array) -> Array:
-        if X.shape[1:] != self.sample_shape_ and X.ndim > 2:
-            raise DataError(f"Samples have shape {X.shape[1:]}, the stored examples {self.sample_shape_}.")
-        return np.ascontiguousarray(X.reshape(len(X), -1))
+        return self._samples.flat(X), y
 
     def _refuse_precomputed(self, verb: str) -> None:
         if Parameters(self).precomputed:

@@ -59,13 +59,21 @@ def classify(
     queries = Samples(X)
     if model.whole is not None:
         return _over_all(model, queries, explain, code_all)
-    near = neighbours(model, queries)
+    return among(model, queries, neighbours(model, queries), compiled=compiled, code_all=code_all)
+
+
+def among(
+    model: FittedModel, queries: Samples, near: Neighbourhood, *, compiled: bool = True, code_all: bool = False
+) -> Evidence:
+    """The evidence for queries whose neighbours are known; ``compiled`` and ``code_all`` as in ``classify``."""
     fast = plan(model) if compiled else None  # the only gate to the compiled path
     posed = local_problems(model, queries, near)
     verdict = judged(model, near, posed, None if fast is None else partial(fast, queries, near))
     agreed = np.flatnonzero(verdict.how == ev.UNANIMOUS)
     if code_all and len(agreed):
-        _coded(model, verdict, agreed, verdict.neighbour_labels[agreed], posed(agreed))
+        dictionary, target = posed(agreed)
+        code = model.method.coder.code(dictionary, target)
+        _fill(verdict, agreed, verdict.neighbour_labels[agreed], dictionary, target, code)
     return verdict
 
 
@@ -168,12 +176,17 @@ def _coded(
     dictionary, target = problem
     coder = model.method.coder
     code = coder.solve(coder.factorise(dictionary) if state is None else state, target)
+    _fill(verdict, which, labels, dictionary, target, code)
+    return target, code
+
+
+def _fill(verdict: Evidence, which: Array, labels: Array, dictionary: Dictionary, target: Target, code: Code) -> None:
+    """Fill in what the examples, whose classes are ``labels``, had to do with the queries ``which``."""
     verdict.energy[which] = target.energy
     verdict.coefficients[which] = code.coefficients
     verdict.contributions[which] = ev.contributions(dictionary, target, code, labels)
     verdict.converged[which] = code.converged
     verdict.n_iter[which] = code.n_iter
-    return target, code
 
 
 def _weigh(

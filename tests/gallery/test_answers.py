@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from kcrc import KCRCClassifier
+from kcrc.answering.answers import answers_of
 from kcrc.errors import ParameterError, StateError, UnreadableTuning
 from kcrc.gallery import Gallery
-from kcrc.gallery.answers import answers_of
 from kcrc.left_out.answers import LeftOut
 from photos import folder, photo
 
@@ -84,7 +84,7 @@ def test_sets_are_ordered_and_grow_with_the_coverage(made: Gallery, queries: lis
     evidence = made.explain(queries)
     sizes = []
     for coverage in (0.5, 0.9, 0.96):
-        found = answers_of(classifier, evidence, coverage=coverage)
+        found = answers_of(classifier.confidence_, evidence, coverage=coverage)
         for i in range(len(found)):
             likely = found.likely(i)
             assert list(likely.values()) == sorted(likely.values(), reverse=True)

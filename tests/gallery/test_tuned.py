@@ -10,6 +10,7 @@ import pytest
 from kcrc import KCRCClassifier
 from kcrc.errors import FileError, ParameterError, StateError, UnreadableTuning
 from kcrc.files.npy import from_npy
+from kcrc.files.saving import faced
 from kcrc.gallery import Gallery, acts, tuned
 from kcrc.gallery.stores.sqlite import schema
 
@@ -235,9 +236,8 @@ def test_no_field_taken_from_or_put_into_the_tuned_state_costs_an_example(many: 
         for other in (wider, spoiled):
             arrays = {name.removeprefix("array "): from_npy(data) for name, data in state.items() if "array " in name}
             try:
-                made = tuned.classifier_from(
-                    other, arrays, tuned.Facts(60, 61, None), many.contents, many.vectors()[1], path="x"
-                )
+                answerer = tuned.answerer_from(other, arrays, many.contents, many.vectors()[1], path="x")
+                made = faced(other, arrays, answerer, path="x")
             except FileError:
                 assert other is spoiled, place
                 changed += 1

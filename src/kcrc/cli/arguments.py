@@ -58,7 +58,7 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
     """A gallery to ask: to read. Parameters that had yet to be chosen are, and are stored if it may be written."""
     opened = open_gallery(path, model=model)
     try:
-        opened.classifier()
+        opened.answering.answerer()
         if opened.answering.unstored and (isinstance(path, str) or os.access(path, os.W_OK)):
             with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:
                 opened.answering.keep(writer)

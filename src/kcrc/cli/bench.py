@@ -43,7 +43,8 @@ def bench(
     the paper's algorithm, and the bare matrix routines that limit them all: same data, same threads, one run.
 
     --part times one part beside its own rival: pixel distances beside SciPy, the tangent distance beside the Euclidean
-    one, the robust coder beside a Cholesky factor, the lasso beside celer, and a correction of 10,000 photographs.
+    one, the robust coder beside a Cholesky factor, the lasso beside celer, a correction of 10,000
+    photographs, and the CPU time of one question to a program that was not running.
 
     Prints ratios, writes OUT/bench.json and drawings. With --compare the exit code is 1 where a ratio grew by more
     than the tolerance.

@@ -10,11 +10,10 @@ import numpy as np
 
 from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
 from kcrc.cli.output import complain, note, progress, say, say_json, shown
-from kcrc.cli.predict import answered
 from kcrc.errors import DataError
 
 if TYPE_CHECKING:
-    from kcrc.evidence import Evidence
+    from kcrc.answering import Answers
     from kcrc.report.evaluation import Evaluation
 
 
@@ -37,23 +36,23 @@ def evaluate(
     files, classes = labelled_files(folder)
     truth_of = {str(path): label for path, label in zip(files, classes, strict=True)}
     names: list[str] = []
-    parts: list[Evidence] = []
+    parts: list[Answers] = []
     unread = 0
     with open_to_ask(gallery, model=model) as opened:
-        classifier = opened.classifier()
+        answer = opened.answering.asked(explain=html is not None)
         with progress(len(files), "images") as bar:
-            for some, evidence, problems in answered(opened, classifier, [str(path) for path in files]):
-                names += some
-                parts += [] if evidence is None else [evidence]
-                complain(problems)
-                unread += len(problems)
-                bar.update(len(some) + len(problems))
+            for chunk in opened.answering.stream([str(path) for path in files], answer, on_error="skip"):
+                names += chunk.names
+                parts += [] if chunk.answers is None else [chunk.answers]
+                complain(chunk.problems)
+                unread += len(chunk.problems)
+                bar.update(len(chunk.names) + len(chunk.problems))
         if not names:
             raise DataError(f"None of the images in '{shown(folder)}' can be read.")
         truth = [truth_of[name] for name in names]
         answers = [str(label) for part in parts for label in part.labels]
-        every = joined(parts)
-        probabilities = classifier.confidence_.calibration.probabilities(every.residuals)
+        every = joined([part.evidence for part in parts])
+        probabilities = np.concatenate([part.probabilities for part in parts])
         found = evaluation(truth, answers, probabilities[np.arange(len(every)), every.winner])
         if html is not None:
             from kcrc.features.images import fetch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,7 @@ from kcrc.cli.arguments import expand, gallery_argument, images_argument, model_
 from kcrc.cli.output import complain, csv_writer, progress, say, say_json, shown
 
 if TYPE_CHECKING:
-    from kcrc.classifier import KCRCClassifier
-    from kcrc.evidence import Evidence
-    from kcrc.gallery import Gallery
-    from kcrc.gallery.answers import Answers
+    from kcrc.answering import Answers
 
 OPTIONAL = {"--reject": "0.05", "--set": "0.95"}  # the value where none is given
 
@@ -88,37 +85,21 @@ def predict(
     Prints the image, its label and how probable that is, with tabs between them. Images that cannot be read are named
     on stderr, and the exit code is then 1.
     """
-    from kcrc.gallery.answers import answers_of
-
     if mark is not None and reject is None:
         raise click.UsageError("--mark names what --reject finds; give --reject too.")
     files = expand(images)
     write = _writer(form, reject is not None, coverage is not None)
     failed = 0
     with open_to_ask(gallery, model=model) as opened, progress(len(files), "images") as bar:
-        classifier = opened.classifier()
-        for names, evidence, problems in answered(opened, classifier, files):
-            if evidence is not None:
-                found = answers_of(classifier, evidence, reject=reject, unknown=mark, coverage=coverage)
-                for i, name in enumerate(names):
-                    write(_row(name, found, i))
-            complain(problems)
-            failed += len(problems)
-            bar.update(len(names) + len(problems))
+        answer = opened.answering.asked(reject=reject, unknown=mark, coverage=coverage)
+        for chunk in opened.answering.stream(files, answer, on_error="skip"):
+            if chunk.answers is not None:
+                for i, name in enumerate(chunk.names):
+                    write(_row(name, chunk.answers, i))
+            complain(chunk.problems)
+            failed += len(chunk.problems)
+            bar.update(len(chunk.names) + len(chunk.problems))
     return 1 if failed else 0
-
-
-def answered(
-    gallery: Gallery, classifier: KCRCClassifier, files: list[str]
-) -> Iterator[tuple[list[str], Evidence | None, list[Any]]]:
-    """(names, their evidence, problems) a chunk of files at a time."""
-    from kcrc.features.images import read_chunks
-
-    feature = gallery.answering.feature()
-    for batch in read_chunks(files, feature.view, on_error="skip"):
-        names = [picture.source for picture in batch.pictures]
-        vectors = feature.transform([picture.pixels for picture in batch.pictures])
-        yield names, classifier.explain(vectors) if names else None, list(batch.problems)
 
 
 def _row(name: str, found: Answers, i: int) -> dict[str, Any]:

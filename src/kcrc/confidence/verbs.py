@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from kcrc.answering.answers import labels_or_unknown, members_of, probabilities_of, strangeness_of
 from kcrc.arrays import Array
-from kcrc.confidence.open_set import marked, signs
 from kcrc.progress import share_bar
 
 if TYPE_CHECKING:
@@ -30,33 +30,29 @@ class Confident:
     classes_: Array
     confidence_: Confidence
     verbose: bool | None
-    _answers: Callable[..., list[Any]]
+    _read: Callable[..., list[Any]]
     _side_by_side: Callable[[Any], Any]
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class (n, classes), calibrated on the examples; classes rank as in
         ``decision_function``. With fewer than 8 examples it is not calibrated."""
-        check_is_fitted(self)
-        calibration = self.confidence_.calibration
-        return np.concatenate(self._answers(X, lambda evidence: calibration.probabilities(evidence.residuals)))
+        return np.concatenate(self._read(X, lambda evidence: probabilities_of(self.confidence_, evidence)))
 
     def unknown_score(self, X: Any) -> Array:
         """How strange each query is to the stored classes (n,): higher is stranger. ``predict(X, reject=...)`` draws
         the line."""
         check_is_fitted(self)
-        score = self.confidence_.needed_open_set().score
-        return np.concatenate(self._answers(X, lambda evidence: score(signs(evidence)), explain=True))
+        self.confidence_.needed_open_set()  # before a long batch, not in it
+        return np.concatenate(self._read(X, lambda evidence: strangeness_of(self.confidence_, evidence), explain=True))
 
     def _predict_or_reject(self, X: Any, reject: float, unknown: Any) -> Array:
         check_is_fitted(self)
-        open_set = self.confidence_.needed_open_set()
-        limit = open_set.threshold(reject)
+        self.confidence_.needed_open_set().threshold(reject)  # before a long batch, not in it
 
-        def read(evidence: Evidence) -> tuple[Array, Array]:
-            return evidence.labels, open_set.score(signs(evidence)) > limit
+        def read(evidence: Evidence) -> Array:
+            return labels_or_unknown(self.confidence_, evidence, reject=reject, unknown=unknown)[0]
 
-        labels, strange = (np.concatenate(part) for part in zip(*self._answers(X, read, explain=True), strict=True))
-        return marked(labels, strange, self.classes_, unknown)
+        return np.concatenate(self._read(X, read, explain=True))
 
     def predict_set(
         self, X: Any, *, coverage: float = 0.95, class_conditional: bool = False, allow_empty: bool = True
@@ -69,18 +65,18 @@ class Confident:
         as it fits that share of the examples. ``allow_empty=False`` puts the predicted class into those.
         """
         check_is_fitted(self)
-        confidence = self.confidence_
-        sets = confidence.needed_sets()
-        classes = self.classes_
+        self.confidence_.needed_sets()  # before a long batch, not in it
 
         def read(evidence: Evidence) -> Array:
-            scores = confidence.scores(confidence.calibration.probabilities(evidence.residuals), signs(evidence))
-            inside = sets.members(scores, classes, coverage, class_conditional)
-            if not allow_empty:
-                inside[np.arange(len(inside)), evidence.winner] |= ~inside.any(axis=1)
-            return inside
+            return members_of(
+                self.confidence_,
+                evidence,
+                coverage=coverage,
+                class_conditional=class_conditional,
+                allow_empty=allow_empty,
+            )
 
-        return np.concatenate(self._answers(X, read, explain=True))
+        return np.concatenate(self._read(X, read, explain=True))
 
     def likeness(self, X: Any, *, level: float = 0.02) -> Likeness:
         """Whether a batch of queries is like the examples, for which alone probabilities, sets and ``reject`` keep
@@ -91,7 +87,7 @@ class Confident:
         check_is_fitted(self)
         confidence = self.confidence_
         confidence.needed_usual()  # where there is nothing to compare with, say so before the queries are answered
-        seen = Seen.joined(self._answers(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
+        seen = Seen.joined(self._read(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
         vectors = np.asarray(self._side_by_side(X)).reshape(len(seen), -1)
         return likeness(self.model_, confidence, replace(seen, vectors=vectors), level=level)
 
@@ -117,6 +113,6 @@ class Confident:
         if X is None:
             return told
         confidence = self.confidence_
-        doubt = Doubt.joined(self._answers(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
+        doubt = Doubt.joined(self._read(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
         vectors = np.asarray(self._side_by_side(X)).reshape(len(doubt.worth), -1)
         return replace(told, label_next=tuple(next_to_label(self.model_, doubt, vectors, count)))

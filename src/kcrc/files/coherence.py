@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kcrc import pipeline
 from kcrc.arrays import Array
 from kcrc.confidence.calibration import POWERS, Calibration, Confidence
 from kcrc.confidence.open_set import SIGNS, OpenSet
@@ -19,6 +20,7 @@ from kcrc.files.annotations import fits, hints_of
 from kcrc.left_out.answers import LeftOut
 from kcrc.left_out.exclusion import Exclusion
 from kcrc.model import FittedModel, Method
+from kcrc.neighbours.base import Neighbourhood
 from kcrc.parallel import worker_count
 from kcrc.parameters import check_form
 from kcrc.prepared import POSITION, Samples
@@ -28,26 +30,32 @@ from kcrc.tuning.setting import Tuning
 _LARGEST = 1 << 26  # numbers of a matrix that a file can ask to be drawn
 
 if TYPE_CHECKING:
-    from kcrc.files.saving import Description, SampleForm
+    from kcrc.answering.samples import SampleForm
+    from kcrc.files.saving import AnsweringParts, Description
 
 
-def check_description(told: Description, vectors: Array) -> None:
-    """An error where what a file says of a classifier of these examples (n, d) does not fit together."""
-    from kcrc.classifier import KCRCClassifier
-
+def check_parts(told: AnsweringParts, vectors: Array) -> None:
+    """An error where what a file says of answering from these examples (n, d) does not fit together."""
     width = vectors.shape[1]
     _check_method(told.method, len(vectors))
+    for what, fine in (
+        ("how samples look", _samples_fit(told.samples, width)),
+        ("how sure answers are", _confidence_fits(told.confidence, width)),
+    ):
+        if not fine:
+            raise FileError(f"what it says of {what} does not fit together")
+
+
+def check_choice(told: Description) -> None:
+    """An error where what a file says of a classifier's parameters, and of what was tried, does not fit together."""
+    from kcrc.classifier import KCRCClassifier
+
     hints = hints_of(KCRCClassifier.__init__)
     for name, value in told.parameters.items():
         if name in hints and not fits(value, hints[name]):
             raise FileError(f"its parameter '{name}' cannot be {str(value)[:40]!r}")
-    for what, fine in (
-        ("how samples look", _samples_fit(told.samples, width)),
-        ("how sure answers are", _confidence_fits(told.confidence, width)),
-        ("what was tried", told.tuning is None or _tuning_fits(told.tuning)),
-    ):
-        if not fine:
-            raise FileError(f"what it says of {what} does not fit together")
+    if told.tuning is not None and not _tuning_fits(told.tuning):
+        raise FileError("what it says of what was tried does not fit together")
 
 
 def check_answering(model: FittedModel) -> None:
@@ -70,9 +78,7 @@ def check_answering(model: FittedModel) -> None:
             method.coder.solve(model.whole.state, target)
             return
         known = method.distance.selected(queries.of(method.distance), model.examples(method.distance), rows[None])
-        basis = method.space.basis(model, rows[None])
-        target = method.space.target(model, basis, queries, rows[None], known)
-        method.coder.solve(method.coder.factorise(basis.dictionary), target)
+        pipeline.among(model, queries, Neighbourhood(rows[None], known.astype(np.float64)))  # as a search has them
 
 
 def _check_method(method: Method, n: int) -> None:

@@ -10,20 +10,23 @@ Version 1 stored the classifier's attributes by their names in Python; version 2
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import kcrc
+from kcrc.answering.answerer import Answerer
+from kcrc.answering.samples import SampleForm
 from kcrc.arrays import Array
 from kcrc.confidence.calibration import Confidence
 from kcrc.errors import FileError, KCRCError, StateError
 from kcrc.files.archive import check_version, read_archive, write_archive
 from kcrc.files.bounds import most_memory
-from kcrc.files.coherence import check_answering, check_description
+from kcrc.files.coherence import check_answering, check_choice, check_parts
 from kcrc.files.parts import READING_ERRORS, decode, encode
 from kcrc.growth import Growth
 from kcrc.model import FittedModel, Method
@@ -41,28 +44,47 @@ Described = tuple[dict[str, Any], dict[str, Array]]
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """All of a fitted classifier but its examples."""
+    """All of a fitted classifier but its examples: what answers, and how that came to be chosen."""
 
+    answering: AnsweringParts
     parameters: dict[str, Any]
-    method: Method
-    confidence: Confidence
     tuning: Tuning | None
     growth: Growth
+
+
+@dataclass(frozen=True, eq=False)
+class AnsweringParts:
+    """What answers, but for the examples."""
+
+    method: Method
+    confidence: Confidence
     samples: SampleForm
 
 
-@dataclass(frozen=True)
-class SampleForm:
-    """What one sample looks like: its shape, where its views stand, the names of its features."""
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """vectors (n, d) as given, labels (n,) into ``classes``, ids (n,) rising."""
 
-    shape: tuple[int, ...]
-    views: Layout
-    feature_names: Array | None = None
+    classes: Array
+    vectors: Array
+    labels: Array
+    ids: Array
 
     @property
-    def width(self) -> int:
-        """How many features scikit-learn counts: the first side of a sample."""
-        return self.shape[0]
+    def fit_together(self) -> bool:
+        vectors, labels, ids, classes = self.vectors, self.labels, self.ids, self.classes
+        return bool(
+            vectors.ndim == 2
+            and vectors.dtype.kind == "f"
+            and labels.ndim == ids.ndim == classes.ndim == 1
+            and len(labels) == len(vectors) == len(ids) > 0
+            and labels.dtype.kind == ids.dtype.kind == "i"
+            and 0 <= labels.min() <= labels.max() < len(classes)
+            and (ids[1:] > ids[:-1]).all()
+            and len(np.unique(classes)) == len(classes)
+            and np.isfinite(vectors).all()
+            and (classes.dtype.kind != "f" or np.isfinite(classes).all())
+        )
 
 
 def save(classifier: KCRCClassifier, path: str | os.PathLike[str]) -> None:
@@ -81,13 +103,22 @@ def save(classifier: KCRCClassifier, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> KCRCClassifier:
     """The classifier that ``save`` wrote."""
+    return rebuild(*_stored(path), path=path)
+
+
+def load_answerer(path: str | os.PathLike[str]) -> Answerer:
+    """What answers in the classifier that ``save`` wrote, without scikit-learn."""
+    return rebuild_answerer(*_stored(path), path=path)
+
+
+def _stored(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array], Examples]:
     header, arrays = read_archive(path, KIND, version=VERSION)
     try:
         classes = decode(header["classes"], arrays) if "classes" in header else arrays["classes"]
-        examples = [arrays[name] for name in ("vectors", "labels", "ids")]
+        vectors, labels, ids = (np.array(arrays[name]) for name in ("vectors", "labels", "ids"))
     except READING_ERRORS as problem:
         raise FileError(f"'{path}' lacks a part of the examples ({_short(problem)}).") from None
-    return rebuild(header, arrays, np.array(classes), *map(np.array, examples), path=path)
+    return header, arrays, Examples(np.array(classes), vectors, labels, ids)
 
 
 def describe(classifier: KCRCClassifier) -> Described:
@@ -110,56 +141,78 @@ def describe(classifier: KCRCClassifier) -> Described:
     return header, arrays
 
 
-def described(header: Mapping[str, Any], arrays: Mapping[str, Array], *, path: object) -> Description:
-    """What ``describe`` wrote, of this version or an older one; anything else is a ``FileError``."""
-    check_version(header.get("version"), VERSION, path)
-    try:
-        if header["version"] == 1:
-            header = _from_version_1(header)
-        samples = {name: decode(header["samples"].get(name), arrays) for name in ("shape", "views", "feature_names")}
-        made = Description(
+def rebuild(
+    header: Mapping[str, Any], arrays: Mapping[str, Array], examples: Examples, *, path: object
+) -> KCRCClassifier:
+    """The classifier of a description with these examples."""
+    return faced(header, arrays, rebuild_answerer(header, arrays, examples, path=path), path=path)
+
+
+def rebuild_answerer(
+    header: Mapping[str, Any], arrays: Mapping[str, Array], examples: Examples, *, path: object
+) -> Answerer:
+    """What answers in the classifier of a description with these examples. How its parameters were chosen is not
+    looked at, which takes longer than all the rest."""
+    told = _answering_parts(_of_this_version(header, path), arrays, path)
+    with _described(path):
+        if not examples.fit_together:
+            raise FileError("its examples do not fit one another")
+        check_parts(told, examples.vectors)
+        method = replace(told.method, memory_budget=min(told.method.memory_budget, most_memory()))
+        model = FittedModel.build(method, examples.vectors, examples.classes, examples.labels, examples.ids)
+        check_answering(model)
+        return Answerer(model, told.confidence, told.samples)
+
+
+def faced(
+    header: Mapping[str, Any], arrays: Mapping[str, Array], answerer: Answerer, *, path: object
+) -> KCRCClassifier:
+    """The classifier of a description around what answers in it."""
+    from kcrc.classifier import KCRCClassifier
+
+    header = _of_this_version(header, path)
+    with _described(path, as_it_is=(FileError,)):
+        told = Description(
+            answering=AnsweringParts(answerer.model.method, answerer.confidence, answerer.samples),
             parameters={str(name): decode(value, arrays) for name, value in header["parameters"].items()},
-            method=decode(header["method"], arrays),
-            confidence=decode(header["confidence"], arrays),
             tuning=decode(header.get("tuning"), arrays),
             growth=Growth(**{name: _whole(header["growth"][name]) for name in ("next_row", "tuned_on", "changed")}),
+        )
+        if told.tuning is not None and not isinstance(told.tuning, Tuning):
+            raise FileError(f"'{path}' does not describe what was tried.")
+    with _described(path):
+        check_choice(told)
+        return KCRCClassifier.restored(told, answerer.model)
+
+
+@contextlib.contextmanager
+def _described(path: object, *, as_it_is: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Whatever goes wrong with a description inside is a ``FileError`` that names the file, or stays as it is."""
+    try:
+        yield
+    except as_it_is:
+        raise
+    except (KCRCError, *READING_ERRORS) as problem:
+        raise FileError(f"'{path}' does not describe a classifier ({_short(problem)}).") from None
+
+
+def _answering_parts(header: Mapping[str, Any], arrays: Mapping[str, Array], path: object) -> AnsweringParts:
+    with _described(path, as_it_is=(FileError,)):
+        samples = {name: decode(header["samples"].get(name), arrays) for name in ("shape", "views", "feature_names")}
+        made = AnsweringParts(
+            method=decode(header["method"], arrays),
+            confidence=decode(header["confidence"], arrays),
             samples=SampleForm(_shape(samples["shape"]), _layout(samples["views"]), _names(samples["feature_names"])),
         )
         if not isinstance(made.method, Method) or not isinstance(made.confidence, Confidence):
             raise FileError(f"'{path}' does not describe a method and how sure its answers are.")
-        if made.tuning is not None and not isinstance(made.tuning, Tuning):
-            raise FileError(f"'{path}' does not describe what was tried.")
-    except FileError:
-        raise
-    except (KCRCError, *READING_ERRORS) as problem:
-        raise FileError(f"'{path}' does not describe a classifier ({_short(problem)}).") from None
     return made
 
 
-def rebuild(
-    header: Mapping[str, Any],
-    arrays: Mapping[str, Array],
-    classes: Array,
-    vectors: Array,
-    labels: Array,
-    ids: Array,
-    *,
-    path: object,
-) -> KCRCClassifier:
-    """The classifier of a description with these examples: vectors (n, d) as given, labels (n,) into ``classes``."""
-    from kcrc.classifier import KCRCClassifier
-
-    told = described(header, arrays, path=path)
-    try:
-        if not _fit_together(vectors, labels, ids, classes):
-            raise FileError("its examples do not fit one another")
-        check_description(told, vectors)
-        method = replace(told.method, memory_budget=min(told.method.memory_budget, most_memory()))
-        model = FittedModel.build(method, vectors, classes, labels, ids)
-        check_answering(model)
-        return KCRCClassifier.restored(told, model)
-    except (KCRCError, *READING_ERRORS) as problem:
-        raise FileError(f"'{path}' does not describe a classifier ({_short(problem)}).") from None
+def _of_this_version(header: Mapping[str, Any], path: object) -> Mapping[str, Any]:
+    check_version(header.get("version"), VERSION, path)
+    with _described(path):
+        return _from_version_1(header) if header["version"] == 1 else header
 
 
 def _from_version_1(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,18 +260,3 @@ def _names(value: Any) -> Array | None:
 
 def _short(problem: BaseException) -> str:
     return f"{problem}"[:200].rstrip(".") or type(problem).__name__
-
-
-def _fit_together(vectors: Array, labels: Array, ids: Array, classes: Array) -> bool:
-    return bool(
-        vectors.ndim == 2
-        and vectors.dtype.kind == "f"
-        and labels.ndim == ids.ndim == classes.ndim == 1
-        and len(labels) == len(vectors) == len(ids) > 0
-        and labels.dtype.kind == ids.dtype.kind == "i"
-        and 0 <= labels.min() <= labels.max() < len(classes)
-        and (ids[1:] > ids[:-1]).all()
-        and len(np.unique(classes)) == len(classes)
-        and np.isfinite(vectors).all()
-        and (classes.dtype.kind != "f" or np.isfinite(classes).all())
-    )

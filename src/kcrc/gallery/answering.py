@@ -3,95 +3,109 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from kcrc.answering import Answerer, Answers
+from kcrc.answering.stream import Answered, stream
 from kcrc.arrays import Array
+from kcrc.confidence.open_set import UNKNOWN
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError, UnreadableTuning
-from kcrc.evidence import Evidence
+from kcrc.evidence import Evidence, joined
 from kcrc.gallery import tuned
-from kcrc.gallery.answers import Answers, answers_of
 from kcrc.gallery.contract import Snapshot
 from kcrc.gallery.examples import Contents
+from kcrc.gallery.revision import Moment, Ready, followed
 from kcrc.gallery.tuned import Facts
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
     from kcrc.confidence.audit import Audit
     from kcrc.features.base import Feature
+    from kcrc.features.images import OnError
     from kcrc.gallery.gallery import Gallery
     from kcrc.tuning import Tuning
 
-
-@dataclass(frozen=True, eq=False)
-class _Moment:
-    """The examples of one moment, their vectors (n, dim), the act that chose the parameters, and on what."""
-
-    contents: Contents
-    vectors: Array
-    tuned: int
-    facts: Facts | None
-
-
-@dataclass(frozen=True, eq=False)
-class _Ready:
-    """A classifier for the examples of one moment, and the act that chose its parameters (0: not in the file)."""
-
-    contents: Contents
-    tuned: int
-    classifier: KCRCClassifier
+T = TypeVar("T")
 
 
 class Answering:
-    """The classifier and the feature of one gallery, made when first needed and brought up to date when it changed."""
+    """What answers in one gallery and its feature, made when first needed and brought up to date when it changed."""
 
     def __init__(self, gallery: Gallery) -> None:
         self._gallery = gallery
-        self._ready: _Ready | None = None
+        self._ready: Ready | None = None
         self._feature: Feature | None = None
         self.model: str | os.PathLike[str] | None = None
         """The network file that the user named for this gallery."""
 
     def let_go(self) -> None:
-        """Forget the classifier that was made: it holds the examples of its moment."""
+        """Forget what was made: it holds the examples of its moment."""
         self._ready = None
 
-    def classifier(self, **parameters: Any) -> KCRCClassifier:
-        """A classifier with the gallery's examples; evidence names examples by their ids.
+    def answerer(self) -> Answerer:
+        """What answers from the gallery's examples; evidence names them by their ids.
 
         The parameters are those stored; where none are (or those there are were chosen on less than half of the
-        examples) they are chosen, and stored if the gallery may be written. ``parameters`` given here are used in this
-        classifier alone.
+        examples) they are chosen, and stored if the gallery may be written.
         """
-        if parameters:
-            return self._fitted(parameters)[0]
         gallery, ready = self._gallery, self._ready
         if ready is not None and ready.contents.revision == gallery.settings.revision:
-            return ready.classifier
+            return ready.answerer
         moment = self._moment()
-        made = None if ready is None or ready.tuned != moment.tuned else _followed(ready, moment)
+        made = None if ready is None or ready.tuned != moment.tuned else followed(ready, moment)
         if made is None and moment.facts is not None and not moment.facts.outgrown(moment.contents):
-            made = self._restored(moment, moment.facts)
+            made = self._restored(moment)
         if made is None:
-            return self.tune(asked=False)
-        self._ready = _Ready(moment.contents, moment.tuned, made)
-        return made
+            return self.tune(asked=False).answerer_
+        self._ready = made
+        return made.answerer
 
-    def _restored(self, moment: _Moment, facts: Facts) -> KCRCClassifier | None:
-        """The classifier as it was tuned; None, with a warning, where that cannot be read: the examples can."""
+    def classifier(self, **parameters: Any) -> KCRCClassifier:
+        """The same as a scikit-learn classifier; ``parameters`` given here are used in this classifier alone."""
+        if parameters:
+            return self._fitted(parameters)[0]
+        self.answerer()
+        ready = self._ready
+        assert ready is not None
+        if ready.classifier is None:
+            made = self._faced(ready)
+            if made is None:
+                return self.tune(asked=False)
+            self._ready = ready = replace(ready, classifier=made)
+        assert ready.classifier is not None
+        return ready.classifier
+
+    def _restored(self, moment: Moment) -> Ready | None:
+        """What answers, as it was tuned; None, with a warning, where that cannot be read: the examples can."""
         gallery = self._gallery
         try:
             header, arrays = gallery.tuned_state(moment.tuned)
-            return tuned.classifier_from(header, arrays, facts, moment.contents, moment.vectors, path=gallery.path)
+            made = tuned.answerer_from(header, arrays, moment.contents, moment.vectors, path=gallery.path)
         except FileError as problem:
             _warn_unreadable(problem)
             return None
+        return Ready(moment.contents, moment.tuned, made)
+
+    def _faced(self, ready: Ready) -> KCRCClassifier | None:
+        """The stored classifier around what answers; None, with a warning, where it cannot be read."""
+        from kcrc.files.saving import faced
+
+        gallery = self._gallery
+        try:
+            header, arrays = gallery.tuned_state(ready.tuned)
+            made = faced(header, arrays, ready.answerer, path=gallery.path)
+            facts = gallery.read(lambda reading: tuned.read_facts(reading, ready.tuned))
+        except FileError as problem:
+            _warn_unreadable(problem)
+            return None
+        made.growth_ = facts.growth(ready.contents)
+        return made
 
     def tune(
         self, *, asked: bool = True, parameters: Mapping[str, Any] | None = None, **this_time: Any
@@ -104,7 +118,7 @@ class Answering:
         if asked and gallery.readonly:
             raise StateError(f"'{gallery.path}' was opened for reading only; tuning stores what it finds.")
         made, contents = self._fitted(this_time, parameters)
-        self._ready = _Ready(contents, 0, made)
+        self._ready = Ready(contents, 0, made.answerer_, made)
         with contextlib.nullcontext() if asked else contextlib.suppress(KCRCError):
             self.keep(gallery, asked=asked, parameters=parameters)
         return made
@@ -116,14 +130,16 @@ class Answering:
 
     def keep(self, gallery: Gallery, *, asked: bool = False, parameters: Mapping[str, Any] | None = None) -> None:
         """Store what was chosen here in ``gallery``: this one, or the same file opened for writing."""
-        if self._ready is None:
-            raise StateError("Nothing has been chosen yet that could be stored.")
-        made, contents = self._ready.classifier, self._ready.contents
+        ready = self._ready
+        if ready is None or ready.classifier is None:
+            raise StateError("Nothing has been chosen here that could be stored.")
+        contents = ready.contents
         act = gallery.keep_tuned(
-            made, next_id=int(contents.ids[-1]) + 1, asked=asked, parameters=parameters, since=contents.revision
-        )
+            ready.classifier, next_id=int(contents.ids[-1]) + 1, asked=asked, parameters=parameters,
+            since=contents.revision,
+        )  # fmt: skip
         if act == contents.revision + 1:  # nothing else happened meanwhile
-            self._ready = _Ready(Contents(act, contents.rows), act, made)
+            self._ready = replace(ready, contents=Contents(act, contents.rows), tuned=act)
 
     @property
     def tuning(self) -> Tuning | None:
@@ -140,10 +156,10 @@ class Answering:
         moment = self._moment(vectors=False)
         return None if moment.facts is None else moment.facts.due(moment.contents)
 
-    def _moment(self, *, vectors: bool = True, facts: bool = True) -> _Moment:
+    def _moment(self, *, vectors: bool = True, facts: bool = True) -> Moment:
         gallery = self._gallery
 
-        def look(reading: Snapshot) -> _Moment:
+        def look(reading: Snapshot) -> Moment:
             act = gallery.settings.tuned
             chosen_on = None
             if act and facts:
@@ -153,7 +169,7 @@ class Answering:
                     _warn_unreadable(problem)
             contents = gallery.contents
             array = gallery.vectors()[1] if vectors and len(contents) else np.empty((0, gallery.dim))
-            return _Moment(contents, array, act, chosen_on)
+            return Moment(contents, array, act, chosen_on)
 
         return gallery.read(look)
 
@@ -201,24 +217,60 @@ class Answering:
             self._feature = made
         return self._feature
 
+    def stream(
+        self, images: Sequence[Any], answer: Callable[[Array], T], *, on_error: OnError = "raise"
+    ) -> Iterator[Answered[T]]:
+        """``answer`` of the vectors of the images, a chunk at a time: see ``kcrc.answering.stream``."""
+        return stream(_as_list(images), self.feature(), answer, on_error=on_error)
+
     def explain(self, images: Sequence[Any]) -> Evidence:
         """The evidence for each image: files, bytes or arrays."""
-        classifier = self.classifier()
-        return classifier.explain(self.feature().transform(_as_list(images)))
+        parts = self._all(images, self.answerer().explain)
+        if not parts:
+            raise DataError("There is no image to explain; give at least one.")
+        return joined(parts)
 
     def predict(self, images: Sequence[Any], *, reject: float | None = None, unknown: str | None = None) -> Array:
         """The label of each image (n,); with ``reject`` the mark ``unknown`` where it resembles no class."""
-        classifier = self.classifier()
-        many = _as_list(images)
-        if len(many) == 0:
-            return np.zeros(0, classifier.classes_.dtype)
+        answerer = self.answerer()
+        if len(_as_list(images)) == 0:
+            return np.zeros(0, answerer.classes.dtype)
         if reject is None:
-            return classifier.predict(self.feature().transform(many))
-        return self.answers(many, reject=reject, unknown=unknown).labels
+            return np.concatenate(self._all(images, answerer.labels))
+        return np.concatenate([a.labels for a in self.answers(images, reject=reject, unknown=unknown)])
 
-    def answers(self, images: Sequence[Any], **asked: Any) -> Answers:
-        """All that ``answers_of`` can say of each image."""
-        return answers_of(self.classifier(), self.explain(images), **asked)
+    def answers(self, images: Sequence[Any], **asked: Any) -> list[Answers]:
+        """All that ``asked`` can say of each image, a chunk after the other."""
+        return self._all(images, self.asked(**asked))
+
+    def asked(
+        self,
+        *,
+        reject: float | None = None,
+        unknown: str | None = None,
+        coverage: float | None = None,
+        explain: bool = False,
+    ) -> Callable[[Array], Answers]:
+        """What answers to vectors of images; ``reject`` and ``coverage`` as in ``predict`` and ``predict_set``, with
+        ``explain`` the evidence is that of ``explain``."""
+        answerer = self.answerer()
+        mark = UNKNOWN if unknown is None else unknown
+
+        def answer(vectors: Array) -> Answers:
+            try:
+                return answerer.answer(vectors, reject=reject, unknown=mark, coverage=coverage, explain=explain)
+            except StateError:
+                raise StateError(
+                    "How strange an image is, and which sets keep a promise, is learned from the examples when the "
+                    "parameters are chosen, and 8 examples are the fewest. Add more, then choose anew: gallery.tune(), "
+                    "kcrc tune."
+                ) from None
+
+        return answer
+
+    def _all(self, images: Sequence[Any], answer: Callable[[Array], T]) -> list[T]:
+        """What was answered to each chunk; an image that cannot be read is an error."""
+        return [chunk.answers for chunk in self.stream(images, answer) if chunk.answers is not None]
 
     def audit(self, ids: Any = None) -> Audit:
         """The examples (or those with these ids) that deserve a second look."""
@@ -231,28 +283,6 @@ def _warn_unreadable(problem: FileError) -> None:
         UnreadableTuning,
         stacklevel=2,
     )
-
-
-def _followed(ready: _Ready, moment: _Moment) -> KCRCClassifier | None:
-    """The classifier brought up to date where examples only came or went; None where it has to be made again.
-
-    The one handed out before stays as it was: a copy is changed.
-    """
-    before, now = ready.contents, moment.contents
-    if moment.facts is not None and moment.facts.outgrown(now):
-        return None
-    kept = np.isin(before.ids, now.ids)
-    stay = int(kept.sum())
-    new = now.ids[stay:]
-    same = np.array_equal(before.ids[kept], now.ids[:stay]) and np.array_equal(before.labels[kept], now.labels[:stay])
-    if not stay or not same or (len(new) and new[0] < ready.classifier.growth_.next_row):
-        return None
-    made = copy.copy(ready.classifier)
-    if stay < len(before):
-        made.forget(before.ids[~kept])
-    if len(new):
-        made.partial_fit(moment.vectors[stay:], now.labels[stay:], rows=new)
-    return made
 
 
 def _as_list(images: Any) -> Any:

@@ -21,6 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
 from kcrc.arrays import Array
 from kcrc.gallery import stores
 from kcrc.gallery.adding import Added, Duplicates
@@ -148,13 +150,13 @@ class Gallery(Collection):
 
     def predict_proba(self, images: Sequence[Any]) -> Array:
         """The probability of each class (n, classes), columns as in ``classes``."""
-        return self.answering.answers(images).probabilities
+        found = self.answering.answers(images)
+        return np.concatenate([a.probabilities for a in found]) if found else np.zeros((0, len(self.classes)))
 
     def predict_set(self, images: Sequence[Any], *, coverage: float = 0.95) -> list[tuple[str, ...]]:
         """The classes each image may be of, the likeliest first: the true one is among them for a share ``coverage``
         of images that are like the examples. None are, where nothing fits as well as it fits that share of them."""
-        found = self.answering.answers(images, coverage=coverage)
-        return [found.set_of(i) for i in range(len(found))]
+        return [some.set_of(i) for some in self.answering.answers(images, coverage=coverage) for i in range(len(some))]
 
     def audit(self, ids: Sequence[int] | None = None) -> Audit:
         """Examples that deserve a second look, ranked, with evidence: likely mislabelled, (almost) the same picture

@@ -19,13 +19,14 @@ from kcrc.errors import FileError
 from kcrc.files.annotations import fits, hints_of
 from kcrc.files.npy import from_npy, to_npy
 from kcrc.files.plain_json import read_json
-from kcrc.files.saving import describe, rebuild
+from kcrc.files.saving import Examples, describe, rebuild_answerer
 from kcrc.gallery.contract import Snapshot, TunedRecord
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import to_json
 from kcrc.growth import Growth
 
 if TYPE_CHECKING:
+    from kcrc.answering.answerer import Answerer
     from kcrc.classifier import KCRCClassifier
 
 _FACTS, _CLASSIFIER, _ARRAY = "facts", "classifier", "array "
@@ -46,6 +47,10 @@ class Facts:
         """How many examples came or went since."""
         old = int(np.searchsorted(now.ids, self.next_id))
         return (self.examples - old) + (len(now) - old)
+
+    def growth(self, now: Contents) -> Growth:
+        """The same as a classifier counts it."""
+        return Growth(int(now.ids[-1]) + 1, self.examples, self.changes(now))
 
     def outgrown(self, now: Contents) -> bool:
         """Whether the choice is no longer to be used: it was made blindly, or on less than half of what is there."""
@@ -98,15 +103,14 @@ def read_state(reading: Snapshot, act: int) -> tuple[dict[str, Any], dict[str, A
     return header, arrays
 
 
-def classifier_from(
-    header: dict[str, Any], arrays: dict[str, Array], facts: Facts, now: Contents, vectors: Array, *, path: object
-) -> KCRCClassifier:
-    """The stored classifier with the examples of now; vectors (n, dim)."""
+def answerer_from(
+    header: dict[str, Any], arrays: dict[str, Array], now: Contents, vectors: Array, *, path: object
+) -> Answerer:
+    """What answers in the stored classifier, with the examples of now; vectors (n, dim)."""
     classes, numbers = np.unique(now.labels, return_inverse=True)
-    made = rebuild(header, arrays, classes, vectors, numbers, now.ids, path=path)
-    if getattr(made, "n_features_in_", None) != vectors.shape[1]:
+    made = rebuild_answerer(header, arrays, Examples(classes, vectors, numbers, now.ids), path=path)
+    if made.samples.width != vectors.shape[1]:
         raise FileError(f"The tuned classifier of '{path}' is for other vectors; the file is damaged.")
-    made.growth_ = Growth(int(now.ids[-1]) + 1, facts.examples, facts.changes(now))
     return made
 
 

@@ -83,10 +83,8 @@ def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | Non
     content = fetch(name)
     feature = gallery.answering.feature()
     pixels = decode(content, feature.view, source=name).pixels
-    classifier = gallery.classifier()
-    evidence = classifier.explain(feature.transform([pixels]))
-    p = classifier.confidence_.calibration.probabilities(evidence.residuals)[0]
-    return case_from(gallery, name, content, evidence, truth=truth, probabilities=p)
+    found = gallery.answering.asked(explain=True)(feature.transform_seen([pixels]))
+    return case_from(gallery, name, content, found.evidence, truth=truth, probabilities=found.probabilities[0])
 
 
 def case_from(

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from kcrc import datasets, distances
 from kcrc.bench import parts
-from kcrc.bench.parts import lasso, photographs, pixel, robust
+from kcrc.bench.parts import asking, lasso, photographs, pixel, robust
 from kcrc.bench.results import Results, stored_ratios
 from kcrc.cli import main
 from photos import folder
@@ -77,3 +77,13 @@ def test_a_correction_of_a_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     }  # fmt: skip
     assert [claim.holds for claim in results.claims] == [True]
     assert results.accuracy == {"the image of the new class, 30": 1.0}
+
+
+def test_the_cpu_time_of_a_cold_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "FEATURES", ("hog",))
+    monkeypatch.setattr(asking, "cpu_seconds", lambda arguments, times: 0.2 * len(arguments))  # no programs
+    results, said = Results(True, {}), []
+    asking.measure(parts.PartRun(True, None, results, said.append))
+    assert results.ratios == {"kcrc predict, hog / bare": pytest.approx(3)}
+    assert [(claim.bound, claim.holds) for claim in results.claims] == [(0.3, False)]
+    assert "30 examples" in said[0]

@@ -1,0 +1,105 @@
+"""What an answer says beyond its label: how probable, whether unknown, which classes it may be of.
+
+All of it is read off the evidence, so nothing here asks an example again; every face of the library reads it here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.confidence.calibration import Confidence
+from kcrc.confidence.open_set import marked, signs
+from kcrc.evidence import Evidence
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Of n queries among C classes.
+
+    labels (n,), with the mark of the unknown; probabilities (n, C); unknown (n,) bool, None where nobody asked to
+    reject; members (n, C) bool of the sets, None where nobody asked for sets.
+    """
+
+    evidence: Evidence
+    labels: Array
+    probabilities: Array
+    unknown: Array | None
+    members: Array | None
+
+    def __len__(self) -> int:
+        return len(self.evidence)
+
+    @property
+    def probability(self) -> Array:
+        """(n,) of the best class, also where the answer is "unknown"."""
+        return np.asarray(self.probabilities[np.arange(len(self)), self.evidence.winner])
+
+    def set_of(self, i: int) -> tuple[str, ...]:
+        """The classes that query i may be of, the likeliest first; none where nothing fits as well as promised."""
+        assert self.members is not None
+        inside = np.flatnonzero(self.members[i])
+        order = inside[np.argsort(-self.probabilities[i, inside], kind="stable")]
+        return tuple(str(name) for name in self.evidence.classes[order])
+
+    def likely(self, i: int, least: float = 0.0005) -> dict[str, float]:
+        """Probabilities of query i by class, the likeliest first, down to ``least``."""
+        row = self.probabilities[i]
+        order = np.argsort(-row, kind="stable")
+        return {str(self.evidence.classes[c]): float(row[c]) for c in order if row[c] >= least}
+
+
+def answers_of(
+    confidence: Confidence,
+    evidence: Evidence,
+    *,
+    reject: float | None = None,
+    unknown: Any = None,
+    coverage: float | None = None,
+) -> Answers:
+    """The answers in ``evidence``: with ``reject``, queries that resemble no class are called ``unknown``, and that
+    share of known ones by mistake; with ``coverage``, the sets that hold the true class that often."""
+    labels, strange, members = evidence.labels, None, None
+    if reject is not None:
+        labels, strange = labels_or_unknown(confidence, evidence, reject=reject, unknown=unknown)
+    if coverage is not None:
+        members = members_of(confidence, evidence, coverage=coverage)
+    return Answers(evidence, labels, probabilities_of(confidence, evidence), strange, members)
+
+
+def probabilities_of(confidence: Confidence, evidence: Evidence) -> Array:
+    """(n, C), calibrated."""
+    return confidence.calibration.probabilities(evidence.residuals)
+
+
+def strangeness_of(confidence: Confidence, evidence: Evidence) -> Array:
+    """(n,) higher is stranger."""
+    return confidence.needed_open_set().score(signs(evidence))
+
+
+def labels_or_unknown(
+    confidence: Confidence, evidence: Evidence, *, reject: float, unknown: Any = None
+) -> tuple[Array, Array]:
+    """(n,) labels with the mark where a query resembles no class, and (n,) where that is."""
+    strange = strangeness_of(confidence, evidence) > confidence.needed_open_set().threshold(reject)
+    return marked(evidence.labels, strange, evidence.classes, unknown), strange
+
+
+def members_of(
+    confidence: Confidence,
+    evidence: Evidence,
+    *,
+    coverage: float,
+    class_conditional: bool = False,
+    allow_empty: bool = True,
+) -> Array:
+    """(n, C) bool, which classes are in each query's set."""
+    sets = confidence.needed_sets()
+    scores = confidence.scores(probabilities_of(confidence, evidence), signs(evidence))
+    inside = sets.members(scores, evidence.classes, coverage, class_conditional)
+    if not allow_empty:
+        inside[np.arange(len(inside)), evidence.winner] |= ~inside.any(axis=1)
+    return inside

@@ -1,0 +1,63 @@
+"""What answers at one revision of a gallery, and how it follows the examples to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kcrc.answering import Answerer
+from kcrc.answering.following import with_examples, without_examples
+from kcrc.arrays import Array
+from kcrc.gallery.examples import Contents
+from kcrc.gallery.tuned import Facts
+
+if TYPE_CHECKING:
+    from kcrc.classifier import KCRCClassifier
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """The examples of one moment, their vectors (n, dim), the act that chose the parameters, and on what."""
+
+    contents: Contents
+    vectors: Array
+    tuned: int
+    facts: Facts | None
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """What answers from the examples of one moment, and the act that chose its parameters (0: not in the file)."""
+
+    contents: Contents
+    tuned: int
+    answerer: Answerer
+    classifier: KCRCClassifier | None = None
+    """The same with scikit-learn's face, once somebody wanted that."""
+
+
+def followed(ready: Ready, moment: Moment) -> Ready | None:
+    """What answers, brought up to date where examples only came or went; None where it has to be made again.
+
+    What was handed out before stays as it was.
+    """
+    before, now = ready.contents, moment.contents
+    if moment.facts is not None and moment.facts.outgrown(now):
+        return None
+    kept = np.isin(before.ids, now.ids)
+    stay = int(kept.sum())
+    new = now.ids[stay:]
+    same = np.array_equal(before.ids[kept], now.ids[:stay]) and np.array_equal(before.labels[kept], now.labels[:stay])
+    if not stay or not same or (len(new) and new[0] <= before.ids[-1]):
+        return None
+    model = ready.answerer.model
+    if stay < len(before):
+        model = without_examples(model, before.ids[~kept])
+    if len(new):
+        model = with_examples(model, moment.vectors[stay:], now.labels[stay:], new)
+    faced = None if ready.classifier is None else ready.classifier.following(model)
+    if faced is not None and moment.facts is not None:
+        faced.growth_ = moment.facts.growth(now)
+    return Ready(now, moment.tuned, replace(ready.answerer, model=model), faced)
