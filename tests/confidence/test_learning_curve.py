@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kcrc import metrics
-from kcrc.confidence.learning_curve import LearningCurve, Point, _fitted, _half, learning_curve
+from kcrc.confidence.learning_curve import LearningCurve, Point, _fitted, _half, _halvings, _share, learning_curve
 from problems import given
 
 
@@ -47,12 +47,24 @@ def test_a_stored_half_keeps_groups_whole_and_classes_balanced():
     assert np.bincount(y[half], minlength=5).tolist() == pytest.approx([10] * 5, abs=1)
 
 
+def test_every_class_keeps_an_example():
+    labels = np.repeat([0, 1, 2, 4], [1, 2, 5, 16])
+    for halvings, left in ((0, [1, 2, 5, 0, 16]), (1, [1, 1, 2, 0, 8]), (3, [1, 1, 1, 0, 2])):
+        kept = _share(np.arange(100, 124), labels, halvings, np.random.default_rng(0))
+        got = np.bincount(labels[kept - 100], minlength=5)
+        assert np.abs(got - [left[0], left[1], left[2], 0, left[4]]).max() <= 1
+        assert (got[[0, 1, 2, 4]] >= 1).all()
+    assert _halvings(np.array([40, 40])) == [1, 2, 3]
+    assert _halvings(np.array([2] * 50)) == [1]
+    assert _halvings(np.array([1] * 50)) == []
+
+
 @pytest.mark.parametrize("ratio", [0.5, 0.7, 0.9])
 def test_a_curve_that_follows_the_formula_is_continued(ratio):
     rng = np.random.default_rng(3)
     errors = 0.1 + 0.05 * np.array([0.0, 1.0, 1.0 + 1 / ratio, 1.0 + 1 / ratio + 1 / ratio**2])
     right = (rng.random((1, 20000)) > errors[:, None]).astype(float)
-    curve = LearningCurve((Point(1000, 0.9, 0.89, 0.91),), _fitted(right, 1000, rng), 0.0)
+    curve = LearningCurve((Point(1000, 0.9, 0.89, 0.91),), _fitted(right, 1000 / 2.0 ** np.arange(4), rng), 0.0)
     said = curve.gain(2.0)
     assert said.low <= 0.05 * ratio <= said.high
     assert said.high - said.low < 0.04
@@ -60,7 +72,7 @@ def test_a_curve_that_follows_the_formula_is_continued(ratio):
 
 
 def test_too_few_examples_to_halve_say_nothing():
-    X, y = blobs(4, 12, classes=3)
+    X, y = blobs(4, 12, classes=10)
     curve = curve_of(given(n_neighbors=3).fit(X, y))
     assert [point.examples for point in curve.points] == [12]
     assert curve.gain(2.0) is None

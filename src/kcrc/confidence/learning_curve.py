@@ -2,11 +2,12 @@
 
 The examples are halved, and those of either half asked with only the other half stored, then with a quarter, then with
 an eighth; with all others stored they answered when the parameters were chosen. All sizes ask the same examples, so
-what one is harder than another does not count. Parameters stay as chosen; a metric that is fitted with labels is fitted
-anew on what is stored. With e the share of wrong answers,
+what one is harder than another does not count; every class keeps one example, because what a missing class costs says
+nothing of more examples. Parameters stay as chosen; a metric that is fitted with labels is fitted anew on what is
+stored. With e the share of wrong answers,
 
     e(n) = a + b n^(−c),    so that each doubling gains ρ = 2^(−c) of what the one before it gained:
-    e(n/2^k) = e + g (1 + ρ⁻¹ + … + ρ^(1−k)),    the next gains ρ g,
+    e(n/2^k) = e + g (ρ^(−k) − 1)/(ρ⁻¹ − 1),    the next gains ρ g,
 
 e and g by weighted least squares for every ρ, ρ by how well it fits and by what is usual. The interval holds what the
 asked examples leave open of all three, and that other examples would have done a little better or worse.
@@ -24,13 +25,13 @@ from kcrc.arrays import Array
 from kcrc.left_out.answers import LeftOut
 from kcrc.left_out.exclusion import Exclusion
 from kcrc.model import FittedModel
-from kcrc.tuning.search import stratified
 
 HALVINGS = 3
 ANSWERS = 2000  # to a size: fewer examples than this are halved in several ways
 WAYS = 4
 WIDE = 1000  # from so many features on a metric is fitted for one way only
 FEWEST = 8  # examples stored
+SMALLER = 0.75  # of the size before it
 RATIOS = np.linspace(0.35, 1.0, 27)
 USUAL_RATIO, SPREAD = 0.7, 0.15  # errors fall about as 1/√n
 MISFIT = 0.15  # of the difference to the present, by which the formula may be off at smaller sizes
@@ -88,22 +89,39 @@ def learning_curve(model: FittedModel, exclusion: Exclusion, left: LeftOut) -> L
     """From the examples' own answers ``left``, and theirs with fewer stored."""
     rng = np.random.default_rng(model.method.seed)
     asked, right = np.searchsorted(model.ids, left.rows), [left.right.astype(np.float64)]
-    fewest = max(FEWEST, len(np.unique(model.labels)))
-    sizes = [k for k in range(1, HALVINGS + 1) if len(model) >> k >= fewest]
+    halvings = _halvings(np.bincount(model.labels))
     ways = int(np.clip(ANSWERS // max(1, len(asked)), 1, 1 if model.raw.shape[1] > WIDE else WAYS))
-    sums = np.zeros((len(sizes), len(asked)))
-    for _ in range(ways if sizes else 0):
+    sums, stored = np.zeros((len(halvings), len(asked))), np.zeros(len(halvings))
+    for _ in range(ways if halvings else 0):
         first = _half(model, exclusion, rng)
-        for stored in (first, ~first):
-            order = np.flatnonzero(stored)[stratified(model.labels[stored], rng, np.ones(stored.sum(), bool))]
-            others = np.flatnonzero(~stored[asked])
-            for at, k in enumerate(sizes):
-                some = np.sort(order[: max(fewest, len(model) >> k)])
+        for half in (first, ~first):
+            others = np.flatnonzero(~half[asked])
+            for at, k in enumerate(halvings):
+                some = _share(np.flatnonzero(half), model.labels[half], k - 1, rng)
+                stored[at] += len(some) / (2 * ways)
                 sums[at, others] += _right(model, exclusion, some, asked[others]) / ways
     right += list(sums)
-    points = tuple(_point(len(model) >> k, mean) for k, mean in zip([0, *sizes], right, strict=True))
-    fits = _fitted(np.stack(right), len(model), rng) if sizes else np.empty((0, 3))
-    return LearningCurve(points[::-1], fits, _luck(1.0 - points[0].accuracy, len(model)))
+    sizes = np.concatenate([[len(model)], stored])
+    points = tuple(_point(round(size), mean) for size, mean in zip(sizes, right, strict=True))
+    fits = _fitted(np.stack(right), sizes, rng) if halvings else np.empty((0, 3))
+    return LearningCurve(points[::-1], fits, float(_luck(1.0 - points[0].accuracy, len(model))))
+
+
+def _halvings(counts: Array) -> list[int]:
+    """How many times the examples of classes (counts) can be halved and still be told from those halved once less."""
+    sizes = [np.maximum(counts / 2.0**k, counts > 0).sum() for k in range(HALVINGS + 1)]
+    fine = [sizes[k] >= FEWEST and sizes[k] <= SMALLER * sizes[k - 1] for k in range(1, HALVINGS + 1)]
+    return list(range(1, 1 + (fine.index(False) if False in fine else HALVINGS)))
+
+
+def _share(rows: Array, labels: Array, halvings: int, rng: np.random.Generator) -> Array:
+    """Of rows with these labels, the share that is left of each class, but one at least."""
+    order = rng.permutation(len(rows))
+    order = order[np.argsort(labels[order], kind="stable")]
+    counts = np.bincount(labels)
+    rank = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    kept = (rank == 0) | ((rank + 0.5) * 2**halvings < np.repeat(counts, counts))
+    return np.sort(rows[order[kept]])
 
 
 def _half(model: FittedModel, exclusion: Exclusion, rng: np.random.Generator) -> Array:
@@ -140,23 +158,28 @@ def _point(examples: int, right: Array) -> Point:
     return Point(examples, mean, float(max(0.0, mean - half)), float(min(1.0, mean + half)))
 
 
+def _steps(ratio: float, halvings: Array) -> Array:
+    """What so many halvings cost, in units of the first."""
+    if ratio == 1.0:
+        return halvings
+    return np.asarray((ratio**-halvings - 1.0) / (1.0 / ratio - 1.0))
+
+
 def _luck(error: Any, n: Any) -> Any:
     return LUCK * np.sqrt(np.maximum(error, 0.5 / n) / n)
 
 
-def _fitted(right: Array, n: int, rng: np.random.Generator) -> Array:
-    """(DRAWS, 3) of e, g and ρ, from whether examples were right (sizes, B), all n stored first, then half as many."""
+def _fitted(right: Array, sizes: Array, rng: np.random.Generator) -> Array:
+    """(DRAWS, 3) of e, g and ρ, from whether examples were right (sizes, B) with so many stored, all first."""
     y, count = 1.0 - right.mean(axis=1), right.shape[1]
     covariance = np.cov(right) / count
-    stored = n / 2.0 ** np.arange(len(y))
     own = MISFIT * np.maximum(0.0, y - y[1]) + 0.5 / count
     own[0] += FLATTERED * np.sqrt(y[0] * (1.0 - y[0]) / count)
-    covariance[np.diag_indices_from(covariance)] += own**2 + _luck(y, stored) ** 2
+    covariance[np.diag_indices_from(covariance)] += own**2 + _luck(y, sizes) ** 2
     inverse = np.linalg.inv(covariance)
     logs, centres, roots = [], [], []
     for ratio in RATIOS:
-        steps = np.concatenate([[0.0], np.cumsum(ratio ** -np.arange(len(y) - 1.0))])
-        design = np.column_stack([np.ones(len(y)), steps])
+        design = np.column_stack([np.ones(len(y)), _steps(ratio, np.log2(sizes[0] / sizes))])
         spread = np.linalg.inv(design.T @ inverse @ design)
         centre = spread @ design.T @ inverse @ y
         off = y - design @ centre
