@@ -134,6 +134,23 @@ def test_unknown_and_sets(run, birds: Path) -> None:
     assert len(line) == 4
 
 
+def test_images_that_are_not_like_the_examples_are_told_of(run, birds: Path) -> None:
+    for number in range(24):
+        photo(birds / "owls" / "wren" / f"{number}.jpg", "owl", number)
+    code, out, err = run("predict", "birds.kcrc", "owls", "--json")
+    assert code == 0
+    assert len(out.splitlines()) == 24
+    assert len(err.splitlines()) == 1
+    assert "24 are not like the examples" in err
+    assert "wren" in err.rpartition("show it most")[2]
+    code, out, err = run("evaluate", "birds.kcrc", "owls", "--json")
+    assert "24 are not like the examples" in err
+    assert json.loads(out)["likeness"]["alarm"] is True
+    code, out, err = run("evaluate", "birds.kcrc", "test", "--json")  # fewer than 20
+    assert json.loads(out)["likeness"] is None
+    assert err == ""
+
+
 def test_advise(run, birds: Path) -> None:
     code, out, err = run("advise", "birds.kcrc")
     assert (code, err) == (0, "")

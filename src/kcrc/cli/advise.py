@@ -26,23 +26,19 @@ def advise(gallery: Path, images: tuple[str, ...], count: int, as_json: bool, mo
     - for names on stdin) also which to label next, and why. Images that cannot be read are named on stderr, and the
     exit code is then 1.
     """
-    from kcrc.features.images import read_chunks
-
     names: list[str] = []
     vectors: list[Array] = []
     unread = 0
     files = expand(images)
     with open_to_ask(gallery, model=model) as opened:
         if files:
-            feature = opened.answering.feature()
             with progress(len(files), "images") as bar:
-                for batch in read_chunks(files, feature.view, on_error="skip"):
-                    names += [picture.source for picture in batch.pictures]
-                    if batch.pictures:
-                        vectors.append(feature.transform([picture.pixels for picture in batch.pictures]))
-                    complain(batch.problems)
-                    unread += len(batch.problems)
-                    bar.update(len(batch.pictures) + len(batch.problems))
+                for chunk in opened.answering.stream(files, lambda vectors: vectors, on_error="skip"):
+                    names += chunk.names
+                    vectors += [] if chunk.answers is None else [chunk.answers]
+                    complain(chunk.problems)
+                    unread += len(chunk.problems)
+                    bar.update(len(chunk.names) + len(chunk.problems))
         told = opened.classifier().advise(np.concatenate(vectors) if vectors else None, count=count)
     if as_json:
         found = told.to_dict()

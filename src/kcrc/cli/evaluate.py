@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
+from kcrc.cli.batch import Batch, warn
 from kcrc.cli.output import complain, note, progress, say, say_json, shown
 from kcrc.errors import DataError
 
@@ -39,7 +40,8 @@ def evaluate(
     parts: list[Answers] = []
     unread = 0
     with open_to_ask(gallery, model=model) as opened:
-        answer = opened.answering.asked(explain=html is not None)
+        batch = Batch(opened.answering.answerer())
+        answer = batch.watched(opened.answering.asked(explain=html is not None))
         with progress(len(files), "images") as bar:
             for chunk in opened.answering.stream([str(path) for path in files], answer, on_error="skip"):
                 names += chunk.names
@@ -73,8 +75,10 @@ def evaluate(
 
             draw_confusion(found, png)
             note(f"wrote {shown(png)}")
+        alike = batch.likeness()
+        warn(alike, names)
         if as_json:
-            say_json({**found.to_dict(), "unread": unread})
+            say_json({**found.to_dict(), "unread": unread, "likeness": None if alike is None else alike.to_dict()})
         else:
             _print(found, names, truth, answers, worst)
     return 1 if unread else 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kcrc.cli.arguments import expand, gallery_argument, images_argument, model_option, open_to_ask
+from kcrc.cli.batch import Batch, warn
 from kcrc.cli.output import complain, csv_writer, progress, say, say_json, shown
 
 if TYPE_CHECKING:
@@ -83,22 +84,26 @@ def predict(
     """Say what is on IMAGES: files, folders, patterns, or - for names on stdin.
 
     Prints the image, its label and how probable that is, with tabs between them. Images that cannot be read are named
-    on stderr, and the exit code is then 1.
+    on stderr, and the exit code is then 1. Where 20 images or more are not like the examples, a line on stderr says by
+    how much what is promised may be off.
     """
     if mark is not None and reject is None:
         raise click.UsageError("--mark names what --reject finds; give --reject too.")
     files = expand(images)
     write = _writer(form, reject is not None, coverage is not None)
-    failed = 0
+    failed, read = 0, list[str]()
     with open_to_ask(gallery, model=model) as opened, progress(len(files), "images") as bar:
-        answer = opened.answering.asked(reject=reject, unknown=mark, coverage=coverage)
+        batch = Batch(opened.answering.answerer())
+        answer = batch.watched(opened.answering.asked(reject=reject, unknown=mark, coverage=coverage))
         for chunk in opened.answering.stream(files, answer, on_error="skip"):
+            read += chunk.names
             if chunk.answers is not None:
                 for i, name in enumerate(chunk.names):
                     write(_row(name, chunk.answers, i))
             complain(chunk.problems)
             failed += len(chunk.problems)
             bar.update(len(chunk.names) + len(chunk.problems))
+        warn(batch.likeness(), read)
     return 1 if failed else 0
 
 

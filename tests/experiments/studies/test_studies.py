@@ -21,6 +21,7 @@ from kcrc.experiments.studies import (
     features,
     full_grid,
     learned,
+    likeness,
     nearest,
     occlusion,
     photographs,
@@ -103,6 +104,14 @@ def test_advice_beside_what_more_examples_bring(
     out = capsys.readouterr().out
     assert "digits, 60 examples doubled:" in out
     assert "without a model" in out
+
+
+def test_alarms_are_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(likeness, "STORED", {"digits": 200})
+    likeness.main(["digits", "--splits", "1", "--batches", "2", "--seconds", "0.1"])
+    out = capsys.readouterr().out
+    assert "same source, 100" in out
+    assert out.count("of 2 raise an alarm") == 2
 
 
 def test_labels_are_flipped_to_others() -> None:

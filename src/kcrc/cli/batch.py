@@ -1,0 +1,55 @@
+"""A batch of images as a whole: a line on stderr where it is not like the examples that answer for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kcrc.arrays import Array
+from kcrc.cli.output import note, shown
+
+if TYPE_CHECKING:
+    from kcrc.answering import Answerer, Answers
+    from kcrc.confidence.likeness import Likeness, Seen
+
+FEWEST = 20  # images: of fewer, --reject says which are strange
+NAMED = 3  # images that show it
+
+
+class Batch:
+    """What was seen of the images so far."""
+
+    def __init__(self, answerer: Answerer) -> None:
+        self._answerer = answerer
+        self._parts: list[Seen] = []
+
+    def watched(self, answer: Callable[[Array], Answers]) -> Callable[[Array], Answers]:
+        """``answer``, and what it answers is taken note of; of vectors no more are kept than are looked at."""
+        from kcrc.confidence.likeness import VECTORS, Seen
+
+        confidence = self._answerer.confidence
+        if confidence.usual is None:  # too few examples, or an earlier version did not keep what to compare with
+            return answer
+
+        def noted(vectors: Array) -> Answers:
+            answers = answer(vectors)
+            room = max(0, VECTORS - sum(len(part.vectors) for part in self._parts))
+            self._parts.append(Seen.of(confidence, answers.evidence, vectors[:room]))
+            return answers
+
+        return noted
+
+    def likeness(self) -> Likeness | None:
+        """How like the examples the images are; None where they are few, or there is nothing to compare with."""
+        from kcrc.confidence.likeness import Seen, likeness
+
+        if sum(map(len, self._parts)) < FEWEST:
+            return None
+        return likeness(self._answerer.model, self._answerer.confidence, Seen.joined(self._parts))
+
+
+def warn(found: Likeness | None, names: list[str]) -> None:
+    """One line where the images, in the order of their names, are not like the examples."""
+    if found is not None and found.alarm:
+        shows = ", ".join(shown(names[row]) for row in found.rows[:NAMED])
+        note(f"kcrc: {found} They show it most: {shows}.")
