@@ -19,18 +19,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc import coding, distances, kernels, magnitudes, metrics, projections
 from kcrc.answering.answerer import Answerer
-from kcrc.answering.following import with_examples, without_examples
+from kcrc.answering.following import with_examples
 from kcrc.answering.samples import FLOATS, SampleForm
 from kcrc.arrays import Array, widened
 from kcrc.confidence.calibration import Confidence
+from kcrc.confidence.holder import ConfidenceHolder, Groups
+from kcrc.confidence.open_set import leaning
 from kcrc.confidence.verbs import Confident
 from kcrc.distances.pair_cache import PairCounts
 from kcrc.errors import ParameterError, StateError, UnknownName
-from kcrc.evidence import Evidence, contrast, joined
+from kcrc.evidence import Evidence, joined
 from kcrc.growth import Growth
 from kcrc.model import FittedModel
 from kcrc.parameters import Parameters
+from kcrc.receipts import ExampleDigests, Receipt, choices, receipt_for
+from kcrc.renewal import learned, renewed
 from kcrc.seeds import seed_of
+from kcrc.standing import Standing
 from kcrc.views import are_views, layout_of
 
 if TYPE_CHECKING:
@@ -224,18 +229,19 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values):
             vectors, among = widened(vectors), widened(among)
         method = parameters.method(among, numbers, chosen.values)
-        self.model_ = FittedModel.build(method, vectors, classes, numbers, ids, chosen.pairs)
+        self.model_ = FittedModel.build(method, vectors, classes, numbers, ids, chosen.pairs, searchable=False)
         self.classes_ = classes
-        self.confidence_ = Confidence.of(self.model_, groups, fixed=metrics.is_fixed(self.metric))
+        self._confidence = ConfidenceHolder(Groups.of(ids, groups), fixed=metrics.is_fixed(self.metric))
         self.tuning_ = chosen.tuning
         self.growth_ = Growth(next_row, len(numbers))
+        self._digests: ExampleDigests | None = None
 
     def retune(self, *, groups: Any = None) -> Self:
         """Choose the "auto" parameters anew from the examples as they are now, and learn anew how sure answers are.
         The examples keep their row numbers."""
         check_is_fitted(self)
         before = dict(self.__dict__)
-        model = self.model_
+        model = self._standing.examples
         try:
             among = model.raw[:, model.ids] if Parameters(self).precomputed else None
             following = self.growth_.next_row
@@ -258,12 +264,64 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """Why ``retune()`` is due since examples came or went, or None."""
         return None if self.tuning_ is None else self.growth_.due
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, rows: Any = None) -> Self:
-        """Add examples, of classes known or new; the stored ones are not looked at again.
+    # The model of the examples as they are ----------------------------------------------------------------------
 
-        What ``fit`` derived from the examples (a "scale" gamma, a covariance) stays as it was. ``classes`` may
-        announce classes that have no example yet. ``rows`` (n,), rising and above those given before: the row numbers
-        of the new examples (None: those that follow).
+    @property
+    def model_(self) -> FittedModel:
+        """The method and the examples. Where examples came or went since something was learned from them, it is
+        learned anew here, once."""
+        return self._standing.ready(self._renewed)
+
+    @model_.setter
+    def model_(self, model: FittedModel) -> None:
+        self._standing = Standing(model)
+
+    def _renewed(self, model: FittedModel) -> FittedModel:
+        parameters = Parameters(self, model.method.seed)
+        among = model.raw[:, model.ids] if parameters.precomputed else model.raw
+        return model.by(renewed(parameters, model.method, widened(among), model.labels))
+
+    def _goes_on(self, standing: Standing, growth: Growth, classes: Array, digests: ExampleDigests | None) -> None:
+        """Go on with other examples; what was learned from those before is learned anew when it is next needed."""
+        self._confidence = self._confidence.after(self._standing)
+        self._standing, self._digests = standing, digests
+        self.classes_, self.growth_ = classes, growth
+
+    def _grown(self, model: FittedModel, growth: Growth, rows: Array) -> None:
+        """Go on with the examples of ``model``, of which ``rows`` are new."""
+        due = self._standing.due or bool(learned(Parameters(self, model.method.seed), model.method))
+        digests = None if self._digests is None else self._digests.after(model, rows)
+        self._goes_on(Standing(model, due=due), growth, model.classes, digests)
+
+    @property
+    def renewal_due_(self) -> str | None:
+        """What is learned anew from the examples at the next question, since some came or went; None if nothing."""
+        check_is_fitted(self)
+        if not self._standing.due:
+            return None
+        method = self._standing.examples.method
+        what = ", ".join(learned(Parameters(self, method.seed), method))
+        return f"Learned anew from the examples when next asked: {what}."
+
+    @property
+    def confidence_(self) -> Confidence:
+        """What the examples' own answers say of how sure answers are: learned when first asked for."""
+        return self._confidence.of(self.model_, self.growth_.changed)
+
+    @confidence_.setter
+    def confidence_(self, learned: Confidence) -> None:
+        self._confidence = ConfidenceHolder.holding(learned, fixed=metrics.is_fixed(self.metric))
+
+    # Examples that come and go ----------------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, rows: Any = None) -> Self:
+        """Add examples, of classes known or new: the same as having had them from the start, with the same chosen
+        parameters.
+
+        Where something is learned from the examples (a covariance, a "scale" gamma) it is learned anew from all of
+        them at the next question (``renewal_due_`` says so); else the stored ones are not looked at again. ``classes``
+        may announce classes that have no example yet. ``rows`` (n,), rising and above those given before: the row
+        numbers of the new examples (None: those that follow).
         """
         if not hasattr(self, "model_"):
             self.fit(X, y, rows=rows)
@@ -273,18 +331,17 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         growth = self.growth_
         first = growth.next_row
         ids = np.arange(first, first + len(labels)) if rows is None else _row_numbers(rows, len(labels), first=first)
-        self.model_ = with_examples(self.model_, vectors, labels, ids, announced=classes)
-        self.classes_ = self.model_.classes
-        self.growth_ = growth.added(len(labels), next_row=int(ids[-1]) + 1)
+        grown = with_examples(self._standing.examples, vectors, labels, ids, announced=classes)
+        self._grown(grown, growth.added(len(labels), next_row=int(ids[-1]) + 1), ids)
         return self
 
     def _announced(self, classes: Any) -> Self:
-        model = self.model_
+        model = self._standing.examples
         wider = np.union1d(model.classes, np.asarray(classes))
         none = np.empty((0, model.raw.shape[1]), model.raw.dtype)
         empty = np.empty(0, np.intp)
-        self.model_ = model.with_examples(none, wider, empty, np.searchsorted(wider, model.classes), empty)
-        self.classes_ = wider
+        announced = model.with_examples(none, wider, empty, np.searchsorted(wider, model.classes), empty)
+        self._grown(announced, self.growth_, empty)
         return self
 
     @property
@@ -295,28 +352,61 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         return self.model_.pair_counts
 
     def forget(self, rows: Any) -> Self:
-        """Forget the examples with these row numbers; the others keep theirs. A class left empty is forgotten too."""
+        """Forget the examples with these row numbers, as if they had never been stored (with the same chosen
+        parameters); the others keep theirs. A class left empty is forgotten too.
+
+        What was learned from them too is learned anew at the next question (``renewal_due_``); ``receipt_`` says what
+        was forgotten and what is left."""
         check_is_fitted(self)
-        model = self.model_
+        before = self._standing
         wanted = np.unique(np.atleast_1d(np.asarray(rows)))
         if wanted.dtype.kind not in "iu":
             raise ParameterError(f"forget takes row numbers (whole numbers); got {rows!r}.")
-        unknown = wanted[~np.isin(wanted, model.ids)]
-        if len(unknown):
-            raise ParameterError(f"No stored example has row number {unknown[0]}. Nothing was forgotten.")
-        if len(wanted) == len(model):
+        model, positions, stored, gone = before.found(wanted)
+        if not stored.all():
+            raise ParameterError(f"No stored example has row number {wanted[~stored][0]}. Nothing was forgotten.")
+        if len(positions) == len(before):
             raise ParameterError(
                 f"Forgetting these {len(wanted)} rows would leave no example. Keep at least one, or fit anew."
             )
-        self.model_ = without_examples(model, wanted)
-        self.classes_ = self.model_.classes
-        self.growth_ = self.growth_.forgotten(len(wanted))
+        digests = ExampleDigests.of(model, gone) if self._digests is None else self._digests
+        digests = digests.after(model, wanted, np.union1d(gone, positions))
+        due = bool(learned(Parameters(self, model.method.seed), model.method))
+        left = before.without(positions, due=due)
+        self._goes_on(left, self.growth_.forgotten(len(positions)), left.classes(), digests)
+        self.receipt_ = receipt_for(model, positions, digests.state(self._choices))
         return self
+
+    @property
+    def _choices(self) -> bytes:
+        return choices(self.get_params(deep=False), None if self.tuning_ is None else self.tuning_.best)
+
+    def verify(self, receipt: Receipt) -> bool:
+        """Whether ``receipt`` is of this state: none of its rows is stored, the digest of the rows that remain is the
+        one it names, and all that was learned from examples is what these rows alone give."""
+        check_is_fitted(self)
+        model = self.model_
+        if np.isin(model.ids, receipt.rows).any():
+            return False
+        if ExampleDigests.of(model).state(self._choices) != receipt.state:
+            return False
+        return not learned(Parameters(self, model.method.seed), model.method) or self._learned_from(model)
+
+    def _learned_from(self, model: FittedModel) -> bool:
+        """Whether the model answers as one that learned anew from its examples does."""
+        made = []
+        for one in (model, self._renewed(model)):
+            few = one.examples(one.method.kernel).take(slice(0, 50))
+            made.append((one.vectors, one.method.kernel.gram(few, few)))
+        return all(
+            np.allclose(ours, anew, rtol=1e-6, atol=1e-6 * float(np.abs(anew).max()))
+            for ours, anew in zip(*made, strict=True)
+        )
 
     def forget_class(self, label: Any) -> Self:
         """Forget all examples of a class, and the class."""
         check_is_fitted(self)
-        model = self.model_
+        model = self._standing.examples
         found = np.flatnonzero(model.classes == label)
         if not len(found):
             raise UnknownName("class", str(label), [str(c) for c in model.classes])
@@ -337,10 +427,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Array:
         """Scores 1/(1 + residual), higher is better: (n, classes). For two classes (n,) the residuals' difference over
-        their sum, (r₁ − r₂)/(r₁ + r₂), above 0 for the second class."""
+        their sum, (r₁ − r₂)/(r₁ + r₂), above 0 for the second class; where all neighbours agree that would be ±1, and
+        is up to ±2, the more the nearer they are."""
         check_is_fitted(self)
         two = len(self.classes_) == 2
-        return np.concatenate(self._read(X, lambda evidence: contrast(evidence.residuals) if two else evidence.scores))
+        return np.concatenate(self._read(X, lambda evidence: leaning(evidence) if two else evidence.scores))
 
     def explain(self, X: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each query."""
@@ -360,7 +451,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def answerer_(self) -> Answerer:
         """What answers: the model and how sure it is, as a value that needs no scikit-learn."""
         check_is_fitted(self)
-        return Answerer(self.model_, self.confidence_, self._samples)
+        return Answerer(self.model_, lambda: self.confidence_, self._samples)
 
     # Keeping ----------------------------------------------------------------------------------------------------
 
@@ -384,6 +475,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
         made.model_, made.classes_ = model, model.classes
         made.tuning_, made.growth_ = described.tuning, described.growth
+        made._digests = None
         made.confidence_ = described.answering.confidence
         form = described.answering.samples
         made.sample_shape_, made.views_ = form.shape, form.views
@@ -395,7 +487,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def following(self, model: FittedModel) -> KCRCClassifier:
         """A copy that answers from ``model``, which is this one's after examples came or went."""
         made = copy.copy(self)
+        made.confidence_ = self.confidence_
         made.model_, made.classes_ = model, model.classes
+        made._digests = None
         changed = len(np.setxor1d(model.ids, self.model_.ids))
         made.growth_ = self.growth_.added(changed, next_row=max(self.growth_.next_row, int(model.ids[-1]) + 1))
         return made

@@ -38,6 +38,11 @@ class Metric(ABC):
         """Whether ``transform`` can be called."""
         return True
 
+    @property
+    def learns(self) -> bool:
+        """Whether ``fit`` learns something from the examples, so that others would give another metric."""
+        return type(self).fit is not Metric.fit
+
     def fit(self, X: Array, y: Array) -> Metric:
         """Learn from the examples; returns the fitted metric."""
         return self
@@ -96,6 +101,10 @@ class Unit(Metric):
     @property
     def fitted(self) -> bool:
         return self.first is None or self.first.fitted
+
+    @property
+    def learns(self) -> bool:
+        return self.first is not None
 
     def fit(self, X: Array, y: Array) -> Unit:
         return self if self.first is None else Unit(self.first.fit(X, y))

@@ -48,6 +48,8 @@ class Method:
     seed: int
     n_jobs: int | None
     memory_budget: int
+    wide_as_data: bool = False
+    """Whether the kernel's gamma is "scale": it follows the examples."""
 
     @property
     def search_distance(self) -> Distance:
@@ -144,12 +146,15 @@ class FittedModel:
         labels: Array,
         ids: Array,
         pairs: Mapping[str, PairCache] | None = None,
+        *,
+        searchable: bool = True,
     ) -> FittedModel:
-        """From examples as they were given; ``pairs`` are distances between them that are known already."""
+        """From examples as they were given; ``pairs`` are distances between them that are known already. What searches
+        among them may wait (``searchable`` False) until it is needed: see ``searched``."""
         made = cls._prepared(method, given, ids)
         stores = {key: PreparedExamples(prepared) for key, prepared in made.prepared_by_key.items()}
         bare = cls(method, classes, labels, ids, stores, None, None, None)
-        return replace(bare, pairs=bare._paired(pairs or {}))._derived(labels)
+        return replace(bare, pairs=bare._paired(pairs or {}))._derived(labels, searchable=searchable)
 
     def _paired(self, known: Mapping[str, PairCache]) -> dict[str, PairCache]:
         """A cache for each costly component, filled where that takes no more than seconds."""
@@ -181,7 +186,16 @@ class FittedModel:
             samples.of(part)
         return samples
 
-    def _derived(self, touched: Array, index: NeighbourIndex | None = None) -> FittedModel:
+    @property
+    def searchable(self) -> bool:
+        """Whether it can be asked: ``searched`` gives one that can."""
+        return self.index is not None or self.method.n_neighbors is None or self.method.locality == "classes"
+
+    def searched(self) -> FittedModel:
+        """The same with what searches among its examples."""
+        return self if self.searchable else self._derived(self.labels)
+
+    def _derived(self, touched: Array, index: NeighbourIndex | None = None, *, searchable: bool = True) -> FittedModel:
         """With the index, the global dictionary and the class means that belong to the examples."""
         method = self.method
         if method.n_neighbors is None:
@@ -190,7 +204,7 @@ class FittedModel:
             return replace(bare, whole=GlobalDictionary(basis, method.coder.factorise(basis.dictionary)))
         if method.locality == "classes":
             return replace(self, class_means=self._means(np.unique(touched)))
-        if index is None:
+        if index is None and searchable:
             distance, atoms = method.search_distance, self.examples(method.search_distance)
             make = partial(index_for, budget=method.memory_budget // len(distance.components))
             index = UnionIndex.over(distance, atoms, make) if distance.is_union else make(distance, atoms)
@@ -230,7 +244,15 @@ class FittedModel:
         index = self.index
         if index is not None:
             index = index.appended(grown.examples(self.method.search_distance))
-        return grown._derived(labels, index)
+        return grown._derived(labels, index, searchable=self.searchable)
+
+    def by(self, method: Method) -> FittedModel:
+        """The same examples by another method. Where only the kernel differs, what is kept of them stays."""
+        mine = self.method
+        same = all(getattr(mine, name) is getattr(method, name) for name in ("metric", "distance", "coarse_distance"))
+        if same and all(part.preparation in self.stores for part in method.parts):
+            return replace(self, method=method)._derived(self.labels, self.index)
+        return FittedModel.build(method, self.raw, self.classes, self.labels, self.ids)
 
     def without(self, rows: Array) -> FittedModel:
         """Without the examples at ``rows`` (positions)."""
@@ -246,7 +268,7 @@ class FittedModel:
         index = self.index
         if index is not None:
             index = index.kept(left.examples(self.method.search_distance), keep)
-        return left._derived(self.labels[rows], index)
+        return left._derived(self.labels[rows], index, searchable=self.searchable)
 
     def without_empty_classes(self) -> FittedModel:
         """With only the classes that have examples."""

@@ -123,6 +123,7 @@ class Parameters:
             seed=self.seed,
             n_jobs=self.given.n_jobs,
             memory_budget=byte_count(self.given.memory_budget),
+            wide_as_data=chosen["gamma"] == "scale" and isinstance(chosen["kernel"], str) and chosen["form"] != "raw",
         )
 
     def distances(self, X: Array) -> tuple[Distance, Distance]:

@@ -62,6 +62,8 @@ class Registry(Generic[T]):
     def make(self, name: str, **options: Any) -> T:
         """Build the part called ``name``; an option it does not take is an error that lists those it does."""
         maker = self.maker(name)
+        if not options:  # nothing to look at, and to look takes longer than to make
+            return maker()
         accepted = inspect.signature(maker).parameters
         takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in accepted.values())
         unknown = [] if takes_any else [o for o in options if o not in accepted]

@@ -272,6 +272,11 @@ class Rkhs(KernelSpace):
 FORMS: dict[str, type[Space]] = {"raw": Raw, "gram": Gram, "rkhs": Rkhs}
 
 
+def name_of(space: Space) -> str:
+    """The name of the form that a space is of."""
+    return next(name for name, kind in FORMS.items() if type(space) is kind)
+
+
 def resolve(form: str, *, normalize: bool) -> Space:
     """The name of a form -> the space."""
     if not isinstance(form, str) or form not in FORMS:

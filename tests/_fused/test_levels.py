@@ -36,6 +36,7 @@ def test_both_levels_answer_alike(row, kind):
 
 
 def _alike(one, other, kind):
+    assert type(one) is type(other)
     if isinstance(one, tuple):
         for a, b in zip(one, other, strict=True):
             _alike(a, b, kind)

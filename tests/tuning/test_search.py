@@ -12,7 +12,7 @@ from kcrc.errors import DataError
 from kcrc.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning import grid
 from kcrc.tuning import search as module
-from kcrc.tuning.field import Bench, Budget, Field
+from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.judging import margins
 from kcrc.tuning.search import SPEED, Search
 from problems import problem
@@ -26,7 +26,7 @@ def searched(X, y, *, seconds=5.0, judge=margins, names=("plain", "unit"), whole
     }
     shown = []
     field = Field(makers, y, np.ones(len(y), bool), ("linear", "rbf"), fixed, whole=whole)
-    search = Search(field, Bench(judge), Budget(seconds, n_jobs=1, progress=shown.append))
+    search = Search(field, Bench(judge), SearchBudget(seconds, n_jobs=1, progress=shown.append))
     return search, search.run(), shown
 
 
@@ -138,7 +138,7 @@ def test_the_share_is_walked_where_it_is_open(clouds):
     maker = {"plain": lambda: search.geometry("plain")}
     given = {k: v for k, v in fixed.items() if k != "names"}
     field = Field(maker, y, np.ones(len(y), bool), ("rbf",), given)
-    opened = Search(field, Bench(liking), Budget(5.0, n_jobs=1))
+    opened = Search(field, Bench(liking), SearchBudget(5.0, n_jobs=1))
     assert opened.run().share == 0.5
     assert {s.share for s in opened.scores} >= {0.25, 0.5, 1.0}
 

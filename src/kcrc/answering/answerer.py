@@ -26,11 +26,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Answerer:
-    """``vectors`` below are samples (n, d) as the examples were given, or one of them (d,)."""
+    """``vectors`` below are samples (n, d) as the examples were given, or one of them (d,). ``known`` is what is known
+    of how sure answers are, or what learns it when it is first needed."""
 
     model: FittedModel
-    confidence: Confidence
+    known: Confidence | Callable[[], Confidence]
     samples: SampleForm
+
+    @property
+    def confidence(self) -> Confidence:
+        """What is known of how sure answers are."""
+        return self.known if isinstance(self.known, Confidence) else self.known()
 
     @property
     def classes(self) -> Array:

@@ -72,7 +72,7 @@ def answers_of(
 
 def probabilities_of(confidence: Confidence, evidence: Evidence) -> Array:
     """(n, C), calibrated."""
-    return confidence.calibration.probabilities(evidence.residuals)
+    return confidence.probabilities(evidence)
 
 
 def strangeness_of(confidence: Confidence, evidence: Evidence) -> Array:

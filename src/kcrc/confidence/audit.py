@@ -178,7 +178,7 @@ def audit(model: FittedModel, confidence: Confidence, rows: Array | None, progre
 def _watch(model: FittedModel, confidence: Confidence, evidence: Evidence, which: Array) -> _Watched:
     batch = np.arange(len(which))
     truth = model.labels[which]
-    p = confidence.calibration.probabilities(evidence.residuals)
+    p = confidence.probabilities(evidence)
     real = evidence.rows >= 0
     winners = (evidence.neighbour_labels == evidence.winner[:, None]) & real
     spoke = np.where(winners, evidence.shares, -np.inf)

@@ -13,13 +13,17 @@ that p grows with the decision function. δ, the share of doubt, is what a class
 Where all neighbours agree it is how often such answers were wrong. p falls as r grows, so classes rank as in
 ``decision_function``.
 
+Answers that are equally clear differ in how near the query is to examples of its class: δ is multiplied by h(t), which
+grows with t, the log distance to the three nearest of them, and is 1 in the mean over the examples (``Familiarity``).
+Without it most answers on clean data would share one probability, and nobody could tell which to look at first.
+
 Sets hold the classes with p_c high enough: 1 − p_c at most the ⌈(B + 1) coverage⌉-th smallest of 1 − p_truth over B
 examples (split conformal, the score LAC), B of all classes or of the class in question.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,21 +31,52 @@ from kcrc.arrays import Array
 from kcrc.confidence import log_loss
 from kcrc.confidence.likeness import UsualAnswers
 from kcrc.confidence.log_loss import Coded
-from kcrc.confidence.open_set import OpenSet
+from kcrc.confidence.open_set import FAR, OpenSet, log_distance
 from kcrc.errors import ParameterError, StateError
+from kcrc.evidence import Evidence
 from kcrc.left_out.answers import LeftOut
 from kcrc.left_out.exclusion import Exclusion
 from kcrc.model import FittedModel
 
 TINY = 1e-12
+SLOPE = 0.3  # of the growth of doubt with distance, where nothing is known
+SLOPES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.3)
 POWERS = (0, 1, 2, -1)  # of equal loss the first is taken
 STRANGERS = 500  # examples asked without their whole class, at most
 
 
 @dataclass(frozen=True)
+class Familiarity:
+    """h(t) = exp(κ s) / level with s = 4 tanh((t − centre) / (4 spread)): how doubt grows with the distance t.
+
+    ``slope`` κ has the least log-loss, with a prior around SLOPE: few answers are wrong, so there is little to go by.
+    """
+
+    slope: float = 0.0
+    centre: float = 0.0
+    spread: float = 1.0
+    level: float = 1.0
+
+    @classmethod
+    def candidates(cls, far: Array) -> list[Familiarity]:
+        """One for every slope that is tried, for answers at log distances (B,)."""
+        known = far[np.isfinite(far)]
+        spread = float(known.std()) if len(known) else 0.0
+        if not spread > 0:
+            return []
+        bare = [cls(slope, float(np.median(known)), spread) for slope in SLOPES]
+        return [replace(one, level=float(one.factor(known).mean())) for one in bare]
+
+    def factor(self, far: Array) -> Array:
+        """h (B,) for log distances (B,); 1 where one is not known."""
+        steps = 4.0 * np.tanh(0.25 * (far - self.centre) / self.spread)
+        return np.where(np.isfinite(far), np.exp(self.slope * np.where(np.isfinite(far), steps, 0.0)) / self.level, 1.0)
+
+
+@dataclass(frozen=True)
 class Calibration:
     """temperature T; doubt ε, its growth η, and δ of unanimous queries; power λ (0 is the logarithm); trials: how many
-    answers it was fitted on."""
+    answers it was fitted on; familiarity: h."""
 
     temperature: float = 0.5
     doubt: float = 0.05
@@ -49,10 +84,26 @@ class Calibration:
     unanimous_doubt: float = 0.05
     power: int = 0
     trials: int = 0
+    familiarity: Familiarity = Familiarity()
 
     @classmethod
-    def fit(cls, residuals: Array, truth: Array) -> Calibration:
-        """residuals (B, C) of examples asked without themselves, and their class numbers (B,)."""
+    def fit(cls, residuals: Array, truth: Array, far: Array | None = None) -> Calibration:
+        """residuals (B, C) of examples asked without themselves, their class numbers (B,), and the log distances (B,)
+        to the nearest examples of the class answered."""
+        bare = cls._fit(residuals, truth)
+        if far is None or residuals.shape[1] == 1:
+            return bare
+        few = max(log_loss.FEWEST, log_loss.ENTRIES // residuals.shape[1])
+        some, at, true = residuals[:few], far[:few], truth[:few]
+
+        def loss(known: Familiarity) -> float:
+            p = replace(bare, familiarity=known).probabilities(some, at)[np.arange(len(true)), true]
+            return float(-np.log(p).sum() + 0.5 * ((known.slope - SLOPE) / SLOPE) ** 2)
+
+        return replace(bare, familiarity=min(Familiarity.candidates(far), key=loss, default=Familiarity()))
+
+    @classmethod
+    def _fit(cls, residuals: Array, truth: Array) -> Calibration:
         n_classes = residuals.shape[1]
         if n_classes == 1:
             return cls(trials=len(truth))
@@ -73,20 +124,23 @@ class Calibration:
             unanimous = min(unanimous, doubt)  # no coded query has a higher decision function
         return cls(temperature, doubt, growth, unanimous, power, len(truth))
 
-    def probabilities(self, residuals: Array) -> Array:
-        """(B, C), rows sum to 1, from residuals (B, C)."""
-        mixed = _mixed(_gaps(residuals, self.power), self.temperature, self.doubt, self.growth)
+    def probabilities(self, residuals: Array, far: Array | None = None) -> Array:
+        """(B, C), rows sum to 1, from residuals (B, C) and, to tell equally clear answers apart, ``far`` (B,) as in
+        ``fit``."""
+        batch, n_classes = residuals.shape
+        factor = np.ones(batch) if far is None else self.familiarity.factor(far)
+        fit = np.exp(-_gaps(residuals, self.power) / self.temperature)
+        fit /= fit.sum(axis=1, keepdims=True)
+        doubts = self.doubt + (1.0 - self.doubt) * self.growth * (1.0 - fit.max(axis=1))
         alone = np.isfinite(residuals).sum(axis=1) <= 1
-        mixed[alone] = _mixed(_gaps(residuals[alone], self.power), self.temperature, self.unanimous_doubt, 0.0)
+        doubts[alone] = self.unanimous_doubt
+        if n_classes > 2:
+            doubts = np.minimum(doubts * factor, 1.0)
+        elif self.familiarity.slope:  # p grows with the decision function: unanimous answers stay above coded ones
+            apart = doubts[alone] * factor[alone] / self.doubt
+            doubts[alone] = self.doubt * apart / (1.0 + apart)
+        mixed = (1.0 - doubts)[:, None] * fit + (doubts / n_classes)[:, None]
         return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
-
-
-def _mixed(gaps: Array, temperature: float, doubt: float, growth: float) -> Array:
-    """p of the module's formula, from g(r_c) less the smallest of its row."""
-    fit = np.exp(-gaps / temperature)
-    fit /= fit.sum(axis=1, keepdims=True)
-    doubts = doubt + (1.0 - doubt) * growth * (1.0 - fit.max(axis=1, keepdims=True))
-    return np.asarray((1.0 - doubts) * fit + doubts / gaps.shape[1])
 
 
 def _gaps(residuals: Array, power: int) -> Array:
@@ -133,7 +187,9 @@ def conformity(probabilities: Array, nearest: Array, centre: float, spread: floa
 
 @dataclass(frozen=True, eq=False)
 class Confidence:
-    """All that was learned from the examples' own answers.
+    """All that was learned from the examples' own answers; ``strangers`` are those to examples asked without their
+    whole class. ``groups`` (m,) is what the caller said of the examples of ``exclusion``, if anything; ``revision``
+    how many examples had come or gone, since the parameters were chosen, when it was learned.
 
     A batch of queries is compared with B of them, in the order of ``sets``: ``usual`` (B, 5) are signs and whether the
     answer was right, ``answered`` (B,) the answers, ``asked`` (B,) the examples' row numbers.
@@ -147,25 +203,59 @@ class Confidence:
     usual: Array | None = None
     answered: Array | None = None
     asked: Array | None = None
+    strangers: LeftOut | None = None
+    groups: Array | None = None
+    revision: int = 0
 
     @classmethod
-    def of(cls, model: FittedModel, groups: Array | None, *, fixed: bool = False) -> Confidence:
-        """For a model just fitted; ``fixed``: but for its metric, which was fitted elsewhere."""
+    def of(
+        cls,
+        model: FittedModel,
+        groups: Array | None,
+        *,
+        fixed: bool = False,
+        before: tuple[Confidence, FittedModel] | None = None,
+        revision: int = 0,
+    ) -> Confidence:
+        """For a model as it is; ``fixed``: its metric was fitted elsewhere. ``before``: what was learned of an earlier
+        model, of whose answers those are taken that nothing has touched since."""
         exclusion = Exclusion.of(model, groups, fixed=fixed)
-        left = LeftOut.of(model, exclusion)
+        known, known_strangers = None, None
+        if before is not None:
+            earlier, its_model = before
+            known = None if earlier.left_out is None else (earlier.left_out, its_model)
+            known_strangers = None if earlier.strangers is None else (earlier.strangers, its_model)
+        left = LeftOut.of(model, exclusion, before=known)
         if left is None:
-            return cls(exclusion, Calibration(), None, None, None)
+            return cls(exclusion, Calibration(), None, None, None, groups=groups, revision=revision)
         strangers = None
         if len(np.unique(model.labels)) > 2:
-            strangers = LeftOut.of(model, exclusion, without_classes=True, at_most=min(STRANGERS, len(left)))
-        calibration = Calibration.fit(left.residuals, left.truth)
+            few = min(STRANGERS, len(left))
+            strangers = LeftOut.of(model, exclusion, without_classes=True, at_most=few, before=known_strangers)
+        far = None if model.method.n_neighbors is None else left.signs[:, FAR]  # a global dictionary orders nothing
+        calibration = Calibration.fit(left.residuals, left.truth, far)
         open_set = OpenSet.fit(left.signs, None if strangers is None else strangers.signs)
         bare = cls(exclusion, calibration, left, open_set, None)
-        p = calibration.probabilities(left.residuals)
+        p = calibration.probabilities(left.residuals, far)
         batch = np.arange(len(left))
-        sets = ConformalSets(bare.scores(p, left.signs)[batch, left.truth], model.classes[left.truth])
-        usual = np.column_stack([left.signs, left.right])
-        return cls(exclusion, calibration, left, open_set, sets, usual, model.classes[left.winner], left.rows)
+        return cls(
+            exclusion,
+            calibration,
+            left,
+            open_set,
+            sets=ConformalSets(bare.scores(p, left.signs)[batch, left.truth], model.classes[left.truth]),
+            usual=np.column_stack([left.signs, left.right]),
+            answered=model.classes[left.winner],
+            asked=left.rows,
+            strangers=strangers,
+            groups=groups,
+            revision=revision,
+        )
+
+    def probabilities(self, evidence: Evidence) -> Array:
+        """(B, C) of the answers in ``evidence``."""
+        told_apart = self.calibration.familiarity.slope > 0
+        return self.calibration.probabilities(evidence.residuals, log_distance(evidence) if told_apart else None)
 
     def scores(self, probabilities: Array, signs: Array) -> Array:
         """(B, C) what sets are made by."""

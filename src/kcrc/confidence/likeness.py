@@ -62,7 +62,7 @@ class Seen:
     @classmethod
     def of(cls, confidence: Confidence, evidence: Evidence, vectors: Array | None = None) -> Seen:
         """Of the evidence for some queries, and the queries (None: they are not kept)."""
-        p, signs = confidence.calibration.probabilities(evidence.residuals), signs_of(evidence)
+        p, signs = confidence.probabilities(evidence), signs_of(evidence)
         inside = confidence.needed_sets().members(confidence.scores(p, signs), evidence.classes, COVERAGE, False)
         kept = np.empty((0, 0)) if vectors is None else vectors
         wrong = 1.0 - p[np.arange(len(p)), evidence.winner]

@@ -100,6 +100,11 @@ class Distance(ABC):
         said_anew(cls, methods=("pairwise", "selected", "within"), capabilities=none)
 
     @property
+    def learns(self) -> bool:
+        """Whether ``fit`` learns something from the examples, so that others would give another distance."""
+        return type(self).fit is not Distance.fit
+
+    @property
     def preparation(self) -> Hashable:
         """Distances and kernels with an equal key share one stored preparation of the examples."""
         return self

@@ -70,6 +70,10 @@ class CallableDistance(VectorDistance):
 
     function: Function
 
+    @property
+    def learns(self) -> bool:
+        return False
+
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> CallableDistance:
         warnings.warn(
             f"The distance function {self.function!r} is called from Python once for every pair, about a "

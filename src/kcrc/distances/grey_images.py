@@ -108,6 +108,10 @@ class GreyImageDistance(Distance):
             shape = checked_shape(tuple(self.image_shape), name="image_shape")
             object.__setattr__(self, "image_shape", shape)
 
+    @property
+    def learns(self) -> bool:
+        return type(self).fit is not GreyImageDistance.fit  # which asks for the shape alone
+
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> Self:
         return replace(self, fitted_shape=shape_of_samples(X.shape[1], tuple(sample_shape), self.image_shape))
 

@@ -35,6 +35,10 @@ class PrecomputedDistance(Distance):
     def given_as_matrix(self) -> bool:
         return True
 
+    @property
+    def learns(self) -> bool:
+        return False
+
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> PrecomputedDistance:
         if X.shape[0] != X.shape[1]:
             raise DataError(

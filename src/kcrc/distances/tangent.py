@@ -169,6 +169,10 @@ class Tangent(Distance):
         object.__setattr__(self, "symmetric", self.two_sided)  # the one-sided distance treats the two differently
 
     @property
+    def learns(self) -> bool:
+        return self.sigma == AUTO
+
+    @property
     def preparation(self) -> Hashable:
         return (type(self), self.transformations, self.sigma, self.smooth_images, self.shape)
 

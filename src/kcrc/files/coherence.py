@@ -13,7 +13,7 @@ import numpy as np
 
 from kcrc import pipeline
 from kcrc.arrays import Array
-from kcrc.confidence.calibration import POWERS, Calibration, Confidence
+from kcrc.confidence.calibration import POWERS, Calibration, Confidence, Familiarity
 from kcrc.confidence.open_set import SIGNS, OpenSet
 from kcrc.errors import FileError
 from kcrc.files.annotations import fits, hints_of
@@ -116,7 +116,9 @@ def _confidence_fits(confidence: Confidence, width: int) -> bool:
     open_set, sets = confidence.open_set, confidence.sets
     if not _exclusion_fits(confidence.exclusion, width) or not _calibration_fits(confidence.calibration):
         return False
-    if confidence.left_out is not None and not _left_out_fits(confidence.left_out):
+    if not all(_left_out_fits(left) for left in (confidence.left_out, confidence.strangers) if left is not None):
+        return False
+    if confidence.groups is not None and not _whole(confidence.groups, len(confidence.exclusion.ids)):
         return False
     if open_set is not None and not _open_set_fits(open_set):
         return False
@@ -151,6 +153,8 @@ def _left_out_fits(left: LeftOut) -> bool:
     whole = all(_whole(part, n) for part in (left.truth, left.winner, left.how))
     if not n or not whole or not _numbers(left.residuals, n, None) or not _numbers(left.signs, n, len(SIGNS)):
         return False
+    if left.reach is not None and not _numbers(left.reach, n):
+        return False
     classes = left.residuals.shape[1]
     return all(part.min() >= 0 and part.max() < classes for part in (left.truth, left.winner))
 
@@ -167,7 +171,13 @@ def _calibration_fits(calibration: Calibration) -> bool:
         and isfinite(calibration.temperature)
         and all(0 <= share <= 1 for share in shares)
         and calibration.power in POWERS
+        and _familiarity_fits(calibration.familiarity)
     )
+
+
+def _familiarity_fits(known: Familiarity) -> bool:
+    values = known.slope, known.centre, known.spread, known.level
+    return all(map(isfinite, values)) and known.slope >= 0 and known.spread > 0 and known.level > 0
 
 
 def _numbers(value: Any, *shape: int | None) -> bool:

@@ -21,6 +21,7 @@ OTHERS = {
     "form/rkhs": "kcrc.spaces:Rkhs",
     "distance-of-kernel": "kcrc.kernels.of_distance:KernelDistance",
     "calibration": "kcrc.confidence.calibration:Calibration",
+    "familiarity": "kcrc.confidence.calibration:Familiarity",
     "conformal-sets": "kcrc.confidence.calibration:ConformalSets",
     "confidence": "kcrc.confidence.calibration:Confidence",
     "open-set": "kcrc.confidence.open_set:OpenSet",

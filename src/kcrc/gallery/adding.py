@@ -52,7 +52,7 @@ class Added:
 
 
 @dataclass(frozen=True)
-class Batch:
+class NewExamples:
     """Examples on their way in, checked."""
 
     labels: Sequence[str]
@@ -66,7 +66,7 @@ class Batch:
 class Add:
     """Bring the examples of a batch; what is in already (same content) is skipped, refused or kept, as asked."""
 
-    batch: Batch
+    batch: NewExamples
     duplicates: Duplicates = "skip"
     continued: Command | None = None
     """The batches before, of the same command: they and this are one entry of the history, and undone as one."""

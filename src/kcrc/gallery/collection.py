@@ -188,7 +188,7 @@ class Collection:
         for name, values in given.items():
             if values is not None and len(values) != n:
                 raise DataError(f"There are {n} vectors but {len(values)} {name}; give one each.")
-        batch = adding.Batch(
+        batch = adding.NewExamples(
             labels=[examples.checked_label(name) for name in names],
             vectors=array,
             sources=[""] * n if sources is None else [examples.checked_source(source) for source in sources],

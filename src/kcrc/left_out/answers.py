@@ -22,12 +22,12 @@ from kcrc.evidence import Evidence
 from kcrc.kernels import Linear, VectorKernel
 from kcrc.left_out.dictionaries import neighbours_without
 from kcrc.left_out.exclusion import Exclusion, TrialKernel, profile_of
+from kcrc.left_out.sample import stratified_by_row
 from kcrc.left_out.surroundings import MICROSECOND, STORED
 from kcrc.model import RAW, FittedModel
 from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Samples
 from kcrc.spaces import Space
-from kcrc.tuning.search import stratified
 
 T = TypeVar("T")
 
@@ -140,6 +140,8 @@ class LeftOut:
     residuals  (B, C)  as in Evidence
     how        (B,)    as in Evidence
     signs      (B, 4)  what may give a stranger away; see ``kcrc.confidence.open_set``
+    reach      (B,)    how far the farthest of its dictionary is: what comes or goes farther away changes no answer.
+                       ∞ where any change may (a global dictionary, whole classes, one that took all there was)
     """
 
     rows: Array
@@ -148,6 +150,7 @@ class LeftOut:
     residuals: Array
     how: Array
     signs: Array
+    reach: Array | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -165,22 +168,85 @@ class LeftOut:
         *,
         at_most: int = TRIALS,
         without_classes: bool = False,
+        before: tuple[LeftOut, FittedModel] | None = None,
     ) -> LeftOut | None:
         """Of a stratified sample; None where nothing can be learned (too few examples) or it would cost too much.
 
-        ``without_classes``: each is asked without its whole class, as a stranger.
+        ``without_classes``: each is asked without its whole class, as a stranger. ``before`` are the answers of an
+        earlier model of the same method: those that no example which came or went since touches are taken from it.
         """
         if without_classes:
             exclusion = exclusion.with_groups(model, model.labels)
         groups = exclusion.groups_of(model)
         eligible = np.bincount(groups)[groups] < len(model)
-        order = stratified(model.labels, np.random.default_rng(model.method.seed), eligible)
+        order = stratified_by_row(model.labels, model.ids, seed=model.method.seed, eligible=eligible)
         order = order[: min(at_most, affordable_trials(model))]
         if len(order) < FEWEST:
             return None
-        parts = answers_without(model, exclusion, order, _summary)
+        kept = None if before is None else _untouched(*before, model, order, without_classes)
+        if kept is None:
+            return cls._asked(model, exclusion, order)
+        anew = ~np.isin(model.ids[order], kept.rows)
+        if not anew.any():
+            return kept._ordered(model.ids[order])
+        asked = cls._asked(model, exclusion, order[anew])
+        both = (np.concatenate([getattr(kept, name), getattr(asked, name)]) for name in cls.__dataclass_fields__)
+        return cls(*both)._ordered(model.ids[order])
+
+    @classmethod
+    def _asked(cls, model: FittedModel, exclusion: Exclusion, order: Array) -> LeftOut:
+        def summary(evidence: Evidence, which: Array) -> tuple[Array, ...]:
+            return evidence.winner, evidence.residuals, evidence.how, signs(evidence), _reach(model, evidence)
+
+        parts = answers_without(model, exclusion, order, summary)
         return cls(model.ids[order], model.labels[order], *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
+    def _ordered(self, rows: Array) -> LeftOut:
+        """The same answers in the order of ``rows``."""
+        by_row = np.argsort(self.rows)
+        at = by_row[np.searchsorted(self.rows, rows, sorter=by_row)]
+        return LeftOut(*(getattr(self, name)[at] for name in self.__dataclass_fields__))
 
-def _summary(evidence: Evidence, which: Array) -> tuple[Array, ...]:
-    return evidence.winner, evidence.residuals, evidence.how, signs(evidence)
+
+def _reach(model: FittedModel, evidence: Evidence) -> Array:
+    method = model.method
+    real = evidence.rows >= 0
+    local = method.n_neighbors is not None and method.locality == "atoms" and method.n_candidates is None
+    if not local or len(method.distance.components) > 1:
+        return np.full(len(evidence), np.inf)
+    farthest = np.where(real, evidence.distances, 0.0).max(axis=1)
+    return np.where(real.sum(axis=1) >= (method.n_neighbors or 0), farthest, np.inf)
+
+
+def _untouched(
+    old: LeftOut, earlier: FittedModel, model: FittedModel, order: Array, without_classes: bool
+) -> LeftOut | None:
+    """Those of the old answers, as answers of ``model`` now, that nothing which came or went since lies near enough to
+    change; None where none are."""
+    if old.reach is None or earlier.method is not model.method:
+        return None
+    came, went = ~np.isin(model.ids, earlier.ids), ~np.isin(earlier.ids, model.ids)
+    at = np.searchsorted(earlier.ids, old.rows)
+    still = np.isin(old.rows, model.ids[order]) & np.isfinite(old.reach)
+    position = np.minimum(np.searchsorted(model.ids, old.rows), len(model) - 1)
+    relabel = np.array([np.flatnonzero(model.classes == c)[0] if c in model.classes else -1 for c in earlier.classes])
+    still &= (relabel[old.truth] == model.labels[position]) & (relabel[old.winner] >= 0)
+    fine = model.method.distance
+    for source, changed in ((earlier, went), (model, came)):
+        where = np.flatnonzero(changed)
+        if not len(where) or not still.any():
+            continue
+        near = fine.pairwise(earlier.examples(fine).take(at[still]), source.examples(fine).take(where))
+        reach = old.reach[still] * (1.0 + 1e-6)  # what is measured otherwise is off by rounding
+        within = near <= reach[:, None]
+        if without_classes:  # its own class left with it, however near
+            theirs = relabel[source.labels[where]] if source is earlier else source.labels[where]
+            within &= theirs[None, :] != relabel[old.truth[still]][:, None]
+        still[np.flatnonzero(still)[within.any(axis=1)]] = False
+    if not still.any():
+        return None
+    residuals = np.full((int(still.sum()), len(model.classes)), np.inf)
+    known = relabel >= 0
+    residuals[:, relabel[known]] = old.residuals[still][:, known]
+    kept = old.rows[still], relabel[old.truth[still]], relabel[old.winner[still]], residuals
+    return LeftOut(*kept, old.how[still], old.signs[still], old.reach[still])

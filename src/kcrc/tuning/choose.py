@@ -27,7 +27,7 @@ from kcrc.moments import units_differ
 from kcrc.prepared import Samples
 from kcrc.tuning.benches import bench_of, fixed_of, projected
 from kcrc.tuning.costs import SPEED
-from kcrc.tuning.field import Bench, Budget, Field
+from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.geometries import LABEL_FREE, TABLES, geometries_of, learned_anew, of_kernel
 from kcrc.tuning.loss import loss
 from kcrc.tuning.request import Request, is_open
@@ -134,7 +134,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         alone=tuple(name for name in weightings if name.endswith(ALONE)),
     )
     seconds = (1.0 - LEARNING if weightings else 1.0) * request.seconds
-    search = Search(field, bench, Budget(seconds, request.n_jobs, request.seed, request.progress))
+    search = Search(field, bench, SearchBudget(seconds, request.n_jobs, request.seed, request.progress))
     best = search.run()
     metric = fitted[best.geometry]
     wider = len(asked.labels) < len(X) or X.dtype == np.float64  # the search works in float32 where it can

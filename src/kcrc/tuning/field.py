@@ -71,7 +71,7 @@ class Bench:
 
 
 @dataclass(frozen=True, eq=False)
-class Budget:
+class SearchBudget:
     """What a search may take: seconds of two ordinary cores, counted in arithmetic; threads; the seed of the order in
     which examples are asked; and whom it tells how far it is."""
 

@@ -25,7 +25,7 @@ from kcrc.arrays import Array
 from kcrc.left_out.trials import Geometry, Trials
 from kcrc.parallel import over_chunks
 from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
-from kcrc.tuning.field import Bench, Budget, Field
+from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.grid import Grid
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.loss import loss
@@ -44,7 +44,7 @@ OVERSPENT = 3.0  # times the budget: from there on every setting is tried on no 
 class Search:
     """The walk over a field, by who sits on the bench, within a budget."""
 
-    def __init__(self, field: Field, bench: Bench, budget: Budget) -> None:
+    def __init__(self, field: Field, bench: Bench, budget: SearchBudget) -> None:
         self.field, self.bench = field, bench
         self.n_jobs, self.progress = budget.n_jobs, budget.progress
         self.budget, self.spent = SPEED * budget.seconds, 0.0

@@ -22,7 +22,7 @@ from kcrc.cli.output import say
 from kcrc.experiments.studies import command
 from kcrc.experiments.studies.seven_sets import SETS, load
 from kcrc.left_out.vector_geometry import VectorGeometry
-from kcrc.tuning.field import Bench, Budget, Field
+from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.judging import DECISIONS, margins
 from kcrc.tuning.search import Search
 from kcrc.tuning.setting import Setting
@@ -39,7 +39,7 @@ PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
 LARGEST_CLASSES = 400  # atoms
 
 
-class Asked(VectorGeometry):
+class AskedGeometry(VectorGeometry):
     """Examples and queries, scaled by a metric that knows the examples only; queries are in no dictionary."""
 
     def __init__(self, vectors: Array, labels: Array, queries: Array) -> None:
@@ -84,18 +84,18 @@ def tried(X: Array, y: Array, Xq: Array, yq: Array) -> dict[str, float]:
     for name, metric in METRICS.items():
         fitted = metric.fit(X, numbers[: len(y)])
         vectors = np.ascontiguousarray(fitted.transform(np.concatenate([X, Xq])).astype(np.float32))
-        geometry = Asked(vectors, numbers, queries)
+        geometry = AskedGeometry(vectors, numbers, queries)
         far = geometry.trials(np.flatnonzero(queries)[:64], 25).cross
         assert far is not None
         settings = dict(grid(name, 1.0 / float(np.median(far)), len(y) / len(classes), len(classes)))
         field = Field({name: partial(_same, geometry)}, numbers, queries, ())
-        search = Search(field, Bench(margins), Budget(np.inf))
+        search = Search(field, Bench(margins), SearchBudget(np.inf))
         search.tried(list(settings), len(yq), 1.0)
         found |= {settings[setting]: score.accuracy for setting, score in search.scores.items()}
     return found
 
 
-def _same(geometry: Asked) -> Asked:
+def _same(geometry: AskedGeometry) -> AskedGeometry:
     return geometry
 
 

@@ -1,0 +1,52 @@
+"""What was learned from the examples, learned anew from others: the choices stay.
+
+A method whose metric, distance or kernel learned from examples is, after some came or went, what it would have been had
+it only ever seen those there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kcrc import kernels, metrics, spaces
+from kcrc.arrays import Array
+from kcrc.distances.base import resolve
+from kcrc.distances.unified import to_be_weighted
+from kcrc.model import Method
+from kcrc.parameters import Parameters
+
+WIDTH = "the width of the kernel"
+
+
+def learned(parameters: Parameters, method: Method) -> tuple[str, ...]:
+    """What of a method was learned from the examples, in words."""
+    given = parameters.given
+    distance = resolve("precomputed" if given.metric == "precomputed" else given.distance)
+    follows = {
+        "the metric": method.metric.learns and not metrics.is_fixed(given.metric),
+        "the distance": distance.learns,
+        "the coarse distance": given.n_candidates is not None and resolve(given.coarse_distance).learns,
+        WIDTH: method.wide_as_data,
+        "the matrix given": isinstance(given.kernel, str) and given.kernel == "precomputed",
+    }
+    return tuple(name for name, holds in follows.items() if holds)
+
+
+def renewed(parameters: Parameters, method: Method, X: Array, y: Array) -> Method:
+    """``method`` with all that is learned from examples learned from X (n, d) with class numbers y."""
+    given, what = parameters.given, learned(parameters, method)
+    metric = method.metric.fit(X, y) if "the metric" in what else method.metric
+    scaled = metric.transform(X)
+    measures = method.distance, method.coarse_distance
+    if what != (WIDTH,):  # else all but the kernel is as it was
+        chosen_weights = to_be_weighted(given.distance) is not None  # they stay as they were chosen
+        measures = parameters.fitted(measures if chosen_weights else parameters.distances(scaled), scaled, y)
+    automatic = isinstance(given.kernel, str) and given.kernel == "auto"
+    chosen = {
+        "kernel": kernels.registry.name_of(type(method.kernel)) if automatic else given.kernel,
+        "gamma": "scale" if method.wide_as_data else getattr(method.kernel, "gamma", 1.0),
+        "form": spaces.name_of(method.space),
+        "n_neighbors": method.n_neighbors,
+    }
+    kernel = parameters.kernel(scaled, measures[0], chosen, final=False)
+    return replace(method, metric=metric, distance=measures[0], coarse_distance=measures[1], kernel=kernel)
