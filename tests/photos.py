@@ -26,6 +26,12 @@ def photo(path: Path, label: str, seed: int) -> Path:
     return path
 
 
+def shapes(seed: int, side: int = 96) -> Image.Image:
+    """Smooth shapes in colour, different for every seed."""
+    coarse = np.random.default_rng(seed).integers(0, 256, (7, 9, 3), dtype=np.uint8)
+    return Image.fromarray(coarse).resize((side * 4 // 3, side), Image.Resampling.BICUBIC)
+
+
 def small_picture(seed: int = 0, side: int = 24) -> bytes:
     """A JPEG of noise in memory; the same seed and side give the same bytes."""
     out = io.BytesIO()

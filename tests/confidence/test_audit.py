@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from kcrc import metrics
+from kcrc.confidence.audit import CHANCE
 from kcrc.errors import ParameterError
 from problems import given
 
@@ -33,15 +34,56 @@ def test_flips_are_found_and_rank_first(spoiled):
     assert np.isin(flips, audit.rows).mean() >= 0.8
     assert np.isin(audit.rows, [*flips, 449, 450, 469, 470]).mean() >= 0.6
     assert np.isin(audit.rows[:20], [*flips, 450, 449, 470, 469]).mean() >= 0.9
-    gap = [s.probability - s.of_label for s in audit.mislabelled]
-    assert (np.diff(gap) <= 1e-12).all()
-    for suspect in audit.mislabelled:
+    chances = np.array([s.by_chance for s in audit.mislabelled + audit.doubtful])
+    assert (np.diff(chances) <= 0).all()
+    assert (chances >= CHANCE).sum() == len(audit.mislabelled)
+    assert audit.expected_wrong == pytest.approx(chances.sum())
+    for suspect in audit.mislabelled + audit.doubtful:
         assert suspect.label == y[suspect.row] != suspect.answer
         for row, _ in suspect.because:
             assert y[row] == suspect.answer
             assert row != suspect.row
     found = [s for s in audit.mislabelled if s.row in flips]
     assert np.mean([s.answer == truth[s.row] for s in found]) > 0.9
+
+
+def test_a_label_by_chance_is_the_share_of_doubt_in_its_probability(spoiled):
+    """Asked one by one of a classifier without the example."""
+    clf, _, _, y = spoiled
+    calibration = clf.confidence_.calibration
+    audit = clf.audit()
+    suspects = audit.mislabelled[-4:] + audit.doubtful[:3]
+    assert suspects
+    for suspect in suspects:
+        X = clf.model_.raw[suspect.row : suspect.row + 1]
+        others = (clf.model_.raw != X).any(axis=1)
+        rest = given(n_neighbors=25, metric="unit", gamma=clf.model_.method.kernel.gamma)
+        residuals = rest.fit(clf.model_.raw[others], y[others]).explain(X).residuals
+        p = calibration.probabilities(residuals)[0, suspect.label]
+        known = np.isfinite(residuals[0, suspect.label])
+        expected = min(1.0, calibration.doubt / 10 / p) if known else 1.0
+        assert suspect.by_chance == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("locality", ["atoms", "classes"])
+def test_hard_examples_are_in_doubt_and_wrong_labels_are_not(locality):
+    """Pairs of classes overlap, so that many clean labels are contradicted by the twin class; flips lie anywhere."""
+    rng = np.random.default_rng(3)
+    y = np.arange(600) % 20
+    centres = np.repeat(rng.normal(size=(10, 12)) * 4, 2, axis=0)
+    centres[1::2] += rng.normal(size=(10, 12))
+    X = centres[y] + rng.normal(size=(600, 12))
+    flips = rng.choice(600, 30, replace=False)
+    spoiled = y.copy()
+    spoiled[flips] = (y[flips] // 2 * 2 + rng.integers(2, 20, 30)) % 20  # never the twin
+    k = 40 if locality == "atoms" else 2
+    clf = given(n_neighbors=k, locality=locality, decision="residual", mu=0.1).fit(X, spoiled)
+    audit = clf.audit()
+    listed = np.isin(audit.rows, flips)
+    every = [s.row for s in audit.mislabelled + audit.doubtful]
+    assert np.isin(flips, audit.rows).mean() >= 0.95
+    assert listed.mean() >= 0.75
+    assert np.isin(every, flips).mean() < 0.5  # what was listed before there was a threshold
 
 
 def test_right_answers_are_those_of_storing_all_but_it(spoiled):
@@ -58,7 +100,7 @@ def test_right_answers_are_those_of_storing_all_but_it(spoiled):
         )
         if rest.predict(X)[0] != y[row]:
             contradicted.add(int(row))
-    assert set(audit.rows.tolist()) == contradicted
+    assert {s.row for s in audit.mislabelled + audit.doubtful} == contradicted
     assert audit.right == len(rows) - len(contradicted)
 
 
@@ -102,8 +144,8 @@ def test_it_reads_and_travels(spoiled):
     assert json.loads(json.dumps(audit.to_dict()))["asked"] == 500
     pytest.importorskip("pandas")
     frame = audit.to_frame()
-    assert len(frame) == len(audit.mislabelled) + len(audit.clashes) + len(audit.idle)
-    assert set(frame["finding"]) <= {"mislabelled", "clash", "idle"}
+    assert len(frame) == len(audit.mislabelled) + len(audit.doubtful) + len(audit.clashes) + len(audit.idle)
+    assert set(frame["finding"]) <= {"mislabelled", "doubtful", "clash", "idle"}
 
 
 def test_what_is_refused_and_the_smallest_cases(spoiled):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kcrc.gallery import Gallery
 
 COLUMNS = (
-    *("finding", "example", "label", "source", "answer", "probability", "of_label", "because"),
+    *("finding", "example", "label", "source", "answer", "probability", "of_label", "by_chance", "because"),
     *("other", "other_label", "other_source", "distance", "relative", "asked"),
 )
 
@@ -31,7 +31,8 @@ def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
     """Look among the examples of GALLERY for those that deserve a second look.
 
     \b
-    mislabelled  the others together contradict its label
+    mislabelled  the others together contradict its label, and nothing near it speaks for it
+    doubtful     they contradict it, but it is possible: a hard picture more often than a wrong label
     clash        (almost) the same picture has another label
     idle         never had a part in a right answer
 
@@ -47,7 +48,7 @@ def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
             note(f"wrote {shown(html)}")
         if form == "json":
             findings = [dict(row) for row in rows(opened, found)]
-            counts = {"examples": found.examples, "asked": found.asked, "right": found.right}
+            counts = {name: getattr(found, name) for name in ("examples", "asked", "right", "unseen")}
             say_json({**counts, "findings": findings})
         elif form == "csv":
             write = csv_writer(COLUMNS)
@@ -64,15 +65,17 @@ def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
     def source(example: int) -> str:
         return gallery.example(example).source
 
-    for s in found.mislabelled:
+    suspects = [("mislabelled", s) for s in found.mislabelled] + [("doubtful", s) for s in found.doubtful]
+    for finding, s in suspects:
         yield {
-            "finding": "mislabelled",
+            "finding": finding,
             "example": s.row,
             "label": s.label,
             "source": source(s.row),
             "answer": s.answer,
             "probability": s.probability,
             "of_label": s.of_label,
+            "by_chance": s.by_chance,
             "because": [{"example": row, "source": source(row), "share": share} for row, share in s.because],
         }
     for c in found.clashes:
@@ -92,38 +95,43 @@ def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
 
 
 def _print(gallery: Gallery, found: Audit, top: int) -> None:
-    from kcrc.report.audit_page import relative_words, titles
+    from kcrc.confidence.findings import nearness
+    from kcrc.report.audit_page import titles, unseen_words
     from kcrc.report.words import percent
 
     heading, *sections = titles(found)
     say(heading)
-    kinds: list[tuple[list[Any], Any]] = [
-        (
-            found.mislabelled,
-            lambda row: (
-                f"{_named(row)}: labelled {shown(row['label'])}, answered {shown(row['answer'])} "
-                f"({percent(row['probability'])} to {percent(row['of_label'])})\n"
-                + "".join(f"      {b['share']:+4.0%} by {_named(b)}\n" for b in row["because"])
-            ).rstrip(),
-        ),
+
+    def contradiction(row: dict[str, Any], _: Any) -> str:
+        return (
+            f"{_named(row)}: labelled {shown(row['label'])}, answered {shown(row['answer'])} "
+            f"({percent(row['probability'])} to {percent(row['of_label'])})\n"
+            + "".join(f"      {b['share']:+4.0%} by {_named(b)}\n" for b in row["because"])
+        ).rstrip()
+
+    kinds: list[tuple[list[Any], Callable[[dict[str, Any], Any], str]]] = [
+        (found.mislabelled, contradiction),
+        (found.doubtful, contradiction),
         (
             found.clashes,
-            lambda row: (
+            lambda row, clash: (
                 f"{_named(row)} ({shown(row['label'])})\n      and #{row['other']} {shown(row['other_source'])} "
-                f"({shown(row['other_label'])}): {relative_words(row['relative'])}"
+                f"({shown(row['other_label'])}): {nearness(clash)}"
             ),
         ),
-        (found.idle, lambda row: f"{_named(row)} ({shown(row['label'])}): {row['asked']} times among the nearest"),
+        (found.idle, lambda row, _: f"{_named(row)} ({shown(row['label'])}): {row['asked']} times among the nearest"),
     ]
     every = rows(gallery, found)
     for title, (findings, line) in zip(sections, kinds, strict=True):
         say(f"\n{title}")
-        for place in range(len(findings)):
+        for place, finding in enumerate(findings):
             row = next(every)
             if place < top:
-                say(f"  {line(row)}")
+                say(f"  {line(row, finding)}")
         if len(findings) > top:
             say(f"  … and {len(findings) - top} more (--top, --csv)")
+    if found.unseen:
+        say(f"\n{unseen_words(found)}")
     if found.mislabelled or found.clashes:
         say("\nTo correct: kcrc relabel GALLERY ID --label NAME, or kcrc remove GALLERY ID.")
 

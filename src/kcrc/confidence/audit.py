@@ -1,143 +1,54 @@
 """Which stored examples deserve a second look: each is asked as if it were not stored, and watched while others are.
 
-mislabelled  the answer contradicts the label; the surest contradictions first
+mislabelled  the answer contradicts the label, which is likely wrong; the likeliest first
+doubtful     the answer contradicts the label, which is possible all the same; in the same order
 clashes      an (almost) identical example has another label; the nearest first
 idle         took part in no right answer, though it was among the neighbours; the most often asked in vain first
+
+Where labels are wrong by chance, the doubt ε of the calibration (``kcrc.confidence.calibration``) is the share of
+answers that no resemblance accounts for, and ε/C what any one class has of it. So a label that the answer gives the
+probability p is one drawn **by chance** with (ε/C) / p, and surely if its class is not in the dictionary. A hard
+example lies near its class, a wrong label lies anywhere: a label 25 times as likely as one drawn at random is left
+alone. Dictionaries of a few whole classes leave out most classes; then the nearest examples are asked too, and a label
+is by chance only as far as both say so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.confidence.calibration import Confidence
+from kcrc.confidence.calibration import Calibration, Confidence
+from kcrc.confidence.findings import Audit as Audit
+from kcrc.confidence.findings import Clash, Idle, Suspect
 from kcrc.errors import ParameterError
 from kcrc.evidence import Evidence
-from kcrc.left_out.answers import answers_without
+from kcrc.left_out.answers import LeftOut, answers_without
 from kcrc.left_out.groups import duplicate_groups
 from kcrc.model import FittedModel
 
 PART = 0.01  # of the query's energy: less is no part in an answer
 NEAR = 0.25  # of the usual distance to the nearest example: nearer is almost identical
+CHANCE = 1 / 25  # a label that is less likely one by chance is left alone
+SURROUNDING = 75  # nearest examples that are asked about a label where dictionaries are whole classes
 TOP = 3  # examples named as evidence
 STEP = 2048  # examples between two reports of progress
 
 
-@dataclass(frozen=True)
-class Suspect:
-    """An example whose own answer contradicts its label. ``probability`` is of the answer, ``of_label`` of the label;
-    ``because`` names the stored examples that spoke for the answer, (row, share in it)."""
-
-    row: int
-    label: Any
-    answer: Any
-    probability: float
-    of_label: float
-    because: list[tuple[int, float]]
-
-
-@dataclass(frozen=True)
-class Clash:
-    """Two examples that are (almost) identical under different labels; ``relative`` is their distance over the usual
-    distance of an example to its nearest."""
-
-    row: int
-    label: Any
-    other: int
-    other_label: Any
-    distance: float
-    relative: float
-
-
-@dataclass(frozen=True)
-class Idle:
-    """An example that was in ``asked`` dictionaries and had a part in no right answer."""
-
-    row: int
-    label: Any
-    asked: int
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What ``KCRCClassifier.audit`` found among ``examples`` stored examples of which ``asked`` were asked."""
-
-    examples: int
-    asked: int
-    right: int
-    mislabelled: list[Suspect]
-    clashes: list[Clash]
-    idle: list[Idle]
-
-    @property
-    def rows(self) -> Array:
-        """Row numbers of the likely mislabelled, the surest first: what ``forget`` takes."""
-        return np.array([suspect.row for suspect in self.mislabelled], np.intp)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON."""
-        return asdict(self)
-
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with a line for every finding (needs pandas)."""
-        import pandas as pd
-
-        lists: dict[str, Sequence[Suspect | Clash | Idle]] = {
-            "mislabelled": self.mislabelled,
-            "clash": self.clashes,
-            "idle": self.idle,
-        }
-        lines = [{"finding": name, **asdict(one)} for name, found in lists.items() for one in found]
-        return pd.DataFrame(lines, columns=None if lines else ["finding", "row", "label"])
-
-    def __repr__(self) -> str:
-        lines = [
-            f"Audit of {self.examples} examples: {self.right} of {self.asked} asked without themselves are answered as "
-            "labelled"
-        ]
-        lines += _listed(
-            f"{len(self.mislabelled)} contradict their label",
-            [
-                f"row {s.row}: labelled {s.label}, answered {s.answer} ({s.probability:.0%} to {s.of_label:.1%}) by "
-                f"{', '.join(f'row {row} ({share:+.0%})' for row, share in s.because)}"
-                for s in self.mislabelled[:TOP]
-            ],
-            len(self.mislabelled),
-        )
-        lines += _listed(
-            f"{len(self.clashes)} pairs are almost identical but labelled differently",
-            [
-                f"rows {c.row} ({c.label}) and {c.other} ({c.other_label}): distance {c.distance:.3g}, "
-                f"{c.relative:.0%} of the usual"
-                for c in self.clashes[:TOP]
-            ],
-            len(self.clashes),
-        )
-        lines += _listed(
-            f"{len(self.idle)} had a part in no right answer",
-            [f"row {i.row} ({i.label}): in {i.asked} dictionaries" for i in self.idle[:TOP]],
-            len(self.idle),
-        )
-        return "\n".join(lines)
-
-
-def _listed(title: str, lines: list[str], total: int) -> list[str]:
-    more = [f"    … and {total - len(lines)} more"] if total > len(lines) else []
-    return [f"  {title}", *(f"    {line}" for line in lines), *more]
-
-
 @dataclass(frozen=True, eq=False)
 class _Watched:
-    """Of one chunk: answers (B,), probabilities of answer and label (B,), who spoke for it (B, TOP) and by how much,
+    """Of one chunk: answers (B,), probabilities of answer and label (B,), how likely the label is one by chance (B,),
+    who spoke for the answer (B, TOP) and by how much,
     the nearest other example (B,) and its distance, and who took part in how many dictionaries and right answers."""
 
     answer: Array
     probability: Array
     of_label: Array
+    by_chance: Array
     because: Array
     share: Array
     nearest: Array
@@ -165,11 +76,14 @@ def audit(model: FittedModel, confidence: Confidence, rows: Array | None, progre
         progress(min(1.0, (start + STEP) / len(which)))
     if not seen:
         return Audit(len(model), 0, 0, [], _copies(model), [])
+    wrong = np.concatenate([w.answer for w in seen]) != model.labels[which]
+    suspects = _suspects(model, which, seen, np.flatnonzero(wrong), confidence)
     return Audit(
         examples=len(model),
         asked=len(which),
-        right=int((np.concatenate([w.answer for w in seen]) == model.labels[which]).sum()),
-        mislabelled=_suspects(model, which, seen),
+        right=int((~wrong).sum()),
+        mislabelled=[s for s in suspects if s.by_chance >= CHANCE],
+        doubtful=[s for s in suspects if s.by_chance < CHANCE],
         clashes=_copies(model) + _clashes(model, which, seen),
         idle=_idle(model, seen),
     )
@@ -191,6 +105,7 @@ def _watch(model: FittedModel, confidence: Confidence, evidence: Evidence, which
         answer=evidence.winner,
         probability=p[batch, evidence.winner],
         of_label=p[batch, truth],
+        by_chance=_by_chance(confidence.calibration, evidence.residuals, truth),
         because=_widened(np.take_along_axis(evidence.rows, top, 1), -1),
         share=_widened(np.take_along_axis(spoke, top, 1), -np.inf),
         nearest=evidence.rows[batch, first],
@@ -214,13 +129,41 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _suspects(model: FittedModel, which: Array, seen: list[_Watched]) -> list[Suspect]:
-    answer, probability, of_label, because, share = (
-        np.concatenate([getattr(w, name) for w in seen])
-        for name in ("answer", "probability", "of_label", "because", "share")
+def _by_chance(calibration: Calibration, residuals: Array, truth: Array) -> Array:
+    """(B,) how likely the labels ``truth`` are drawn by chance, from residuals (B, C)."""
+    batch = np.arange(len(truth))
+    p = calibration.probabilities(residuals)[batch, truth]
+    chance = np.minimum(calibration.doubt / residuals.shape[1] / p, 1.0)
+    return np.where(np.isfinite(residuals[batch, truth]), chance, 1.0)
+
+
+def _by_chance_around(model: FittedModel, confidence: Confidence, which: Array) -> Array:
+    """The same of the examples at ``which``, by their nearest examples instead of whole classes; 1 where there are too
+    few to learn from."""
+    around = replace(model, method=replace(model.method, locality="atoms", n_neighbors=SURROUNDING))
+    left = LeftOut.of(around, confidence.exclusion)
+    if left is None:
+        return np.ones(len(which))
+    calibration = Calibration.fit(left.residuals, left.truth)
+    parts = answers_without(
+        around, confidence.exclusion, which, lambda e, at: _by_chance(calibration, e.residuals, model.labels[at])
     )
-    wrong = np.flatnonzero(answer != model.labels[which])
-    order = wrong[np.argsort(of_label[wrong] - probability[wrong], kind="stable")]
+    return np.concatenate(parts)
+
+
+def _suspects(
+    model: FittedModel, which: Array, seen: list[_Watched], wrong: Array, confidence: Confidence
+) -> list[Suspect]:
+    """Those that contradict their label, ``wrong`` among ``which``: those likeliest by chance first, and among
+    equals the surest answers."""
+    answer, probability, of_label, by_chance, because, share = (
+        np.concatenate([getattr(w, name) for w in seen])
+        for name in ("answer", "probability", "of_label", "by_chance", "because", "share")
+    )
+    if len(wrong) and model.method.locality == "classes" and model.method.n_neighbors is not None:
+        around = _by_chance_around(model, confidence, which[wrong])
+        by_chance[wrong] = np.minimum(by_chance[wrong], around)
+    order = wrong[np.lexsort((-probability[wrong], -by_chance[wrong]))]
     return [
         Suspect(
             row=int(model.ids[which[i]]),
@@ -228,6 +171,7 @@ def _suspects(model: FittedModel, which: Array, seen: list[_Watched]) -> list[Su
             answer=_plain(model.classes[answer[i]]),
             probability=float(probability[i]),
             of_label=float(of_label[i]),
+            by_chance=float(by_chance[i]),
             because=[(int(r), float(s)) for r, s in zip(because[i], share[i], strict=True) if np.isfinite(s)],
         )
         for i in order

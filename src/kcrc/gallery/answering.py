@@ -274,7 +274,12 @@ class Answering:
 
     def audit(self, ids: Any = None) -> Audit:
         """The examples (or those with these ids) that deserve a second look."""
-        return self.classifier().audit(ids)
+        from kcrc.confidence.look_alikes import with_look_alikes
+
+        classifier = self.classifier()
+        model = classifier.model_
+        found = classifier.audit(ids)
+        return with_look_alikes(found, model.ids, model.classes[model.labels], self._gallery.thumbnail, ids)
 
 
 def _warn_unreadable(problem: FileError) -> None:

@@ -6,7 +6,7 @@ import datetime
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from kcrc.confidence.audit import Audit, Clash, Idle, Suspect
+from kcrc.confidence.findings import Audit, Clash, Idle, Suspect, nearness
 from kcrc.report.evidence_page import example_name
 from kcrc.report.html import Element, element, page, picture
 from kcrc.report.words import percent
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
     """The page; of each kind the ``top`` first findings."""
-    heading, suspects, clashes, idle = titles(found)
+    heading, suspects, doubtful, clashes, idle = titles(found)
     stamp = f"{datetime.datetime.now():%Y-%m-%d %H:%M}"
     body: list[Any] = [
         element("h1", f"A second look at {found.examples} examples"),
@@ -26,11 +26,14 @@ def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
     ]
     kinds: tuple[tuple[str, str, list[Any], Any], ...] = (
         (suspects, _ABOUT_SUSPECTS, found.mislabelled, _suspect),
+        (doubtful, _ABOUT_DOUBTFUL, found.doubtful, _suspect),
         (clashes, _ABOUT_CLASHES, found.clashes, _clash),
         (idle, _ABOUT_IDLE, found.idle, _idle),
     )
     for title, about, findings, drawn in kinds:
         body.append(element("h2", title))
+        if findings is found.clashes:
+            body.append(element("p", unseen_words(found), class_="quiet") if found.unseen else None)
         if findings:
             body.append(element("p", about, class_="quiet"))
             cards = [drawn(gallery, one) for one in findings[:top]]
@@ -41,30 +44,45 @@ def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
 
 
 _ABOUT_SUSPECTS = (
-    "Each was asked as if it were not in the gallery, and the others together gave it another class. The surest "
-    "contradictions come first: those are wrong labels more often than hard pictures. Beside it are the examples that "
-    "spoke most for the other class, with the share each had in the answer."
+    "Each was asked as if it were not in the gallery, and the others together gave it another class; nothing near it "
+    "speaks for its label. Where labels were mixed up by chance most of these are wrong; the likeliest come first. "
+    "Beside it are the examples that spoke most for the other class, with the share each had in the answer."
+)
+_ABOUT_DOUBTFUL = (
+    "They were given another class too, but lie near their own: hard pictures more often than wrong labels. Look at "
+    "them before you change anything."
 )
 _ABOUT_CLASHES = "At least one label of each pair is wrong, or the picture shows both."
+_ABOUT_UNSEEN = "{n} without a picture in the gallery: copies of them in another size are not looked for."
 _ABOUT_IDLE = (
     "They were among the nearest examples of others and still had a part in no right answer. That is no mistake by "
     "itself: a rare view may be the only one of its kind. Those asked most often come first."
 )
 
 
-def titles(found: Audit) -> tuple[str, str, str, str]:
-    """The outcome in a sentence, and the headings of the three lists."""
+def unseen_words(found: Audit) -> str | None:
+    """Which look-alikes were not looked for; None where every example has its picture."""
+    n = f"{found.unseen} examples are" if found.unseen > 1 else "1 example is"
+    return _ABOUT_UNSEEN.format(n=n) if found.unseen else None
+
+
+def titles(found: Audit) -> tuple[str, str, str, str, str]:
+    """The outcome in a sentence, and the headings of the four lists."""
     share = f" ({found.right / found.asked:.1%})" if found.asked else ""
     heading = (
         f"{found.right} of {found.asked} examples{share} are answered as they are labelled when they are asked as if "
         "they were not in the gallery."
     )
-    wrong, pairs, idle = len(found.mislabelled), len(found.clashes), len(found.idle)
+    wrong, doubtful, pairs, idle = (
+        len(kind) for kind in (found.mislabelled, found.doubtful, found.clashes, found.idle)
+    )
     never = "never had a part in a right answer"
     return (
         heading,
-        _counted(wrong, "No example contradicts its label", "1 example contradicts its label")
-        or f"{wrong} examples contradict their label, the surest first",
+        _counted(wrong, "No example contradicts its label clearly", "1 example clearly contradicts its label")
+        or f"{wrong} examples clearly contradict their label, the surest first",
+        _counted(doubtful, "No example is in doubt", "1 example is in doubt")
+        or f"{doubtful} examples are in doubt, the most doubtful first",
         _counted(
             pairs,
             "No two examples look the same under different labels",
@@ -78,11 +96,6 @@ def titles(found: Audit) -> tuple[str, str, str, str]:
 
 def _counted(n: int, none: str, one: str) -> str | None:
     return none if n == 0 else one if n == 1 else None
-
-
-def relative_words(relative: float) -> str:
-    """How near two pictures are, in words."""
-    return "the same" if relative == 0 else f"{relative:.0%} of the usual distance to the nearest"
 
 
 def _figure(gallery: Gallery, example: int, label: str, words: str, kind: str | None = None) -> Element:
@@ -128,7 +141,7 @@ def _clash(gallery: Gallery, one: Clash) -> Element:
     words = element(
         "div",
         element("p", element("strong", one.label), " or ", element("strong", one.other_label), "?"),
-        element("p", f"Their distance is {relative_words(one.relative)}."),
+        element("p", f"{nearness(one).capitalize()}."),
         _command(gallery, "remove", one.row),
         _command(gallery, "remove", one.other),
         class_="words",

@@ -1,0 +1,140 @@
+"""What an audit finds: examples that deserve a second look, as plain values that read, travel and turn into tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kcrc.arrays import Array
+
+TOP = 3  # findings of a kind that are told in a few lines
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An example whose own answer contradicts its label. ``probability`` is of the answer, ``of_label`` of the label,
+    which is one drawn at random with the probability ``by_chance``;
+    ``because`` names the stored examples that spoke for the answer, (row, share in it)."""
+
+    row: int
+    label: Any
+    answer: Any
+    probability: float
+    of_label: float
+    by_chance: float
+    because: list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Clash:
+    """Two examples that are (almost) identical under different labels; ``relative`` is their distance over the usual
+    distance of an example to its nearest; where their pictures gave them away, both are None."""
+
+    row: int
+    label: Any
+    other: int
+    other_label: Any
+    distance: float | None
+    relative: float | None
+
+
+@dataclass(frozen=True)
+class Idle:
+    """An example that was in ``asked`` dictionaries and had a part in no right answer."""
+
+    row: int
+    label: Any
+    asked: int
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What ``KCRCClassifier.audit`` found among ``examples`` stored examples of which ``asked`` were asked.
+
+    ``mislabelled`` contradict their label, and nothing near them speaks for it; ``doubtful`` contradict it too, but lie
+    near their class: hard examples more often than wrong ones. ``unseen`` examples of a gallery
+    have no picture kept, so that copies of them in another size were not looked for.
+    """
+
+    examples: int
+    asked: int
+    right: int
+    mislabelled: list[Suspect]
+    clashes: list[Clash]
+    idle: list[Idle]
+    doubtful: list[Suspect] = field(default_factory=list)
+    unseen: int = 0
+
+    @property
+    def expected_wrong(self) -> float:
+        """How many labels are expected to be wrong, by the examples' own answers."""
+        return float(sum(suspect.by_chance for suspect in self.mislabelled + self.doubtful))
+
+    @property
+    def rows(self) -> Array:
+        """Row numbers of the likely mislabelled, the surest first: what ``forget`` takes."""
+        return np.array([suspect.row for suspect in self.mislabelled], np.intp)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON."""
+        return asdict(self)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a line for every finding (needs pandas)."""
+        import pandas as pd
+
+        lists: dict[str, Sequence[Suspect | Clash | Idle]] = {
+            "mislabelled": self.mislabelled,
+            "doubtful": self.doubtful,
+            "clash": self.clashes,
+            "idle": self.idle,
+        }
+        lines = [{"finding": name, **asdict(one)} for name, found in lists.items() for one in found]
+        return pd.DataFrame(lines, columns=None if lines else ["finding", "row", "label"])
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Audit of {self.examples} examples: {self.right} of {self.asked} asked without themselves are answered as "
+            "labelled"
+        ]
+        for suspects, title in (
+            (self.mislabelled, "contradict their label, and nothing speaks for it"),
+            (self.doubtful, "contradict their label, which is possible all the same"),
+        ):
+            lines += _listed(
+                f"{len(suspects)} {title}",
+                [
+                    f"row {s.row}: labelled {s.label}, answered {s.answer} ({s.probability:.0%} to "
+                    f"{s.of_label:.1%}) by {', '.join(f'row {row} ({share:+.0%})' for row, share in s.because)}"
+                    for s in suspects[:TOP]
+                ],
+                len(suspects),
+            )
+        lines += _listed(
+            f"{len(self.clashes)} pairs are almost identical but labelled differently",
+            [f"rows {c.row} ({c.label}) and {c.other} ({c.other_label}): {nearness(c)}" for c in self.clashes[:TOP]],
+            len(self.clashes),
+        )
+        lines += _listed(
+            f"{len(self.idle)} had a part in no right answer",
+            [f"row {i.row} ({i.label}): in {i.asked} dictionaries" for i in self.idle[:TOP]],
+            len(self.idle),
+        )
+        return "\n".join(lines)
+
+
+def nearness(clash: Clash) -> str:
+    """How near the two are, in words."""
+    if clash.relative is None:
+        return "their pictures look the same"
+    if clash.relative == 0:
+        return "the same"
+    return f"their distance is {clash.relative:.0%} of the usual one to the nearest"
+
+
+def _listed(title: str, lines: list[str], total: int) -> list[str]:
+    more = [f"    … and {total - len(lines)} more"] if total > len(lines) else []
+    return [f"  {title}", *(f"    {line}" for line in lines), *more]
