@@ -179,10 +179,12 @@ def test_the_audit_page(tmp_path, names: list[str]) -> None:
         text = audit_page(gallery, found, top=5)
     assert found.mislabelled
     assert found.clashes
+    assert found.unseen == 20
+    assert "20 examples are without a picture in the gallery" in text
     seen = Reader(text)
     assert seen.open == []
     assert [tag for tag, _ in seen.tags].count("h1") == 1
-    assert [tag for tag, _ in seen.tags].count("h2") == 3
+    assert [tag for tag, _ in seen.tags].count("h2") == 4
     shown = [(tag, a) for tag, a in seen.tags if tag == "img" or a.get("role") == "img"]
     assert all((a.get("alt") or a.get("aria-label") or "").startswith("Example ") for _, a in shown)
     assert not {"script", "a", "link"} & {tag for tag, _ in seen.tags}

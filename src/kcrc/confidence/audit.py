@@ -9,8 +9,8 @@ Where labels are wrong by chance, the doubt ε of the calibration (``kcrc.confid
 answers that no resemblance accounts for, and ε/C what any one class has of it. So a label that the answer gives the
 probability p is one drawn **by chance** with (ε/C) / p, and surely if its class is not in the dictionary. A hard
 example lies near its class, a wrong label lies anywhere: a label 25 times as likely as one drawn at random is left
-alone. Dictionaries of a few whole classes leave out most classes; then the nearest examples are asked too, and a label
-is by chance only as far as both say so.
+alone. Dictionaries of the nearest examples and of the nearest classes leave out different classes. So both are asked,
+where classes are small enough to be, and a label is by chance only as far as both say so.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from kcrc.model import FittedModel
 PART = 0.01  # of the query's energy: less is no part in an answer
 NEAR = 0.25  # of the usual distance to the nearest example: nearer is almost identical
 CHANCE = 1 / 25  # a label that is less likely one by chance is left alone
-SURROUNDING = 75  # nearest examples that are asked about a label where dictionaries are whole classes
+NEAREST, CLASSES = 75, 8  # examples or classes in the dictionaries that give the second opinion on a label
+SMALL = 200  # examples that so many classes have together, at most, to be asked
 TOP = 3  # examples named as evidence
 STEP = 2048  # examples between two reports of progress
 
@@ -137,16 +138,28 @@ def _by_chance(calibration: Calibration, residuals: Array, truth: Array) -> Arra
     return np.where(np.isfinite(residuals[batch, truth]), chance, 1.0)
 
 
-def _by_chance_around(model: FittedModel, confidence: Confidence, which: Array) -> Array:
-    """The same of the examples at ``which``, by their nearest examples instead of whole classes; 1 where there are too
-    few to learn from."""
-    around = replace(model, method=replace(model.method, locality="atoms", n_neighbors=SURROUNDING))
-    left = LeftOut.of(around, confidence.exclusion)
+def _second_opinion(model: FittedModel) -> FittedModel | None:
+    """The same examples with dictionaries of the nearest classes in place of the nearest examples, or the reverse."""
+    method = model.method
+    if method.n_neighbors is None:
+        return None
+    if method.locality == "classes":
+        return replace(model, method=replace(method, locality="atoms", n_neighbors=NEAREST))
+    if CLASSES * len(model) > SMALL * len(model.classes):
+        return None
+    whole = replace(model, method=replace(method, locality="classes", n_neighbors=CLASSES))
+    return whole.without(np.empty(0, np.intp))  # which makes the means of the classes
+
+
+def _by_chance_too(other: FittedModel, confidence: Confidence, which: Array) -> Array:
+    """How likely the labels of the examples at ``which`` are by chance in the second opinion; 1 where there is too
+    little to learn it from."""
+    left = LeftOut.of(other, confidence.exclusion)
     if left is None:
         return np.ones(len(which))
     calibration = Calibration.fit(left.residuals, left.truth)
     parts = answers_without(
-        around, confidence.exclusion, which, lambda e, at: _by_chance(calibration, e.residuals, model.labels[at])
+        other, confidence.exclusion, which, lambda e, at: _by_chance(calibration, e.residuals, other.labels[at])
     )
     return np.concatenate(parts)
 
@@ -160,9 +173,9 @@ def _suspects(
         np.concatenate([getattr(w, name) for w in seen])
         for name in ("answer", "probability", "of_label", "by_chance", "because", "share")
     )
-    if len(wrong) and model.method.locality == "classes" and model.method.n_neighbors is not None:
-        around = _by_chance_around(model, confidence, which[wrong])
-        by_chance[wrong] = np.minimum(by_chance[wrong], around)
+    other = _second_opinion(model) if len(wrong) else None
+    if other is not None:
+        by_chance[wrong] = np.minimum(by_chance[wrong], _by_chance_too(other, confidence, which[wrong]))
     order = wrong[np.lexsort((-probability[wrong], -by_chance[wrong]))]
     return [
         Suspect(

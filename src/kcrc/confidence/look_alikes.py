@@ -51,19 +51,21 @@ def with_look_alikes(
 
 def alike(bits: Array, small: Array, labels: Array) -> list[tuple[int, int]]:
     """Pairs (i, j), i < j, with different labels that look the same, the most alike first: bits (n,) uint64, small
-    pictures (n, 256) of length 1."""
+    pictures (n, 256) of length 1. Of many that look the same every one is named, but not every pair."""
     pairs: dict[tuple[int, int], float] = {}
+    named = np.zeros(len(bits), bool)
     for turn in range(0, 64, 8):
         turned = bits if turn == 0 else (bits << np.uint64(turn)) | (bits >> np.uint64(64 - turn))
         order = np.argsort(turned, kind="stable")
         for step in range(1, min(AFTER, len(bits) - 1) + 1):
             a, b = order[:-step], order[step:]
-            near = (np.bitwise_count(bits[a] ^ bits[b]) <= BITS) & (labels[a] != labels[b])
-            for i, j in zip(a[near], b[near], strict=True):
-                pair = (int(min(i, j)), int(max(i, j)))
-                if pair not in pairs:
-                    pairs[pair] = float(small[i] @ small[j])
-    return sorted((pair for pair, like in pairs.items() if like >= ALIKE), key=lambda pair: -pairs[pair])
+            near = (np.bitwise_count(bits[a] ^ bits[b]) <= BITS) & (labels[a] != labels[b]) & ~(named[a] & named[b])
+            a, b = a[near], b[near]
+            like = np.einsum("ij,ij->i", small[a], small[b])
+            for i, j, likeness in zip(a[like >= ALIKE], b[like >= ALIKE], like[like >= ALIKE], strict=True):
+                named[[i, j]] = True
+                pairs[int(min(i, j)), int(max(i, j))] = float(likeness)
+    return sorted(pairs, key=lambda pair: -pairs[pair])
 
 
 def _fingerprint_of(picture_of: Callable[[int], bytes | None], example: int) -> Fingerprint | None:
