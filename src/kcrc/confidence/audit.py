@@ -8,9 +8,10 @@ idle         took part in no right answer, though it was among the neighbours; t
 Where labels are wrong by chance, the doubt ε of the calibration (``kcrc.confidence.calibration``) is the share of
 answers that no resemblance accounts for, and ε/C what any one class has of it. So a label that the answer gives the
 probability p is one drawn **by chance** with (ε/C) / p, and surely if its class is not in the dictionary. A hard
-example lies near its class, a wrong label lies anywhere: a label 25 times as likely as one drawn at random is left
-alone. Dictionaries of the nearest examples and of the nearest classes leave out different classes. So both are asked,
-where classes are small enough to be, and a label is by chance only as far as both say so.
+example lies near its class, a wrong label lies anywhere: a label 15 times as likely as one drawn at random is left
+alone (with few classes, where a wrong label lies near more often, 15 + 90/C times). Dictionaries of the nearest
+examples and of the nearest classes leave out different classes. So both are asked, where classes are small enough to
+be, and a label is by chance only as far as both say so.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from kcrc.model import FittedModel
 
 PART = 0.01  # of the query's energy: less is no part in an answer
 NEAR = 0.25  # of the usual distance to the nearest example: nearer is almost identical
-CHANCE = 1 / 25  # a label that is less likely one by chance is left alone
+TIMES, FEW = 15.0, 90.0  # as likely as one by chance, and more for few classes: such a label is left alone
 NEAREST, CLASSES = 75, 8  # examples or classes in the dictionaries that give the second opinion on a label
 SMALL = 200  # examples that so many classes have together, at most, to be asked
 TOP = 3  # examples named as evidence
@@ -79,12 +80,13 @@ def audit(model: FittedModel, confidence: Confidence, rows: Array | None, progre
         return Audit(len(model), 0, 0, [], _copies(model), [])
     wrong = np.concatenate([w.answer for w in seen]) != model.labels[which]
     suspects = _suspects(model, which, seen, np.flatnonzero(wrong), confidence)
+    least = 1.0 / (TIMES + FEW / len(model.classes))
     return Audit(
         examples=len(model),
         asked=len(which),
         right=int((~wrong).sum()),
-        mislabelled=[s for s in suspects if s.by_chance >= CHANCE],
-        doubtful=[s for s in suspects if s.by_chance < CHANCE],
+        mislabelled=[s for s in suspects if s.by_chance >= least],
+        doubtful=[s for s in suspects if s.by_chance < least],
         clashes=_copies(model) + _clashes(model, which, seen),
         idle=_idle(model, seen),
     )
