@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kcrc import metrics
-from kcrc.confidence.learning_curve import LearningCurve, Point, _fitted, _half, _halvings, _share, learning_curve
+from kcrc.confidence.learning_curve import LearningCurve, Point, _fitted, _half, learning_curve
 from problems import given
 
 
@@ -34,7 +34,7 @@ def test_sizes_double_and_accuracy_is_what_new_queries_get(metric):
         assert point.low < point.accuracy < point.high
 
 
-def test_a_stored_half_keeps_groups_whole_and_classes_balanced():
+def test_a_stored_half_keeps_groups_whole():
     X, y = blobs(2, 100)
     groups = np.arange(100) // 4
     clf = given(n_neighbors=8).fit(X, y, groups=groups)
@@ -42,21 +42,18 @@ def test_a_stored_half_keeps_groups_whole_and_classes_balanced():
         half = _half(clf.model_, clf.confidence_.exclusion, np.random.default_rng(seed))
         assert 40 <= half.sum() <= 60
         assert all(len(set(half[groups == g])) == 1 for g in range(25))
-    alone = given(n_neighbors=8).fit(X, y)
-    half = _half(alone.model_, alone.confidence_.exclusion, np.random.default_rng(0))
-    assert np.bincount(y[half], minlength=5).tolist() == pytest.approx([10] * 5, abs=1)
 
 
-def test_every_class_keeps_an_example():
-    labels = np.repeat([0, 1, 2, 4], [1, 2, 5, 16])
-    for halvings, left in ((0, [1, 2, 5, 0, 16]), (1, [1, 1, 2, 0, 8]), (3, [1, 1, 1, 0, 2])):
-        kept = _share(np.arange(100, 124), labels, halvings, np.random.default_rng(0))
-        got = np.bincount(labels[kept - 100], minlength=5)
-        assert np.abs(got - [left[0], left[1], left[2], 0, left[4]]).max() <= 1
-        assert (got[[0, 1, 2, 4]] >= 1).all()
-    assert _halvings(np.array([40, 40])) == [1, 2, 3]
-    assert _halvings(np.array([2] * 50)) == [1]
-    assert _halvings(np.array([1] * 50)) == []
+def test_classes_that_are_met_for_the_first_time_are_counted_apart():
+    rng = np.random.default_rng(8)
+    y = rng.integers(60, size=150)  # far apart, so that only a class that is not there is wrong
+    X = 100.0 * rng.normal(size=(60, 6))[y] + rng.normal(size=(150, 6))
+    curve = curve_of(given(n_neighbors=5).fit(X, y))
+    now, before = curve.missing
+    assert now == pytest.approx(np.mean(np.bincount(y)[y] == 1))
+    assert before > 1.5 * now
+    assert curve.points[-1].accuracy == pytest.approx(1.0 - now, abs=0.02)
+    assert curve.gain(2.0).low < now * (1.0 - now / before) < curve.gain(2.0).high
 
 
 @pytest.mark.parametrize("ratio", [0.5, 0.7, 0.9])
@@ -64,7 +61,8 @@ def test_a_curve_that_follows_the_formula_is_continued(ratio):
     rng = np.random.default_rng(3)
     errors = 0.1 + 0.05 * np.array([0.0, 1.0, 1.0 + 1 / ratio, 1.0 + 1 / ratio + 1 / ratio**2])
     right = (rng.random((1, 20000)) > errors[:, None]).astype(float)
-    curve = LearningCurve((Point(1000, 0.9, 0.89, 0.91),), _fitted(right, 1000 / 2.0 ** np.arange(4), rng), 0.0)
+    fits = _fitted(right, np.ones(4), 1000 / 2.0 ** np.arange(4), rng)
+    curve = LearningCurve((Point(1000, 0.9, 0.89, 0.91),), fits, (0.0, 0.0), 0.0)
     said = curve.gain(2.0)
     assert said.low <= 0.05 * ratio <= said.high
     assert said.high - said.low < 0.04

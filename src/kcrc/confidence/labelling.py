@@ -76,6 +76,8 @@ def next_to_label(model: FittedModel, doubt: Doubt, vectors: Array, count: int) 
         raise ParameterError(f"count is how many queries to name, a whole number from 1 on; got {count!r}.")
     order = np.argsort(-doubt.worth, kind="stable")[: CONSIDERED * count]
     distance = model.method.distance
+    if distance.given_as_matrix:  # what lies between queries is not given
+        return [_candidate(doubt, int(row)) for row in order[:count]]
     scaled = model.method.metric.transform(vectors[order].astype(model.working_type, copy=False))
     samples = Samples(np.ascontiguousarray(scaled))
     prepared = samples.of(distance)

@@ -2,13 +2,13 @@
 
 The examples are halved, and those of either half asked with only the other half stored, then with a quarter, then with
 an eighth; with all others stored they answered when the parameters were chosen. All sizes ask the same examples, so
-what one is harder than another does not count; every class keeps one example, because what a missing class costs says
-nothing of more examples. Parameters stay as chosen; a metric that is fitted with labels is fitted anew on what is
-stored. With e the share of wrong answers,
+what one is harder than another does not count. Parameters stay as chosen; a metric that is fitted with labels is fitted
+anew on what is stored. With e the share of wrong answers where the class has another example stored,
 
     e(n) = a + b n^(−c),    so that each doubling gains ρ = 2^(−c) of what the one before it gained:
     e(n/2^k) = e + g (ρ^(−k) − 1)/(ρ⁻¹ − 1),    the next gains ρ g,
 
+and the share of those whose class has none, which are always wrong, falls by the same factor as it last did;
 e and g by weighted least squares for every ρ, ρ by how well it fits and by what is usual. The interval holds what the
 asked examples leave open of all three, and that other examples would have done a little better or worse.
 """
@@ -31,7 +31,6 @@ ANSWERS = 2000  # to a size: fewer examples than this are halved in several ways
 WAYS = 4
 WIDE = 1000  # from so many features on a metric is fitted for one way only
 FEWEST = 8  # examples stored
-SMALLER = 0.75  # of the size before it
 RATIOS = np.linspace(0.35, 1.0, 27)
 USUAL_RATIO, SPREAD = 0.7, 0.15  # errors fall about as 1/√n
 MISFIT = 0.15  # of the difference to the present, by which the formula may be off at smaller sizes
@@ -65,11 +64,13 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """points from few examples to all; ``fits`` (draws, 3) of e, g and ρ that fit them; ``luck`` is the standard
-    deviation that other examples of the same number would make."""
+    """points from few examples to all; ``fits`` (draws, 3) of e, g and ρ that fit them; ``missing``, the share of
+    examples whose class has no other, now and with half as many stored; ``luck``, the standard deviation that other
+    examples of the same number would make."""
 
     points: tuple[Point, ...]
     fits: Array
+    missing: tuple[float, float]
     luck: float
 
     def gain(self, times: float) -> Gain | None:
@@ -80,7 +81,9 @@ class LearningCurve:
         doublings = np.log2(times)
         falling = np.where(ratio < 1, ratio * (1 - ratio**doublings) / np.where(ratio < 1, 1 - ratio, 1.0), doublings)
         luck = self.luck * min(1.0, doublings) * np.random.default_rng(1).standard_normal(len(g))
-        found = np.minimum(g * falling, e) + luck
+        now, before = self.missing
+        found_class = now - now * min(1.0, now / before) ** doublings if now else 0.0
+        found = (1.0 - now) * np.minimum(g * falling, e) + found_class * (1.0 - np.minimum(e, 1.0)) + luck
         low, high = np.quantile(found, SURE)
         return Gain(float(np.median(found)), float(low), float(high))
 
@@ -89,50 +92,36 @@ def learning_curve(model: FittedModel, exclusion: Exclusion, left: LeftOut) -> L
     """From the examples' own answers ``left``, and theirs with fewer stored."""
     rng = np.random.default_rng(model.method.seed)
     asked, right = np.searchsorted(model.ids, left.rows), [left.right.astype(np.float64)]
-    halvings = _halvings(np.bincount(model.labels))
+    counts = np.bincount(model.labels)
+    fewest = max(FEWEST, int((counts > 0).sum()))
+    halvings = [k for k in range(1, HALVINGS + 1) if len(model) >> k >= fewest]
     ways = int(np.clip(ANSWERS // max(1, len(asked)), 1, 1 if model.raw.shape[1] > WIDE else WAYS))
-    sums, stored = np.zeros((len(halvings), len(asked))), np.zeros(len(halvings))
+    sums, present = np.zeros((len(halvings), len(asked))), np.zeros(1 + len(halvings))
+    present[0] = np.mean(counts[model.labels[asked]] > 1)
     for _ in range(ways if halvings else 0):
         first = _half(model, exclusion, rng)
         for half in (first, ~first):
-            others = np.flatnonzero(~half[asked])
+            order, others = rng.permutation(np.flatnonzero(half)), np.flatnonzero(~half[asked])
             for at, k in enumerate(halvings):
-                some = _share(np.flatnonzero(half), model.labels[half], k - 1, rng)
-                stored[at] += len(some) / (2 * ways)
+                some = np.sort(order[: max(1, len(order) >> (k - 1))])
                 sums[at, others] += _right(model, exclusion, some, asked[others]) / ways
+                there = np.isin(model.labels[asked[others]], model.labels[some])
+                present[at + 1] += there.sum() / (ways * len(asked))
     right += list(sums)
-    sizes = np.concatenate([[len(model)], stored])
-    points = tuple(_point(round(size), mean) for size, mean in zip(sizes, right, strict=True))
-    fits = _fitted(np.stack(right), sizes, rng) if halvings else np.empty((0, 3))
-    return LearningCurve(points[::-1], fits, float(_luck(1.0 - points[0].accuracy, len(model))))
-
-
-def _halvings(counts: Array) -> list[int]:
-    """How many times the examples of classes (counts) can be halved and still be told from those halved once less."""
-    sizes = [np.maximum(counts / 2.0**k, counts > 0).sum() for k in range(HALVINGS + 1)]
-    fine = [sizes[k] >= FEWEST and sizes[k] <= SMALLER * sizes[k - 1] for k in range(1, HALVINGS + 1)]
-    return list(range(1, 1 + (fine.index(False) if False in fine else HALVINGS)))
-
-
-def _share(rows: Array, labels: Array, halvings: int, rng: np.random.Generator) -> Array:
-    """Of rows with these labels, the share that is left of each class, but one at least."""
-    order = rng.permutation(len(rows))
-    order = order[np.argsort(labels[order], kind="stable")]
-    counts = np.bincount(labels)
-    rank = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    kept = (rank == 0) | ((rank + 0.5) * 2**halvings < np.repeat(counts, counts))
-    return np.sort(rows[order[kept]])
+    sizes = len(model) / 2.0 ** np.array([0, *halvings])
+    points = tuple(_point(int(size), mean) for size, mean in zip(sizes, right, strict=True))
+    fits = _fitted(np.stack(right), present, sizes, rng) if halvings else np.empty((0, 3))
+    missing = (1.0 - float(present[0]), 1.0 - float(present[min(1, len(halvings))]))
+    return LearningCurve(points[::-1], fits, missing, float(_luck(1.0 - points[0].accuracy, len(model))))
 
 
 def _half(model: FittedModel, exclusion: Exclusion, rng: np.random.Generator) -> Array:
-    """(n,) bool, half of the examples, of each class about half; who leaves together stays together."""
+    """(n,) bool, half of the examples, drawn as they came; who leaves together stays together."""
     groups = exclusion.groups_of(model)
-    _, members = np.unique(groups, return_index=True)
-    order = rng.permutation(members)
-    order = order[np.argsort(model.labels[order], kind="stable")]  # every other one of each class
-    chosen = np.zeros(int(groups.max()) + 1, bool)
-    chosen[groups[order[::2]]] = True
-    return np.asarray(chosen[groups])
+    together, sizes = np.unique(groups, return_counts=True)
+    order = rng.permutation(len(together))
+    first = np.cumsum(sizes[order]) <= len(model) / 2
+    return np.isin(groups, together[order[first]])
 
 
 def _right(model: FittedModel, exclusion: Exclusion, stored: Array, asked: Array) -> Array:
@@ -169,9 +158,10 @@ def _luck(error: Any, n: Any) -> Any:
     return LUCK * np.sqrt(np.maximum(error, 0.5 / n) / n)
 
 
-def _fitted(right: Array, sizes: Array, rng: np.random.Generator) -> Array:
-    """(DRAWS, 3) of e, g and ρ, from whether examples were right (sizes, B) with so many stored, all first."""
-    y, count = 1.0 - right.mean(axis=1), right.shape[1]
+def _fitted(right: Array, present: Array, sizes: Array, rng: np.random.Generator) -> Array:
+    """(DRAWS, 3) of e, g and ρ, from whether examples were right (sizes, B) with so many stored, all first, and the
+    share of them that had another of their class (sizes,)."""
+    y, count = 1.0 - right.mean(axis=1) / np.maximum(present, 1e-9), right.shape[1]
     covariance = np.cov(right) / count
     own = MISFIT * np.maximum(0.0, y - y[1]) + 0.5 / count
     own[0] += FLATTERED * np.sqrt(y[0] * (1.0 - y[0]) / count)
