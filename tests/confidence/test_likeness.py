@@ -32,6 +32,14 @@ def test_queries_of_the_same_source_rarely_raise_an_alarm(fitted):
     assert sum(fitted.likeness(blobs(seed, 80)[0]).alarm for seed in range(1, 41)) <= 3
 
 
+def test_classes_as_large_as_a_dictionary_raise_no_alarm():
+    rng = np.random.default_rng(6)
+    y = np.arange(160) % 8
+    X = 30.0 * np.eye(8)[y] + rng.normal(size=(160, 8))  # 10 of a query's class, 9 of an example's
+    clf = given(n_neighbors=10).fit(X[:80], y[:80])
+    assert not clf.likeness(X[80:]).alarm
+
+
 def test_harder_queries_raise_one_and_the_estimate_goes_the_right_way(fitted):
     X, y = blobs(100, 300, spread=2.2)
     found = fitted.likeness(X)

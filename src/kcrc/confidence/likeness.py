@@ -156,6 +156,8 @@ def likeness(model: FittedModel, confidence: Confidence, asked: Seen, *, level: 
     which = _some(len(asked), MOST, rng)
     second = np.repeat([False, True], [len(usual.labels), len(which)])
     columns = _columns(np.concatenate([usual.signs, asked.signs[which]]))
+    if not _can_agree(model):
+        columns = columns[:, :-1]
     found = by_signs = of_signs(columns, second, rng)
     strongest = int(np.abs(by_signs.shift).argmax())
     different, rows = WORDS[strongest][0 if by_signs.shift[strongest] > 0 else 1], which
@@ -188,6 +190,13 @@ def _some(total: int, most: int, rng: np.random.Generator) -> Array:
 def _columns(signs: Array) -> Array:
     """(N, 5) the ranks of the signs, and whether a query was not coded."""
     return np.column_stack([*(ranks(column) for column in signs.T), np.isnan(signs[:, 2])])
+
+
+def _can_agree(model: FittedModel) -> bool:
+    """Whether all neighbours of an example can be of its class when it is left out: where a class has no more examples
+    than a dictionary, they can for a query and cannot for an example."""
+    counts = np.bincount(model.labels)
+    return model.method.n_neighbors is not None and int(counts[counts > 0].min()) > model.method.n_neighbors
 
 
 def _given_as_table(model: FittedModel) -> bool:
