@@ -157,7 +157,7 @@ def likeness(model: FittedModel, confidence: Confidence, asked: Seen, *, level: 
     second = np.repeat([False, True], [len(usual.labels), len(which)])
     columns = _columns(np.concatenate([usual.signs, asked.signs[which]]))
     if not _can_agree(model):
-        columns = columns[:, :-1]
+        columns = columns[:, :2]  # the distances; what is coded is another kind of query there
     found = by_signs = of_signs(columns, second, rng)
     strongest = int(np.abs(by_signs.shift).argmax())
     different, rows = WORDS[strongest][0 if by_signs.shift[strongest] > 0 else 1], which
