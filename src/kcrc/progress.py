@@ -40,5 +40,5 @@ def _shown(show: bool | None) -> bool:
 class _Unseen:
     """A bar that nobody would see: none is made, and what makes them is not loaded."""
 
-    def update(self, number: float) -> None:
+    def update(self, number: float = 1) -> None:
         pass

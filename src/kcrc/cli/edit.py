@@ -1,4 +1,4 @@
-"""Commands that change a gallery: add, remove, relabel, rename, undo; and the list of changes."""
+"""Commands that change a gallery: add, remove, relabel, rename."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add(gallery: Path, images: tuple[str, ...], label: str, duplicates: Any, mod
 
     files = expand(images)
     with open_gallery(gallery, write=True, model=model) as opened, progress(len(files), "images") as bar:
-        feature = opened.answering.feature()
+        feature, known = opened.answering.feature(), opened.classes
         told = add_images(
             opened,
             feature,
@@ -45,6 +45,8 @@ def add(gallery: Path, images: tuple[str, ...], label: str, duplicates: Any, mod
     for twin in told.duplicates:
         note(f"kcrc: {shown(twin.source)}: is in already as '{shown(twin.existing_label)}'; not added.")
     say(f"added {len(told.added)} of {len(files)} as {shown(label)}" + _with_ids(told.added))
+    if len(told.added) and label not in known:
+        note(f"'{shown(label)}' is a new class.{_instead_of(label, known, gallery)}")
     if due is not None:
         note(f"{due}; 'kcrc tune {shown(gallery)}' chooses them anew.")
     return 1 if told.problems else 0
@@ -55,14 +57,17 @@ def add(gallery: Path, images: tuple[str, ...], label: str, duplicates: Any, mod
 @click.argument("examples", nargs=-1)
 @click.option("-l", "--label", help="All examples of this class.")
 @click.option("--erase", is_flag=True, help="For good: out of the file, its history and caches. No undo.")
-def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: bool) -> int:
+@click.option("--dry-run", is_flag=True, help="Say what would be taken out, and change nothing.")
+def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: bool, dry_run: bool) -> int:
     """Take EXAMPLES out of GALLERY: their ids, or images that are in it.
 
     They stay in the file, out of use, for kcrc undo. With --erase they do not, and examples that were removed
     before can be named too.
     """
-    with open_gallery(gallery, write=True) as opened:
+    with open_gallery(gallery, write=not dry_run) as opened:
         ids = _chosen(opened, examples, label, removed=erase)
+        if dry_run:
+            return _would_go(opened, ids, erase=erase)
         if erase:
             return _told_of(opened.erase(ids))
         gone = opened.remove(ids)
@@ -71,6 +76,32 @@ def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: b
         some = " ".join(map(str, gone[:8])) + (" …" if len(gone) > 8 else "")
         note(f"Still in the file, for kcrc undo; 'kcrc remove --erase {shown(gallery)} {some}' takes it out for good.")
     return 0
+
+
+def _would_go(gallery: Gallery, ids: Sequence[int], *, erase: bool) -> int:
+    """The examples that would be taken out, a line each."""
+    stored = set(gallery.contents.ids.tolist())
+    for number in sorted(set(ids)):
+        if number in stored:
+            example = gallery.example(number)
+            say(f"{number}\t{shown(example.label)}\t{shown(example.source)}")
+        elif erase:
+            say(f"{number}\t(removed before)\t")
+        else:
+            raise DataError(f"There is no example {number} in the gallery.")
+    note(f"{'Erasing' if erase else 'Removing'} {len(set(ids))} was only tried: nothing was changed.")
+    return 0
+
+
+def _instead_of(label: str, known: Sequence[str], gallery: Path) -> str:
+    """Which class may have been meant by a new name that is much like a known one, and how to go on."""
+    import difflib
+
+    close = difflib.get_close_matches(label.casefold(), [name.casefold() for name in known], n=1, cutoff=0.75)
+    if not close:
+        return ""
+    meant = next(name for name in known if name.casefold() == close[0])
+    return f" Did you mean '{shown(meant)}'? 'kcrc undo {shown(gallery)}' takes it back."
 
 
 def _told_of(erased: Erased) -> int:
@@ -112,31 +143,6 @@ def rename(gallery: Path, old: str, new: str) -> int:
     with open_gallery(gallery, write=True) as opened:
         changed = opened.rename_class(old, new)
     say(f"renamed {shown(old)} to {shown(new)} ({len(changed)} examples)")
-    return 0
-
-
-@click.command(short_help="Take back the latest change.")
-@gallery_argument
-@click.option("--past-erase", is_flag=True, help="Where the latest change erased examples, take back the one before.")
-def undo(gallery: Path, past_erase: bool) -> int:
-    """Take back the latest change that stands; again, to go further back. What was erased cannot be brought back."""
-    with open_gallery(gallery, write=True) as opened:
-        entry = opened.undo(past_erase=past_erase)
-    say(f"undid: {shown(entry.summary)}")
-    return 0
-
-
-@click.command(short_help="List the changes.")
-@gallery_argument
-@click.option("-n", "--number", default=20, show_default=True, type=click.IntRange(1), help="How many, latest first.")
-def history(gallery: Path, number: int) -> int:
-    """List the changes of GALLERY, latest first."""
-    from kcrc.gallery.moments import in_words
-
-    with open_gallery(gallery) as opened:
-        for entry in opened.history(number):
-            taken_back = "" if entry.undone_by is None else "  (undone)"
-            say(f"{in_words(entry.at):<19}  {shown(entry.summary)}{taken_back}")
     return 0
 
 
