@@ -97,8 +97,9 @@ def test_a_call_that_fails_leaves_the_threads_as_they_were():
             assert numbers() == {1}
             raise ZeroDivisionError("inside")
 
+    clf = given(5, distance=Broken(), kernel="linear").fit(X, y)
     with pytest.raises(ZeroDivisionError, match="inside"):
-        given(5, distance=Broken(), kernel="linear").fit(X, y)  # asks its examples
+        clf.predict_proba(X)  # asks its examples
     assert numbers() == {2}
 
 

@@ -34,9 +34,10 @@ READING = {
     "explain": ["explain", "birds.kcrc", IMAGE],
     "evaluate": ["evaluate", "birds.kcrc", "photos"],
     "audit": ["audit", "birds.kcrc"],
+    "advise": ["advise", "birds.kcrc"],
 }
 ASKING = ["predict", "explain", "evaluate", "audit"]
-WRITING = {"build", "add", "remove", "relabel", "rename", "undo", "tune", "compact", "import"}
+WRITING = {"build", "add", "remove", "relabel", "rename", "undo", "redo", "tune", "compact", "import"}
 NO_GALLERY = {"demo", "bench", "reproduce", "completion"}
 CHILD = Path(__file__).with_name("unwritable_child.py")
 

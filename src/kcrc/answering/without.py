@@ -18,7 +18,6 @@ from kcrc.errors import ParameterError
 from kcrc.evidence import Evidence
 from kcrc.model import FittedModel
 from kcrc.neighbours.base import Neighbourhood
-from kcrc.neighbours.union import UnionIndex
 from kcrc.prepared import Samples
 
 
@@ -26,7 +25,8 @@ def evidence_without(model: FittedModel, queries: Array, rows: Any) -> Evidence:
     """The evidence for queries (B, d), scaled by the metric, without the examples of these row numbers."""
     left_out = np.flatnonzero(_named(model, rows))
     method, index = model.method, model.index
-    if method.n_neighbors is None or method.n_candidates is not None or index is None or isinstance(index, UnionIndex):
+    union = method.distance.is_union
+    if method.n_neighbors is None or method.n_candidates is not None or index is None or union:
         return pipeline.classify(model.without(left_out).without_empty_classes(), queries, code_all=True)
     samples = Samples(queries)
     width = min(method.n_neighbors, len(model) - len(left_out))
