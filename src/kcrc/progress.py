@@ -42,3 +42,6 @@ class _Unseen:
 
     def update(self, number: float = 1) -> None:
         pass
+
+    def set_postfix_str(self, text: str, refresh: bool = True) -> None:
+        pass
