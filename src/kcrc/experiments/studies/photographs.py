@@ -82,7 +82,7 @@ def choosing_seconds(path: str) -> float:
         acts = gallery.history()
     when = [(act.action, act.at) for act in acts if act.at is not None]
     stored = max(at for action, at in when if action.endswith("tune"))
-    return (stored - max(at for action, at in when if action == "add")).total_seconds()
+    return (stored - max(at for action, at in when if action in ("add", "build"))).total_seconds()
 
 
 def study(given: argparse.Namespace) -> None:
