@@ -26,3 +26,12 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     for block in blocks:
         exec(compile(block, page, "exec"), known)
     assert known["clf"].tuning_ is not None
+
+
+def test_the_architecture_names_every_package_and_every_file_beside_them():
+    page = (DOCS / "architecture.md").read_text("utf-8")
+    sources = DOCS.parent / "src" / "kcrc"
+    files = {path.name for path in sources.glob("*.py") if path.name != "__init__.py"}
+    packages = {f"{path.parent.name}/" for path in sources.glob("*/__init__.py")}
+    assert len(packages) > 10
+    assert [name for name in sorted(files | packages) if f"`{name}`" not in page] == []
