@@ -293,6 +293,16 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         digests = None if self._digests is None else self._digests.after(model, rows)
         self._goes_on(Standing(model, due=due), growth, model.classes, digests)
 
+    def learn_anew(self) -> Self:
+        """Learn anew, when it is next needed, all that is learned from the examples, confidence too; what was chosen
+        stays. For a classifier that was stored and given other examples since."""
+        check_is_fitted(self)
+        model = self._standing.examples
+        groups = Groups.learned_with(self.confidence_)
+        self._standing = Standing(model, due=bool(learned(Parameters(self, model.method.seed), model.method)))
+        self._confidence = ConfidenceHolder(groups, fixed=metrics.is_fixed(self.metric))
+        return self
+
     @property
     def renewal_due_(self) -> str | None:
         """What is learned anew from the examples at the next question, since some came or went; None if nothing."""

@@ -50,7 +50,7 @@ def test_the_gallery_says_what_its_classifier_says(made: Gallery, queries: list[
         assert set(names) == set(classifier.classes_[row])
 
 
-def test_it_is_stored_and_follows_the_examples(
+def test_it_is_stored_and_asking_asks_no_example(
     made: Gallery, queries: list[Path], tmp_path: Path, no_questions: None
 ) -> None:
     before = made.predict_proba(queries)
@@ -59,14 +59,17 @@ def test_it_is_stored_and_follows_the_examples(
     with Gallery.open(tmp_path / "birds.kcrc", readonly=True) as again:
         np.testing.assert_allclose(again.predict_proba(queries), before, rtol=1e-6)
         assert again.predict(queries, reject=0.1).tolist() == labels.tolist()
+
+
+def test_it_follows_the_examples(made: Gallery, queries: list[Path], tmp_path: Path, request) -> None:
+    made.close()
     with Gallery.open(tmp_path / "birds.kcrc") as again:
         again.add_images("owl", [photo(tmp_path / "owls" / f"{i}.jpg", "owl", i) for i in range(3)])
+        request.getfixturevalue("no_questions")  # what changed the gallery has learned already
         p = again.predict_proba(queries)
         assert p.shape == (13, 4)
         assert again.classes[p[-1].argmax()] == "owl"
         assert again.predict_set(queries[-1:], coverage=0.9)[0] in {("owl",), ()}
-        again.remove(again.find(label="wren"))
-        assert "wren" not in again.predict(queries, reject=0.1)
 
 
 def test_a_stranger_is_unknown_under_the_mark_asked_for(made: Gallery, queries: list[Path]) -> None:
@@ -149,3 +152,79 @@ def test_what_does_not_fit_together_is_learned_anew(made: Gallery, damage) -> No
         with pytest.warns(UnreadableTuning, match="does not fit together|cannot have"):
             again.classifier()
         assert again.predict_proba([made.path.parent / "photos" / "wren" / "0.jpg"]).shape == (1, 3)
+
+
+GIVEN = {"n_neighbors": 9, "metric": "within", "kernel": "rbf", "gamma": "scale", "form": "rkhs",
+         "decision": "residual", "locality": "atoms", "random_state": 0}  # fmt: skip
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Gallery:
+    """A gallery of vectors, tuned."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = (3.0 * rng.normal(size=(3, 6))[y] + rng.normal(size=(60, 6))).astype(np.float32)
+    gallery = Gallery.create(tmp_path / "v.kcrc", dim=6)
+    gallery.add(np.array(["heron", "robin", "wren"])[y], X)
+    gallery.tune(parameters=GIVEN)
+    return gallery
+
+
+def check_true_of_examples(path: Path, queries) -> None:
+    """What a reader is told is what a fit of the examples there are says."""
+    with Gallery.open(path, readonly=True) as gallery:
+        ids, X, y = gallery.vectors()
+        stored = gallery.answering.answerer()
+        fresh = KCRCClassifier(**GIVEN, mu=stored.model.method.coder.mu).fit(X, y, rows=ids)
+        np.testing.assert_array_equal(stored.model.ids, ids)
+        np.testing.assert_allclose(stored.answer(queries).probabilities, fresh.predict_proba(queries), rtol=1e-5)
+        np.testing.assert_allclose(
+            stored.explain(queries).residuals, fresh.explain(queries).residuals, rtol=1e-4, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_whoever_changes_a_gallery_leaves_what_is_true_of_its_examples(vectors: Gallery, reopened: bool) -> None:
+    path = vectors.path
+    queries = np.random.default_rng(1).normal(size=(12, 6)).astype(np.float32)
+    check_true_of_examples(path, queries)
+    more = np.random.default_rng(2).normal(size=(3, 6)).astype(np.float32)
+    changes = (
+        lambda g: g.remove([1, 7, 30]),
+        lambda g: g.add(["owl"] * 3, more),
+        lambda g: g.relabel([2], "wren"),
+        lambda g: g.undo(),
+        lambda g: g.undo(),
+        lambda g: g.redo(),
+        lambda g: g.rename_class("owl", "heron"),
+    )
+    for change in changes:
+        if reopened:
+            vectors.close()
+            vectors = Gallery.open(path)
+        else:
+            vectors.classifier()  # at hand, with what was learned
+        change(vectors)
+        check_true_of_examples(path, queries)
+    vectors.close()
+
+
+def test_many_steps_are_learned_from_once(vectors: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned: list[int] = []
+    real = LeftOut.of.__func__
+    monkeypatch.setattr(LeftOut, "of", classmethod(lambda cls, *a, **k: learned.append(1) or real(cls, *a, **k)))
+    with vectors.changing():
+        for number in (1, 2, 3):
+            vectors.remove([number])
+        assert not learned
+    assert len(learned) == 2  # known queries, and strangers
+
+
+def test_what_cannot_be_learned_leaves_the_change_as_it_is(vectors: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise StateError("no")
+
+    monkeypatch.setattr(LeftOut, "of", broken)
+    assert vectors.remove([1]) == (1,)
+    assert 1 not in vectors.contents.ids
+    assert vectors.classifier().predict(np.zeros((1, 6), np.float32)).shape == (1,)

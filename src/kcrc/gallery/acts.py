@@ -20,6 +20,7 @@ from kcrc.gallery import summaries
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction, TunedRecord
 from kcrc.gallery.examples import checked_ids
 from kcrc.gallery.settings import Settings, to_json
+from kcrc.gallery.tuned import LEARNED_AT
 
 _LONGEST = 500  # characters of a summary
 
@@ -107,8 +108,30 @@ class Tune:
         action = "tune" if self.asked else "first tune"
         changes = {"parameters": fixed, "tuned": had.revision + 1}
         act = entered(writing, had, action, self.summary, detail=parameters_of(had), **changes)
-        writing.insert([TunedRecord(act, name, data) for name, data in sorted(self.state.items())])
+        state = dict(self.state)
+        if self.since == had.revision:  # learned from the very examples that are there
+            state[LEARNED_AT] = b"%d" % act
+        writing.insert([TunedRecord(act, name, data) for name, data in sorted(state.items())])
         return act
+
+
+@dataclass(frozen=True)
+class Renew:
+    """Keep what was learned anew from the examples of ``revision`` in place of what act ``tuned`` keeps; whether that
+    was done: not where the gallery has been changed meanwhile. It is no entry of the history: nothing was changed."""
+
+    tuned: int
+    state: Mapping[str, bytes]
+    revision: int
+
+    def __call__(self, writing: Transaction) -> bool:
+        had = writing.settings()
+        if (had.revision, had.tuned) != (self.revision, self.tuned):
+            return False
+        drop_tuned(writing, [self.tuned])
+        state = {**self.state, LEARNED_AT: b"%d" % self.revision}
+        writing.insert([TunedRecord(self.tuned, name, data) for name, data in sorted(state.items())])
+        return True
 
 
 def _check_none_erased(reading: Snapshot, since: int) -> None:

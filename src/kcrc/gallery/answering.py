@@ -17,10 +17,10 @@ from kcrc.arrays import Array
 from kcrc.confidence.open_set import UNKNOWN
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError, UnreadableTuning
 from kcrc.evidence import Evidence, joined
-from kcrc.gallery import tuned
+from kcrc.gallery import acts, tuned
 from kcrc.gallery.contract import Snapshot
 from kcrc.gallery.examples import Contents
-from kcrc.gallery.revision import Moment, Ready, followed
+from kcrc.gallery.revision import Moment, Ready, followed, renewed
 from kcrc.gallery.tuned import Facts
 
 if TYPE_CHECKING:
@@ -122,6 +122,37 @@ class Answering:
         with contextlib.nullcontext() if asked else contextlib.suppress(KCRCError):
             self.keep(gallery, asked=asked, parameters=parameters)
         return made
+
+    def bring_up_to_date(self) -> None:
+        """Learn anew, from the examples as they are, all that was learned from them when the parameters were chosen,
+        and keep it: how sure answers are, a covariance. For whoever has changed the gallery; what only reads it learns
+        nothing. Where that cannot be done, what was learned before stays in use."""
+        if self._gallery.readonly or not self._gallery.settings.tuned:
+            return
+        with warnings.catch_warnings(), contextlib.suppress(KCRCError):
+            warnings.simplefilter("ignore", UnreadableTuning)  # whoever asks next is told
+            self._renew()
+
+    def _renew(self) -> None:
+        gallery, ready = self._gallery, self._ready
+        moment = self._moment(vectors=False)
+        facts = moment.facts
+        if facts is None or not len(moment.contents) or facts.outgrown(moment.contents):
+            return
+        if gallery.read(lambda reading: tuned.learned_at(reading, moment.tuned)) == moment.contents.revision:
+            return
+        moment = self._moment()
+        made = None if ready is None else renewed(ready, moment)
+        if made is None:
+            restored = self._restored(moment)
+            made = None if restored is None else self._faced(restored)
+            if made is not None:
+                made.learn_anew()
+        if made is not None:
+            made.growth_ = facts.growth(moment.contents)
+            state = tuned.state_of(made, facts.next_id, facts)
+            if gallery.store.write(acts.Renew(moment.tuned, state, moment.contents.revision)):
+                self._ready = Ready(moment.contents, moment.tuned, made.answerer_, made)
 
     @property
     def unstored(self) -> bool:

@@ -16,8 +16,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -30,6 +31,7 @@ from kcrc.gallery.answering import Answering
 from kcrc.gallery.collection import Collection
 from kcrc.gallery.contract import Store
 from kcrc.gallery.erasing import Erased
+from kcrc.gallery.history import Entry
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
@@ -53,6 +55,19 @@ class Gallery(Collection):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self.answering = Answering(self)
+        self._changing = 0
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Inside the block the gallery is changed, in one step or many; at its end what was learned from the examples
+        is learned from those there are then, so that whoever asks next is told what is true of them."""
+        self._changing += 1
+        try:
+            yield
+        finally:
+            self._changing -= 1
+        if not self._changing:
+            self.answering.bring_up_to_date()
 
     @classmethod
     def open(
@@ -192,6 +207,36 @@ class Gallery(Collection):
         names = [labels] * len(images) if isinstance(labels, str) else list(labels)
         feature = self.answering.feature()
         return add_images(self, feature, images, names, on_error=on_error, duplicates=duplicates)
+
+    def add(self, labels: str | Sequence[str] | Array, vectors: Any, **more: Any) -> Added:
+        """Add examples; ``more`` as in ``Collection.add``."""
+        with self.changing():
+            return super().add(labels, vectors, **more)
+
+    def remove(self, ids: Iterable[int], *, erase: bool = False) -> tuple[int, ...]:
+        """Take examples out, for ``undo`` to bring back or (``erase``) for good: as ``Collection.remove``."""
+        with self.changing():
+            return super().remove(ids, erase=erase)
+
+    def relabel(self, ids: Iterable[int], label: str) -> tuple[int, ...]:
+        """Give examples another class; the ids of those that had a different one."""
+        with self.changing():
+            return super().relabel(ids, label)
+
+    def rename_class(self, old: str, new: str) -> tuple[int, ...]:
+        """Call a class by another name; where that class exists the two become one."""
+        with self.changing():
+            return super().rename_class(old, new)
+
+    def undo(self, *, to: int | None = None, past_erase: bool = False) -> Entry:
+        """Revert the latest change that stands, or all after entry ``to`` of the history: as ``Collection.undo``."""
+        with self.changing():
+            return super().undo(to=to, past_erase=past_erase)
+
+    def redo(self) -> Entry:
+        """Do again what the latest ``undo`` reverted, if nothing was changed since; the change."""
+        with self.changing():
+            return super().redo()
 
     def erase(self, ids: Iterable[int]) -> Erased:
         """Take examples, in or removed, out of the file for good: vectors, pictures, names, caches, history.

@@ -54,6 +54,20 @@ def add_images(
     All of them are one entry of the history, and undone as one."""
     if len(labels) != len(paths):
         raise DataError(f"There are {len(paths)} images but {len(labels)} labels; give one each.")
+    with gallery.changing():
+        return _added(gallery, feature, paths, labels, on_error=on_error, duplicates=duplicates, progress=progress)
+
+
+def _added(
+    gallery: Gallery,
+    feature: Feature,
+    paths: Sequence[str | os.PathLike[str]],
+    labels: Sequence[str],
+    *,
+    on_error: OnError,
+    duplicates: Duplicates,
+    progress: Progress | None,
+) -> Intake:
     told = Intake()
     added: Added | None = None
     for chunk in extract_chunks(feature, paths, on_error=on_error, thumbnail=THUMBNAIL):

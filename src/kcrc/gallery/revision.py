@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,25 @@ class Ready:
     answerer: Answerer
     classifier: KCRCClassifier | None = None
     """The same with scikit-learn's face, once somebody wanted that."""
+
+
+def renewed(ready: Ready, moment: Moment) -> KCRCClassifier | None:
+    """A classifier for the examples of ``moment`` that has learned from them all that is learned from examples, and
+    took over what the change since ``ready`` did not touch; None where that cannot be told."""
+    before, now = ready.contents, moment.contents
+    kept = np.isin(before.ids, now.ids)
+    stay = int(kept.sum())
+    same = np.array_equal(before.ids[kept], now.ids[:stay]) and np.array_equal(before.labels[kept], now.labels[:stay])
+    if ready.classifier is None or not stay or not same or ready.tuned != moment.tuned:
+        return None
+    made = copy.copy(ready.classifier)
+    if stay < len(before):
+        made.forget(before.ids[~kept])
+    if stay < len(now):
+        if now.ids[stay] < made.growth_.next_row:
+            return None
+        made.partial_fit(moment.vectors[stay:], now.labels[stay:], rows=now.ids[stay:])
+    return made
 
 
 def followed(ready: Ready, moment: Moment) -> Ready | None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
 
 _FACTS, _CLASSIFIER, _ARRAY = "facts", "classifier", "array "
+LEARNED_AT = "learned at"
+"""The piece with the revision whose examples everything learned was learned from."""
 _LONGEST = 4_000_000  # bytes of a description; what is written has at most a million characters
 _TRIED = 200  # lines of the table of what was tried that are kept, the best
 
@@ -65,17 +67,20 @@ class Facts:
         return f"{changes} examples came or went since the parameters were chosen on {self.examples}"
 
 
-def state_of(classifier: KCRCClassifier, next_id: int) -> dict[str, bytes]:
-    """A classifier fitted on examples with ids below ``next_id``, as the rows of the table ``tuned``."""
+def state_of(classifier: KCRCClassifier, next_id: int, facts: Facts | None = None) -> dict[str, bytes]:
+    """A classifier fitted on examples with ids below ``next_id``, as the rows of the table ``tuned``; ``facts`` are
+    those of an earlier moment, where its parameters were chosen then."""
     tuning = classifier.tuning_
-    facts = Facts(len(classifier.model_), next_id, None if tuning is None else repr(tuning))
+    if facts is None:
+        facts = Facts(len(classifier.model_), next_id, None if tuning is None else repr(tuning))
     if tuning is not None and len(tuning.scores) > _TRIED:
         best, scores = tuning.best, tuning.scores
         order = sorted(scores, key=lambda s: (s != best, -scores[s].trials, -scores[s].accuracy))
         tuning = dataclasses.replace(tuning, scores={setting: scores[setting] for setting in order[:_TRIED]})
     shorter = copy.copy(classifier)
     shorter.tuning_ = tuning
-    shorter.confidence_ = dataclasses.replace(classifier.confidence_, left_out=None)  # used to learn from, then done
+    # What the examples answered was to learn from, and is done.
+    shorter.confidence_ = dataclasses.replace(classifier.confidence_, left_out=None, strangers=None)
     header, arrays = describe(shorter)
     state = {_ARRAY + name: to_npy(array) for name, array in arrays.items()}
     return {_FACTS: to_json(vars(facts)).encode(), _CLASSIFIER: to_json(header).encode(), **state}
@@ -89,6 +94,14 @@ def read_facts(reading: Snapshot, act: int) -> Facts:
         if facts.keys() == hints.keys() and all(fits(facts[name], hint) for name, hint in hints.items()):
             return Facts(**facts)
     raise FileError("What was tuned cannot be read; the file is damaged. 'kcrc tune' chooses anew.")
+
+
+def learned_at(reading: Snapshot, act: int) -> int | None:
+    """The revision whose examples what ``act`` keeps was learned from; None where that is not known."""
+    for piece in reading.found(TunedRecord, act=act, name=LEARNED_AT):
+        if piece.data.isdigit() and len(piece.data) < 19:
+            return int(piece.data)
+    return None
 
 
 def read_state(reading: Snapshot, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
