@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.neighbors import KNeighborsClassifier
 
-from kcrc import datasets, distances
+from kcrc import KCRCClassifier, datasets, distances
 from kcrc.bench import parts
-from kcrc.bench.parts import asking, lasso, photographs, pixel, robust
+from kcrc.bench.parts import asking, fitting, lasso, photographs, pixel, robust
 from kcrc.bench.results import Results, stored_ratios
 from kcrc.cli import main
 from photos import folder
@@ -87,3 +89,14 @@ def test_the_cpu_time_of_a_cold_question(monkeypatch: pytest.MonkeyPatch) -> Non
     assert results.ratios == {"kcrc predict, hog / bare": pytest.approx(3)}
     assert [(claim.bound, claim.holds) for claim in results.claims] == [(0.3, False)]
     assert "30 examples" in said[0]
+
+
+def test_a_fit_beside_a_grid_of_support_vector_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "grid", lambda X, y: KNeighborsClassifier(1).fit(X, y))  # no workers
+    monkeypatch.setattr(fitting, "KCRCClassifier", partial(KCRCClassifier, tuning_seconds=0.1))
+    results, said = Results(True, {}), []
+    fitting.measure(parts.PartRun(True, None, results, said.append))
+    assert list(results.ratios) == ["fit with no arguments / grid of SVC, clusters 60 x 8"]
+    assert set(results.accuracy) == {"clusters 60 x 8, no arguments", "clusters 60 x 8, SVC"}
+    assert [claim.bound for claim in results.claims] == [2.5]
+    assert "of the grid" in said[0]

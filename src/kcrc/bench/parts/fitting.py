@@ -1,0 +1,88 @@
+"""A fit with no arguments beside a grid search of nine support vector machines on the same rows, in the same run.
+
+Both choose their parameters on the training rows alone and use two cores; the workers of the grid are up before it is
+timed. The accuracy on the test rows stands beside, so that no speed is bought with answers.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.bench.parts import PartRun
+from kcrc.bench.results import Requirement
+from kcrc.bench.samples import Problem, clusters, digits
+from kcrc.classifier import KCRCClassifier
+from kcrc.report.tables import text_table
+
+GRID: dict[str, list[Any]] = {"C": [1, 10, 100], "gamma": ["scale", 1e-3, 1e-2]}
+FOLDS = 5
+STORED = {  # how often the grid's time a fit may take, by set
+    "mnist500": 2.5, "usps": 1.0, "yaleb": 1.0, "caltech256_clip": 1.0, "scene15_spm": 1.0,
+}  # fmt: skip
+
+
+class Timed(NamedTuple):
+    seconds: float
+    accuracy: float
+
+
+def measure(run: PartRun) -> None:
+    grid(np.arange(40.0)[:, None], np.arange(40) % 2)  # starts the workers
+    lines = []
+    for problem, bound in problems(run):
+        ours = timed(problem, lambda X, y: KCRCClassifier(verbose=False).fit(X, y))
+        theirs = timed(problem, grid)
+        ratio = ours.seconds / theirs.seconds
+        run.results.ratios[f"fit with no arguments / grid of SVC, {problem.name}"] = ratio
+        run.results.accuracy |= {
+            f"{problem.name}, no arguments": ours.accuracy,
+            f"{problem.name}, SVC": theirs.accuracy,
+        }
+        run.results.claims.append(Requirement(f"fit / grid of SVC, {problem.name}", ratio, bound))
+        lines.append([
+            f"{problem.name}, {problem.atoms.shape[0]:,} × {problem.atoms.shape[1]}",
+            *(f"{one.seconds:.2f}" for one in (ours, theirs)), f"{ratio:.2f}",
+            *(f"{100 * one.accuracy:.2f}" for one in (ours, theirs)),
+        ])  # fmt: skip
+    head = ["", "fit, s", "grid, s", "ratio", "accuracy", "of the grid"]
+    run.say(text_table(f"\nA fit with no arguments beside a grid of 9 SVC in {FOLDS} folds", head, lines))
+
+
+def problems(run: PartRun) -> Iterator[tuple[Problem, float]]:
+    """What is fitted, and how many times the grid's time that may take."""
+    if run.quick:
+        yield clusters(60, 8, 20, classes=3), 2.5
+        return
+    yield digits(), 2.5
+    yield clusters(500, 64, 1000), 2.5
+    yield clusters(8000, 64, 1000), 1.0
+    from kcrc.experiments.studies.samples import at_hand
+    from kcrc.experiments.studies.seven_sets import load
+
+    for name, bound in STORED.items():
+        if at_hand(name.removesuffix("500"), run.folder):
+            X, queries, y, truth = load(name, 0, run.folder)
+            yield Problem(name, X, y, queries, truth), bound
+
+
+def timed(problem: Problem, fit: Any) -> Timed:
+    """Seconds to fit, and the share of the queries that are answered right then."""
+    begun = time.perf_counter()
+    model = fit(problem.atoms, problem.labels)
+    seconds = time.perf_counter() - begun
+    return Timed(seconds, float(np.mean(model.predict(problem.queries) == problem.truth)))
+
+
+def grid(X: Array, y: Array) -> Any:
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.svm import SVC
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # classes with fewer members than folds
+        return GridSearchCV(SVC(), GRID, cv=FOLDS, n_jobs=2).fit(X, y)
