@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,6 +114,42 @@ def test_what_waits_is_said_and_done_once():
     kept = made({"metric": fixed, "gamma": 1.0}).fit(X.reshape(len(X), -1), y).forget([0])
     assert kept.renewal_due_ is None
     assert kept.model_.method.metric is fixed
+
+
+def test_adding_does_what_waits_no_sooner(monkeypatch):
+    X, y = samples()
+    clf = made({"metric": "within"}).fit(X, y)
+    clf.predict(X[:1])
+    fits = []
+    real = metrics.Within.fit
+    monkeypatch.setattr(metrics.Within, "fit", lambda self, *a: fits.append(1) or real(self, *a))
+    for at in range(5):
+        clf.partial_fit(X[at : at + 1], y[at : at + 1]).forget([at])
+    assert not fits
+    clf.predict(X[:2])
+    assert len(fits) == 1
+
+
+def test_what_answers_stays_of_one_state():
+    X, y = samples()
+    clf = made({"gamma": 1.0}).fit(X, y)
+    answerer = clf.answerer_
+    expected = made({"gamma": 1.0}).fit(X, y).predict_proba(X[:5])
+    clf.forget_class(0)
+    np.testing.assert_allclose(answerer.answer(X[:5].reshape(5, -1)).probabilities, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("version", ["gallery3-classifier1", "gallery4-classifier2"])
+def test_files_of_earlier_versions_forget_as_well(version):
+    """They did not say that the kernel is as wide as the data."""
+    clf = KCRCClassifier.load(Path(__file__).parent / "golden" / version / "plain.kcrcmodel")
+    assert clf.gamma == "scale"
+    model = clf.model_
+    rest = model.ids[5:]
+    fresh = KCRCClassifier(**clf.get_params()).fit(model.raw[5:], model.classes[model.labels[5:]], rows=rest)
+    clf.forget(model.ids[:5])
+    assert clf.model_.method.kernel == fresh.model_.method.kernel
+    np.testing.assert_allclose(clf.predict_proba(model.raw[:9]), fresh.predict_proba(model.raw[:9]), rtol=1e-5)
 
 
 def test_confidence_is_learned_when_it_is_asked_for(monkeypatch):

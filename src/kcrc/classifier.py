@@ -9,6 +9,8 @@ import copy
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -33,7 +35,7 @@ from kcrc.growth import Growth
 from kcrc.model import FittedModel
 from kcrc.parameters import Parameters
 from kcrc.receipts import ExampleDigests, Receipt, choices, receipt_for
-from kcrc.renewal import learned, renewed
+from kcrc.renewal import as_chosen, learned, renewed
 from kcrc.seeds import seed_of
 from kcrc.standing import Standing
 from kcrc.views import are_views, layout_of
@@ -333,7 +335,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         may announce classes that have no example yet. ``rows`` (n,), rising and above those given before: the row
         numbers of the new examples (None: those that follow).
         """
-        if not hasattr(self, "model_"):
+        if not hasattr(self, "_standing"):  # to look at the model would bring it up to date
             self.fit(X, y, rows=rows)
             return self if classes is None else self._announced(classes)
         self._refuse_precomputed("partial_fit")
@@ -461,7 +463,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def answerer_(self) -> Answerer:
         """What answers: the model and how sure it is, as a value that needs no scikit-learn."""
         check_is_fitted(self)
-        return Answerer(self.model_, lambda: self.confidence_, self._samples)
+        model = self.model_
+        return Answerer(model, partial(self._confidence.of, model, self.growth_.changed), self._samples)
 
     # Keeping ----------------------------------------------------------------------------------------------------
 
@@ -483,8 +486,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """A fitted classifier from its description and a model: what was chosen and learned is taken as it is."""
         known = KCRCClassifier._get_param_names()
         made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
-        made.model_, made.classes_ = model, model.classes
         made.tuning_, made.growth_ = described.tuning, described.growth
+        made.model_, made.classes_ = replace(model, method=as_chosen(made, model.method)), model.classes
         made._digests = None
         made.confidence_ = described.answering.confidence
         form = described.answering.samples

@@ -19,7 +19,7 @@ def called(role: str, function: Callable[..., Any], about: Callable[[], str], *g
     """``function(*given)``; where it fails, a DataError that says so of ``about()``, the failure behind it."""
     try:
         return function(*given)
-    except Exception as failure:
+    except Exception as failure:  # it is the user's function: anything may come out of it
         raise DataError(
             f"The {role} {function!r} failed for {about()}: {type(failure).__name__}: {failure}"
         ) from failure

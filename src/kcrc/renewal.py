@@ -7,6 +7,7 @@ it only ever seen those there are.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kcrc import kernels, metrics, spaces
 from kcrc.arrays import Array
@@ -14,6 +15,9 @@ from kcrc.distances.base import resolve
 from kcrc.distances.unified import to_be_weighted
 from kcrc.model import Method
 from kcrc.parameters import Parameters
+
+if TYPE_CHECKING:
+    from kcrc.classifier import KCRCClassifier
 
 WIDTH = "the width of the kernel"
 
@@ -30,6 +34,15 @@ def learned(parameters: Parameters, method: Method) -> tuple[str, ...]:
         "the matrix given": isinstance(given.kernel, str) and given.kernel == "precomputed",
     }
     return tuple(name for name, holds in follows.items() if holds)
+
+
+def as_chosen(given: KCRCClassifier, method: Method) -> Method:
+    """The method of a classifier that was stored. Earlier versions did not say whether the kernel is as wide as the
+    data; it is where that was asked for, or left open and nothing was searched."""
+    wide = given.gamma == "scale" or (given.gamma == "auto" and given.tuning_ is None)
+    if method.wide_as_data or not wide or not isinstance(given.kernel, str) or spaces.name_of(method.space) == "raw":
+        return method
+    return replace(method, wide_as_data=True)
 
 
 def renewed(parameters: Parameters, method: Method, X: Array, y: Array) -> Method:

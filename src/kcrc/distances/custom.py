@@ -147,7 +147,7 @@ class CompiledDistance(VectorDistance):
                 f"Numba cannot compile the distance function {self.function!r} for two vectors of "
                 f"{arrays[0].dtype}: it takes two 1-d arrays and returns a number. Numba says: {failure}"
             ) from failure
-        except Exception:
+        except Exception:  # it is the user's function: anything may come out of it
             for place in np.ndindex(shape):  # the loop does not say which pair it was; the first that fails again
                 _one(self.function, *pair(place))
             raise

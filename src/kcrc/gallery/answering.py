@@ -20,6 +20,7 @@ from kcrc.evidence import Evidence, joined
 from kcrc.gallery import acts, tuned
 from kcrc.gallery.contract import Snapshot
 from kcrc.gallery.examples import Contents
+from kcrc.gallery.own_feature import own_feature
 from kcrc.gallery.revision import Moment, Ready, followed, renewed
 from kcrc.gallery.tuned import Facts
 
@@ -88,7 +89,7 @@ class Answering:
             header, arrays = gallery.tuned_state(moment.tuned)
             made = tuned.answerer_from(header, arrays, moment.contents, moment.vectors, path=gallery.path)
         except FileError as problem:
-            _warn_unreadable(problem)
+            tuned.warn_unreadable(problem)
             return None
         return Ready(moment.contents, moment.tuned, made)
 
@@ -102,7 +103,7 @@ class Answering:
             made = faced(header, arrays, ready.answerer, path=gallery.path)
             facts = gallery.read(lambda reading: tuned.read_facts(reading, ready.tuned))
         except FileError as problem:
-            _warn_unreadable(problem)
+            tuned.warn_unreadable(problem)
             return None
         made.growth_ = facts.growth(ready.contents)
         return made
@@ -197,7 +198,7 @@ class Answering:
                 try:
                     chosen_on = tuned.read_facts(reading, act)
                 except FileError as problem:
-                    _warn_unreadable(problem)
+                    tuned.warn_unreadable(problem)
             contents = gallery.contents
             array = gallery.vectors()[1] if vectors and len(contents) else np.empty((0, gallery.dim))
             return Moment(contents, array, act, chosen_on)
@@ -225,27 +226,7 @@ class Answering:
     def feature(self) -> Feature:
         """The feature that made the gallery's vectors, fitted as it was then."""
         if self._feature is None:
-            from kcrc.features import restore
-
-            gallery = self._gallery
-            if gallery.settings.feature == "vectors":
-                raise StateError(
-                    f"The gallery '{gallery.path}' was made from ready vectors, so it cannot look at images. "
-                    "Give vectors to gallery.classifier().predict."
-                )
-            made = restore(gallery.feature_state(), model=self.model)
-            if made.dim != gallery.dim:
-                raise DataError(
-                    f"The feature of '{gallery.path}' gives vectors of {made.dim} numbers; those stored have "
-                    f"{gallery.dim}. The file is damaged."
-                )
-            if made.fingerprint != gallery.fingerprint:
-                raise DataError(
-                    f"The feature of '{gallery.path}' gives other vectors here ({made.fingerprint}) than those "
-                    f"stored ({gallery.fingerprint}). Build the gallery again from the images."
-                )
-            made.keep()  # a network file that was named is found the next time without
-            self._feature = made
+            self._feature = own_feature(self._gallery, self.model)
         return self._feature
 
     def stream(
@@ -311,14 +292,6 @@ class Answering:
         model = classifier.model_
         found = classifier.audit(ids)
         return with_look_alikes(found, model.ids, model.classes[model.labels], self._gallery.thumbnail, ids)
-
-
-def _warn_unreadable(problem: FileError) -> None:
-    warnings.warn(
-        f"What was tuned cannot be read ({problem}) The examples are whole; the parameters are chosen anew from them.",
-        UnreadableTuning,
-        stacklevel=2,
-    )
 
 
 def _as_list(images: Any) -> Any:

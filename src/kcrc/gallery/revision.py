@@ -42,20 +42,28 @@ class Ready:
 def renewed(ready: Ready, moment: Moment) -> KCRCClassifier | None:
     """A classifier for the examples of ``moment`` that has learned from them all that is learned from examples, and
     took over what the change since ``ready`` did not touch; None where that cannot be told."""
+    change = _change(ready, moment)
+    if change is None or ready.classifier is None or ready.tuned != moment.tuned:
+        return None
+    gone, stay = change
+    now, made = moment.contents, copy.copy(ready.classifier)
+    if len(gone):
+        made.forget(gone)
+    if stay < len(now):
+        made.partial_fit(moment.vectors[stay:], now.labels[stay:], rows=now.ids[stay:])
+    return made
+
+
+def _change(ready: Ready, moment: Moment) -> tuple[Array, int] | None:
+    """The ids of the examples that went, and how many of those there are now had been there; None where others were
+    relabelled, or came back, or none stayed."""
     before, now = ready.contents, moment.contents
     kept = np.isin(before.ids, now.ids)
     stay = int(kept.sum())
     same = np.array_equal(before.ids[kept], now.ids[:stay]) and np.array_equal(before.labels[kept], now.labels[:stay])
-    if ready.classifier is None or not stay or not same or ready.tuned != moment.tuned:
+    if not stay or not same or (stay < len(now) and now.ids[stay] <= before.ids[-1]):
         return None
-    made = copy.copy(ready.classifier)
-    if stay < len(before):
-        made.forget(before.ids[~kept])
-    if stay < len(now):
-        if now.ids[stay] < made.growth_.next_row:
-            return None
-        made.partial_fit(moment.vectors[stay:], now.labels[stay:], rows=now.ids[stay:])
-    return made
+    return before.ids[~kept], stay
 
 
 def followed(ready: Ready, moment: Moment) -> Ready | None:
@@ -63,20 +71,14 @@ def followed(ready: Ready, moment: Moment) -> Ready | None:
 
     What was handed out before stays as it was.
     """
-    before, now = ready.contents, moment.contents
-    if moment.facts is not None and moment.facts.outgrown(now):
+    now, change = moment.contents, _change(ready, moment)
+    if change is None or (moment.facts is not None and moment.facts.outgrown(now)):
         return None
-    kept = np.isin(before.ids, now.ids)
-    stay = int(kept.sum())
-    new = now.ids[stay:]
-    same = np.array_equal(before.ids[kept], now.ids[:stay]) and np.array_equal(before.labels[kept], now.labels[:stay])
-    if not stay or not same or (len(new) and new[0] <= before.ids[-1]):
-        return None
-    model = ready.answerer.model
-    if stay < len(before):
-        model = without_examples(model, before.ids[~kept])
-    if len(new):
-        model = with_examples(model, moment.vectors[stay:], now.labels[stay:], new)
+    (gone, stay), model = change, ready.answerer.model
+    if len(gone):
+        model = without_examples(model, gone)
+    if stay < len(now):
+        model = with_examples(model, moment.vectors[stay:], now.labels[stay:], now.ids[stay:])
     faced = None if ready.classifier is None else ready.classifier.following(model)
     if faced is not None and moment.facts is not None:
         faced.growth_ = moment.facts.growth(now)

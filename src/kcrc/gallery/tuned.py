@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.errors import FileError
+from kcrc.errors import FileError, UnreadableTuning
 from kcrc.files.annotations import fits, hints_of
 from kcrc.files.npy import from_npy, to_npy
 from kcrc.files.plain_json import read_json
@@ -135,3 +136,12 @@ def _parsed(data: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise FileError("What was tuned cannot be read; the file is damaged.")
     return found
+
+
+def warn_unreadable(problem: FileError) -> None:
+    """Say that what was chosen is lost, and that nothing else is."""
+    warnings.warn(
+        f"What was tuned cannot be read ({problem}) The examples are whole; the parameters are chosen anew from them.",
+        UnreadableTuning,
+        stacklevel=3,
+    )

@@ -229,7 +229,8 @@ def _untouched(
     at = np.searchsorted(earlier.ids, old.rows)
     still = np.isin(old.rows, model.ids[order]) & np.isfinite(old.reach)
     position = np.minimum(np.searchsorted(model.ids, old.rows), len(model) - 1)
-    relabel = np.array([np.flatnonzero(model.classes == c)[0] if c in model.classes else -1 for c in earlier.classes])
+    number = np.minimum(np.searchsorted(model.classes, earlier.classes), len(model.classes) - 1)
+    relabel = np.where(model.classes[number] == earlier.classes, number, -1)
     still &= (relabel[old.truth] == model.labels[position]) & (relabel[old.winner] >= 0)
     fine = model.method.distance
     for source, changed in ((earlier, went), (model, came)):

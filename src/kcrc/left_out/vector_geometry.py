@@ -12,8 +12,9 @@ from kcrc._fused.native import native
 from kcrc.arrays import Array
 from kcrc.kernels import VectorKernel, widths
 from kcrc.left_out.around import Around, Measured, cut, picked, smallest
+from kcrc.left_out.double_products import DoubleProducts
 from kcrc.left_out.leverage import removed_weights, strengths
-from kcrc.left_out.rewhitening import lengthened, rewhitened
+from kcrc.left_out.rewhitening import rewhitened
 from kcrc.left_out.surroundings import STORED
 from kcrc.left_out.trials import Geometry, Trials
 from kcrc.metrics import Metric, Unit, within_deviations
@@ -62,6 +63,8 @@ class VectorGeometry(Geometry):
             self.own = np.ones_like(self.squares)
         # Dot products of all pairs are looked up where they are few: every trial would make them again.
         self.products = self.Z @ self.Z.T if len(X) <= STORED else None
+        strength = None if self.directions is None else self.strength
+        self._double = DoubleProducts(self.Z, self.directions, strength, unit=self.unit, kept=self.products is not None)
         self._nearest: dict[int, Around] = {}
         self._classes: dict[int, tuple[int, Around]] = {}
 
@@ -207,7 +210,7 @@ class VectorGeometry(Geometry):
         rows = rows[:, :width]
         dots, dot, own = np.empty((*rows.shape, rows.shape[1])), np.empty(rows.shape), np.empty(len(rows))
         for at, (i, line) in enumerate(zip(which, rows, strict=True)):
-            among = self._precise_products(int(i), np.append(line, i))
+            among = self._double.among(int(i), np.append(line, i))
             dots[at], dot[at], own[at] = among[:-1, :-1], among[:-1, -1], among[-1, -1]
         squares = np.einsum("bkk->bk", dots).copy()
         cross = np.maximum(own[:, None] + squares - 2.0 * dot, 0.0)
@@ -225,28 +228,6 @@ class VectorGeometry(Geometry):
                 atoms=None if trials.atoms is None else trials.atoms[:, :width],
             )
         )
-
-    def _precise_products(self, i: int, rows: Array) -> Array:
-        """Dot products (K, K) of the examples ``rows`` in the geometry without example i, in double precision."""
-        u, strength = (None, 0.0) if self.directions is None else (self.directions[i], float(self.strength[i]))
-        if self.products is None:
-            z = lengthened(self.Z[rows], u, strength, unit=self.unit)
-            return np.asarray(z @ z.T)
-        among = self._double_products[rows[:, None], rows]
-        if u is not None:
-            along = self.Z[rows].astype(np.float64) @ u.astype(np.float64)
-            among += strength * along[:, None] * along
-        if self.unit:
-            length = np.sqrt(np.diagonal(among))
-            length = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-            among *= length[:, None] * length
-        return among
-
-    @cached_property
-    def _double_products(self) -> Array:
-        """Those of all pairs, made once: every trial would make its own again, of vectors as long as they are."""
-        Z = self.Z.astype(np.float64)
-        return np.asarray(Z @ Z.T)
 
     def _entries(self, which: Array, rows: Array) -> tuple[Array, Array]:
         """The vectors themselves, of the examples (B, d) and their atoms (B, W, d)."""

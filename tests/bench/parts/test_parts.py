@@ -16,6 +16,7 @@ from kcrc.bench import parts
 from kcrc.bench.parts import asking, fitting, lasso, photographs, pixel, robust
 from kcrc.bench.results import Results, stored_ratios
 from kcrc.cli import main
+from kcrc.errors import ParameterError
 from photos import folder
 
 
@@ -82,13 +83,17 @@ def test_a_correction_of_a_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_cpu_time_of_a_cold_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "FEATURES", ("hog",))
+    def missing() -> bytes:
+        raise ParameterError("Not installed.")
+
+    monkeypatch.setattr(asking, "network", missing)
     monkeypatch.setattr(asking, "cpu_seconds", lambda arguments, times: 0.2 * len(arguments))  # no programs
     results, said = Results(True, {}), []
     asking.measure(parts.PartRun(True, None, results, said.append))
     assert results.ratios == {"kcrc predict, hog / bare": pytest.approx(3)}
     assert [(claim.bound, claim.holds) for claim in results.claims] == [(0.3, False)]
-    assert "30 examples" in said[0]
+    assert said[0] == "The embedding is left out. Not installed."
+    assert "30 examples" in said[1]
 
 
 def test_a_fit_beside_a_grid_of_support_vector_machines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ class Session:
         """The output for a batch."""
         try:
             (result,) = self._session.run([self._output], {self._input: ready})
-        except Exception as problem:
+        except Exception as problem:  # onnxruntime's own exceptions share no base class
             raise DataError(f"The network {self._source} failed: {_first_line(problem)}") from problem
         return np.asarray(result)
 
