@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,12 @@ import click
 
 from kcrc.cli.arguments import expand, gallery_argument, images_argument, model_option, open_to_ask
 from kcrc.cli.batch import Batch, warn
-from kcrc.cli.output import complain, csv_writer, progress, say, say_json, shown
+from kcrc.cli.output import complain, csv_writer, note, progress, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.answering import Answers
 
+MOST = 1000  # classes that --top names
 OPTIONAL = {"--reject": "0.05", "--set": "0.95"}  # the value where none is given
 
 
@@ -71,6 +73,15 @@ class Share(click.FloatRange):
     help="Add the classes it may be of: the true one is among them for COVERAGE of images like the examples "
     "[0.95 if not given].",
 )
+@click.option(
+    "--sort",
+    type=click.Choice(["doubt"]),
+    help="The most doubtful first: what is unknown, then what is least probable. Nothing is printed before the end.",
+)
+@click.option("--top", type=click.IntRange(1, MOST), metavar="N", help="Add the N likeliest classes and how likely.")
+@click.option(
+    "--below", type=Share(), metavar="P", help="Only images whose answer is less probable than P, or unknown."
+)
 @model_option
 def predict(
     gallery: Path,
@@ -79,35 +90,58 @@ def predict(
     reject: float | None,
     mark: str | None,
     coverage: float | None,
+    sort: str | None,
+    top: int | None,
+    below: float | None,
     model: Path | None,
 ) -> int:
     """Say what is on IMAGES: files, folders, patterns, or - for names on stdin.
 
-    Prints the image, its label and how probable that is, with tabs between them. Images that cannot be read are named
-    on stderr, and the exit code is then 1. Where 20 images or more are not like the examples, a line on stderr says by
-    how much what is promised may be off.
+    Prints the image, its label and how probable that is, with tabs between them. What to look at first:
+    --sort doubt --below 0.9 --top 3. Images that cannot be read are named on stderr, and the exit code is then 1. Where
+    20 images or more are not like the examples, a line on stderr says by how much what is promised may be off.
     """
     if mark is not None and reject is None:
         raise click.UsageError("--mark names what --reject finds; give --reject too.")
     files = expand(images)
-    write = _writer(form, reject is not None, coverage is not None)
-    failed, read = 0, list[str]()
+    write = _writer(form, reject is not None, coverage is not None, top or 0)
+    failed, told, read, waiting = 0, 0, list[str](), list[dict[str, Any]]()
     with open_to_ask(gallery, model=model) as opened, progress(len(files), "images") as bar:
         batch = Batch(opened.answering.answerer())
         answer = batch.watched(opened.answering.asked(reject=reject, unknown=mark, coverage=coverage))
         for chunk in opened.answering.stream(files, answer, on_error="skip"):
             read += chunk.names
             if chunk.answers is not None:
-                for i, name in enumerate(chunk.names):
-                    write(_row(name, chunk.answers, i))
+                rows = (_row(name, chunk.answers, i, top or 0) for i, name in enumerate(chunk.names))
+                waiting += (row for row in rows if below is None or row.get("unknown") or row["probability"] < below)
+                if sort is None:
+                    told += _write_all(write, waiting)
             complain(chunk.problems)
             failed += len(chunk.problems)
             bar.update(len(chunk.names) + len(chunk.problems))
+        waiting.sort(key=_doubt)
+        told += _write_all(write, waiting)
         warn(batch.likeness(), read)
+    if below is not None:
+        note(f"{told} of {len(read)} images: their answer is less probable than {below:g}, or unknown.")
     return 1 if failed else 0
 
 
-def _row(name: str, found: Answers, i: int) -> dict[str, Any]:
+def _write_all(write: Callable[[dict[str, Any]], None], rows: list[dict[str, Any]]) -> int:
+    """Write the rows and let them go; how many."""
+    for row in rows:
+        write(row)
+    count = len(rows)
+    rows.clear()
+    return count
+
+
+def _doubt(row: dict[str, Any]) -> tuple[bool, float]:
+    """What sorts the most doubtful first."""
+    return not row.get("unknown"), row["probability"]
+
+
+def _row(name: str, found: Answers, i: int, top: int) -> dict[str, Any]:
     """All that is said of one image, in the order of the columns."""
     said: Any = found.evidence[i].to_dict()
     row = {"image": name, "label": str(found.labels[i]), "probability": float(found.probability[i])}
@@ -115,11 +149,14 @@ def _row(name: str, found: Answers, i: int) -> dict[str, Any]:
         row |= {"unknown": bool(found.unknown[i]), "best": said["label"]}
     if found.members is not None:
         row["set"] = list(found.set_of(i))
+    if top:
+        likeliest = itertools.islice(found.likely(i, least=0.0).items(), top)
+        row["top"] = [{"label": label, "probability": share} for label, share in likeliest]
     row |= {key: said[key] for key in ("margin", "runner_up", "how")}
     return {**row, "probabilities": found.likely(i)}
 
 
-def _writer(form: str | None, reject: bool, sets: bool) -> Callable[[dict[str, Any]], None]:
+def _writer(form: str | None, reject: bool, sets: bool, top: int) -> Callable[[dict[str, Any]], None]:
     if form == "json":
         return lambda row: say_json(row)
     if form == "csv":
@@ -130,8 +167,18 @@ def _writer(form: str | None, reject: bool, sets: bool) -> Callable[[dict[str, A
             *(["unknown", "best"] if reject else []),
             *(["set"] if sets else []),
         ]
-        return csv_writer([*columns, "margin", "runner_up", "how"])
+        columns += [name for place in range(1, top + 1) for name in (f"top_{place}", f"top_{place}_probability")]
+        put = csv_writer([*columns, "margin", "runner_up", "how"])
+        return lambda row: put({**row, **_ranked(row)})
     return lambda row: say(_line(row))
+
+
+def _ranked(row: dict[str, Any]) -> dict[str, Any]:
+    """The likeliest classes in columns of their own."""
+    found: dict[str, Any] = {}
+    for place, one in enumerate(row.get("top", []), 1):
+        found |= {f"top_{place}": one["label"], f"top_{place}_probability": one["probability"]}
+    return found
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -139,4 +186,6 @@ def _line(row: dict[str, Any]) -> str:
     parts = [shown(row["image"]), shown(row["label"]), sure]
     if "set" in row:
         parts.append(", ".join(shown(name) for name in row["set"]) or "-")
+    if "top" in row:
+        parts.append(", ".join(f"{shown(one['label'])} {one['probability']:.1%}" for one in row["top"]))
     return "\t".join(parts)

@@ -1,0 +1,46 @@
+"""A folder with a gallery of made-up photographs, and the commands run in it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kcrc.cli import main
+from photos import folder
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="session")
+def built_birds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("birds")
+    folder(where / "photos", 6)
+    folder(where / "test", 2, first=50)
+    with contextlib.chdir(where):
+        assert main(["build", "photos", "-o", "birds.kcrc", "-f", "pixels"]) == 0
+    return where
+
+
+@pytest.fixture
+def home(built_birds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with photos/, test/ and birds.kcrc in it, where the commands are run."""
+    shutil.copytree(built_birds, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def kcrc(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in ``home``: its exit code, stdout and stderr."""
+    capsys.readouterr()
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return call
