@@ -27,6 +27,8 @@ IMAGE = "photos/wren/3.jpg"
 READING = {
     "info": ["info", "birds.kcrc"],
     "history": ["history", "birds.kcrc"],
+    "list": ["list", "birds.kcrc"],
+    "show": ["show", "birds.kcrc", "2"],
     "verify": ["verify", "birds.kcrc"],
     "export": ["export", "birds.kcrc", "out/birds.npz"],
     "backup": ["backup", "birds.kcrc", "out/copy.kcrc"],
@@ -36,7 +38,7 @@ READING = {
     "audit": ["audit", "birds.kcrc"],
     "advise": ["advise", "birds.kcrc"],
 }
-ASKING = ["predict", "explain", "evaluate", "audit"]
+ASKING = ["predict", "show", "explain", "evaluate", "audit"]
 WRITING = {"build", "add", "remove", "relabel", "rename", "undo", "redo", "tune", "compact", "import"}
 NO_GALLERY = {"demo", "bench", "reproduce", "completion"}
 CHILD = Path(__file__).with_name("unwritable_child.py")

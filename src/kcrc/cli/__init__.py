@@ -28,6 +28,8 @@ COMMANDS = {
     "undo": ("changes", "Take back the latest change."),
     "redo": ("changes", "Do again what was taken back."),
     "history": ("changes", "List the changes."),
+    "list": ("listing", "List examples: ids, classes, dates, sources; as a page of pictures."),
+    "show": ("listing", "Say all that is known of one example."),
     "evaluate": ("evaluate", "Measure accuracy on a folder of labelled images."),
     "tune": ("tune", "Choose the parameters by leaving examples out."),
     "audit": ("audit", "Look for wrong labels, duplicates and useless examples."),
@@ -55,7 +57,7 @@ class LazyGroup(click.Group):
         if name not in COMMANDS:
             return None
         module = importlib.import_module(f"kcrc.cli.{COMMANDS[name][0]}")
-        command: click.Command = getattr(module, f"{name}_" if name in ("import",) else name)
+        command: click.Command = getattr(module, f"{name}_" if name in ("import", "list") else name)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:

@@ -1,0 +1,123 @@
+"""``kcrc list`` and ``kcrc show``: the examples of a gallery, and all that is known of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask
+from kcrc.cli.output import csv_writer, note, say, say_json, shown
+from kcrc.errors import DataError
+
+if TYPE_CHECKING:
+    from kcrc.gallery.history import Entry
+    from kcrc.gallery.portrait import Portrait
+
+COLUMNS = ("id", "label", "source", "added_at", "sha256")
+
+
+@click.command("list", short_help="List examples: ids, classes, dates, sources; as a page of pictures.")
+@gallery_argument
+@click.option("-l", "--label", help="Only examples of this class.")
+@click.option("--since", metavar="DATE", help="Only those added on this day (2026-05-01) or later.")
+@click.option("--source", metavar="TEXT", help="Only those whose source has TEXT in it.")
+@click.option("--by", type=click.Choice(["id", "label", "date", "source"]), default="id", show_default=True)
+@click.option("--json", "form", flag_value="json", help="A JSON object a line.")
+@click.option("--csv", "form", flag_value="csv", help="CSV with a header line.")
+@click.option("--page", type=click.Path(path_type=Path), help="Write a page of their pictures: one file.")
+def list_(
+    gallery: Path,
+    label: str | None,
+    since: str | None,
+    source: str | None,
+    by: str,
+    form: str | None,
+    page: Path | None,
+) -> int:
+    """List the examples of GALLERY: id, when added, class, source."""
+    from kcrc.gallery.listing import facts_of, listed, moment_given
+    from kcrc.gallery.moments import in_words
+
+    earliest = None if since is None else moment_given(since)
+    with open_gallery(gallery) as opened:
+        if label is not None and not opened.find(label=label):
+            raise DataError(f"There is no class '{shown(label)}' in the gallery.")
+        found = listed(opened, label=label, since=earliest, source=source, by=by)
+        if page is not None:
+            from kcrc.report.html import write_page
+            from kcrc.report.list_page import list_page
+
+            write_page(page, list_page(opened, found))
+            note(f"wrote {shown(page)}")
+    if form == "json":
+        for example in found:
+            say_json(facts_of(example))
+    elif form == "csv":
+        write = csv_writer(COLUMNS)
+        for example in found:
+            write(facts_of(example))
+    elif page is None:
+        for example in found:
+            say(f"{example.id:>5}  {in_words(example.added_at)}  {shown(example.label)}\t{shown(example.source)}")
+    if not found:
+        note("No example is like that." if label or since or source else "The gallery is empty.")
+    return 0
+
+
+@click.command(short_help="Say all that is known of one example.")
+@gallery_argument
+@click.argument("example", metavar="ID", type=click.IntRange(1))
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--save", type=click.Path(path_type=Path), metavar="FILE", help="Write its small picture to FILE.")
+@click.option("--force", is_flag=True, help="Overwrite an existing FILE.")
+def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: bool) -> int:
+    """Say all that is known of the example ID of GALLERY (kcrc list has the ids): its class, where it came from and
+    by which step of the history, its nearest examples, and what they answer as if it were not there.
+    """
+    from kcrc.gallery.portrait import portrait
+
+    if save is not None and save.exists() and not force:
+        raise click.UsageError(f"'{shown(save)}' exists already; say --force to overwrite it.")
+    with open_to_ask(gallery) as opened:
+        found = portrait(opened, example)
+    if save is not None:
+        from kcrc.files.aside import write_aside
+
+        if found.picture is None:
+            raise DataError(f"Example {example} has no picture in the gallery.")
+        write_aside(save, found.picture)
+        note(f"wrote {shown(save)}")
+    if as_json:
+        say_json(found.to_dict())
+    else:
+        _print(found)
+    return 0
+
+
+def _print(found: Portrait) -> None:
+    from kcrc.gallery.moments import in_words
+    from kcrc.report.words import percent
+
+    one, own, size = found.example, found.own, found.picture_size
+    say(f"example {one.id}: {shown(one.label)}{' (removed)' if found.removed_by is not None else ''}")
+    say(f"source    {shown(one.source) or '-'}")
+    say(f"added     {in_words(one.added_at)}{'' if found.added_by is None else ', ' + _step(found.added_by)}")
+    for before, entry in found.labels:
+        say(f"before    {shown(before)}, until {_step(entry)}")
+    if found.removed_by is not None:
+        say(f"removed   {in_words(found.removed_by.at)}, {_step(found.removed_by)}")
+    if found.picture is not None and size is not None:
+        say(f"picture   {size[0]} × {size[1]} pixels, {len(found.picture) / 1000:.1f} kB are kept (--save)")
+    say(f"sha256    {one.content.hex()}")
+    if own is None:
+        return
+    agrees = "as labelled" if own.answer == one.label else f"its label has {percent(own.of_label)}"
+    say(f"answer    {shown(own.answer)} {percent(own.probability)}, as if it were not in the gallery: {agrees}")
+    for near in own.nearest:
+        say(f"nearest   #{near.id} {shown(near.label)}, distance {near.distance:.4g}  {shown(near.source)}")
+
+
+def _step(entry: Entry) -> str:
+    return f"step {entry.id} of the history ({shown(entry.summary)})"
