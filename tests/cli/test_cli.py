@@ -231,8 +231,8 @@ def test_evaluate(run, birds: Path) -> None:
     photo(birds / "test" / "heron" / "wrong.jpg", "wren", 70)
     code, out, _ = run("evaluate", "birds.kcrc", "test", "--html", "e.html", "--png", "e.png")
     assert code == 0
-    assert out.startswith("85.71% of 7 images right")
-    assert re.search(r"wrong\.jpg: wren instead of heron", out)
+    assert out.startswith("6 of 7 images right: 85.7%\n")
+    assert re.search(r"wrong\.jpg: wren \(\S+%\) instead of heron", out)
     page = (birds / "e.html").read_text()
     assert "85.7% of 7 images right" in page
     assert "1 of class heron taken for wren" in page
@@ -351,7 +351,7 @@ def test_names_cannot_reach_the_terminal_or_the_disk(run, birds: Path) -> None:
         ["explain", "birds.kcrc", "test/wren/50.jpg"],
         ["info", "birds.kcrc"],
         ["history", "birds.kcrc"],
-        ["evaluate", "birds.kcrc", "test"],
+        ["evaluate", "birds.kcrc"],
         ["predict", "birds.kcrc", "test/wren/50.jpg", "--set", "0.5", "--reject"],
         ["audit", "birds.kcrc"],
     ):

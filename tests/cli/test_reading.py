@@ -34,7 +34,7 @@ READING = {
     "backup": ["backup", "birds.kcrc", "out/copy.kcrc"],
     "predict": ["predict", "birds.kcrc", IMAGE],
     "explain": ["explain", "birds.kcrc", IMAGE],
-    "evaluate": ["evaluate", "birds.kcrc", "photos"],
+    "evaluate": ["evaluate", "birds.kcrc"],
     "audit": ["audit", "birds.kcrc"],
     "advise": ["advise", "birds.kcrc"],
 }

@@ -72,7 +72,7 @@ def test_pages_show_upright_pictures_and_tell_neither_places_nor_folders(
     assert main(["explain", str(made), str(query), "--html", str(why), "--png", str(home / "why.png")]) == 0
     with Gallery.open(made) as gallery:  # so that there are mistakes to show
         gallery.relabel(gallery.find(label="wren")[:9], "robin")
-    assert main(["evaluate", str(made), str(home / "photos"), "--html", str(marks)]) == 0
+    assert main(["evaluate", str(made), str(home / "photos"), "--known", "--html", str(marks)]) == 0
     assert main(["audit", str(made), "--html", str(look)]) == 0
     capsys.readouterr()
     for page in (why, marks, look):

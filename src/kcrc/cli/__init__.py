@@ -30,7 +30,7 @@ COMMANDS = {
     "history": ("changes", "List the changes."),
     "list": ("listing", "List examples: ids, classes, dates, sources; as a page of pictures."),
     "show": ("listing", "Say all that is known of one example."),
-    "evaluate": ("evaluate", "Measure accuracy on a folder of labelled images."),
+    "evaluate": ("evaluate", "Measure how often answers are right."),
     "tune": ("tune", "Choose the parameters by leaving examples out."),
     "audit": ("audit", "Look for wrong labels, duplicates and useless examples."),
     "advise": ("advise", "Say whether there are examples enough, and what to label next."),

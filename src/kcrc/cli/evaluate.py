@@ -1,7 +1,8 @@
-"""``kcrc evaluate``: accuracy on labelled images, by class, and the worst mistakes with their evidence."""
+"""``kcrc evaluate``: how often the answers are right, what it gets wrong first, then class by class."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,88 +11,170 @@ import numpy as np
 
 from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
 from kcrc.cli.batch import Batch, warn
-from kcrc.cli.output import complain, note, progress, say, say_json, shown
+from kcrc.cli.output import column, complain, note, progress, say, say_json, shown
 from kcrc.errors import DataError
+from kcrc.report.words import counted, percent, some_of
 
 if TYPE_CHECKING:
-    from kcrc.answering import Answers
+    from kcrc.confidence.likeness import Likeness
+    from kcrc.gallery import Gallery
     from kcrc.report.evaluation import Evaluation
+    from kcrc.report.measured import Measured
+
+WIDEST = 30  # characters of a class's name
 
 
-@click.command(short_help="Measure accuracy on a folder of labelled images.")
+@click.command(short_help="Measure how often answers are right.")
 @gallery_argument
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option("--html", type=click.Path(path_type=Path), help="Write a page with everything in it.")
 @click.option("--png", type=click.Path(path_type=Path), help="Write the confusion matrix as a picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @click.option("--worst", default=12, show_default=True, type=click.IntRange(0, 500), help="Mistakes to show.")
+@click.option("--known", is_flag=True, help="Count also images of FOLDER that are in GALLERY.")
 @model_option
 def evaluate(
-    gallery: Path, folder: Path, html: Path | None, png: Path | None, as_json: bool, worst: int, model: Path | None
+    gallery: Path,
+    folder: Path | None,
+    html: Path | None,
+    png: Path | None,
+    as_json: bool,
+    worst: int,
+    known: bool,
+    model: Path | None,
 ) -> int:
-    """Classify the images of FOLDER, which has a folder for each class, and compare with those classes."""
-    from kcrc.evidence import joined
-    from kcrc.gallery.pictures import labelled_files
+    """Classify the images of FOLDER, which has a folder for each class, and compare with those classes.
+
+    Images that are in GALLERY would be answered right for that reason alone: they are named and not counted. Without
+    FOLDER, the examples of GALLERY are asked, each as if it were not in it.
+    """
     from kcrc.report.evaluation import evaluation
 
-    files, classes = labelled_files(folder)
-    truth_of = {str(path): label for path, label in zip(files, classes, strict=True)}
-    names: list[str] = []
-    parts: list[Answers] = []
-    unread = 0
+    if folder is None and known:
+        raise click.UsageError("--known is about the images of a FOLDER; give one.")
     with open_to_ask(gallery, model=model) as opened:
         batch = Batch(opened.answering.answerer())
-        answer = batch.watched(opened.answering.asked(explain=html is not None))
-        with progress(len(files), "images") as bar:
-            for chunk in opened.answering.stream([str(path) for path in files], answer, on_error="skip"):
-                names += chunk.names
-                parts += [] if chunk.answers is None else [chunk.answers]
-                complain(chunk.problems)
-                unread += len(chunk.problems)
-                bar.update(len(chunk.names) + len(chunk.problems))
-        if not names:
-            raise DataError(f"None of the images in '{shown(folder)}' can be read.")
-        truth = [truth_of[name] for name in names]
-        answers = [str(label) for part in parts for label in part.labels]
-        every = joined([part.evidence for part in parts])
-        probabilities = np.concatenate([part.probabilities for part in parts])
-        found = evaluation(truth, answers, probabilities[np.arange(len(every)), every.winner])
+        inside: list[str] = []
+        if folder is None:
+            found = _left_out(opened)
+        else:
+            found, inside = _of_folder(opened, folder, batch, known=known, evidence=html is not None)
+        told = evaluation(found.truth, found.answers, np.array(found.sure), known=opened.classes)
+        if not told.total:
+            raise DataError(
+                f"The gallery knows no class of '{shown(folder)}': {some_of(list(map(shown, told.unknown)))}."
+            )
         if html is not None:
-            from kcrc.features.images import fetch
-            from kcrc.report.case import case_from
             from kcrc.report.evaluation_page import evaluation_page
             from kcrc.report.html import write_page
 
-            cases = [
-                case_from(
-                    opened, names[at], fetch(names[at]), every[at], truth=truth[at], probabilities=probabilities[at]
-                )
-                for at in found.mistakes[:worst]
-            ]
-            write_page(html, evaluation_page(found, cases, gallery=str(gallery), folder=str(folder), unread=unread))
+            cases = [found.case(at) for at in told.mistakes[:worst]]
+            where = "the gallery itself, left out one by one" if folder is None else str(folder)
+            page = evaluation_page(told, cases, gallery=str(gallery), folder=where, unread=len(found.problems))
+            write_page(html, page)
             note(f"wrote {shown(html)}")
         if png is not None:
             from kcrc.report.evaluation_page import draw_confusion
 
-            draw_confusion(found, png)
+            draw_confusion(told, png)
             note(f"wrote {shown(png)}")
         alike = batch.likeness()
-        warn(alike, names)
-        if as_json:
-            say_json({**found.to_dict(), "unread": unread, "likeness": None if alike is None else alike.to_dict()})
-        else:
-            _print(found, names, truth, answers, worst)
-    return 1 if unread else 0
+    warn(alike, found.names)
+    _say_uncounted(told, found, inside, known=known)
+    if as_json:
+        say_json(_as_json(told, found, inside, alike))
+    else:
+        _print(told, found, worst, "image" if folder else "example")
+    return 1 if found.problems else 0
 
 
-def _print(found: Evaluation, names: list[str], truth: list[str], answers: list[str], worst: int) -> None:
-    say(f"{found.accuracy:.2%} of {found.total} images right\n")
-    width = min(30, max(len(shown(name)) for name in found.classes))
-    say(f"{'class':<{width}}  images   found  precision")
-    for name, images, right, precision in found.per_class():
-        recall = f"{right / images:7.1%}" if images else "      –"
-        say(f"{shown(name)[:width]:<{width}}  {images:6d} {recall}    {precision:7.1%}")
-    if found.mistakes and worst:
-        say("\nThe mistakes it was surest of:")
-        for at in found.mistakes[:worst]:
-            say(f"  {shown(names[at])}: {shown(answers[at])} instead of {shown(truth[at])}")
+def _left_out(gallery: Gallery) -> Measured:
+    from kcrc.progress import share_bar
+    from kcrc.report.measured import left_out
+
+    with share_bar("asking the examples") as report:
+        return left_out(gallery, progress=report)
+
+
+def _of_folder(
+    gallery: Gallery, folder: Path, batch: Batch, *, known: bool, evidence: bool
+) -> tuple[Measured, list[str]]:
+    """What was answered, and the images of the folder that are in the gallery; ``known`` asks those too."""
+    from kcrc.gallery.pictures import labelled_files
+    from kcrc.report.measured import in_gallery, of_files
+
+    paths, labels = labelled_files(folder)
+    files = list(map(str, paths))
+    is_in = in_gallery(gallery, files)
+    asked = [at for at, there in enumerate(is_in) if known or not there]
+    with progress(len(asked), "images") as bar:
+        found = of_files(
+            gallery,
+            [files[at] for at in asked],
+            [labels[at] for at in asked],
+            watched=batch.watched,
+            evidence=evidence,
+            progress=bar.update,
+        )
+    complain(found.problems)
+    if not found.names and any(is_in):
+        raise DataError(
+            f"All images in '{shown(folder)}' that can be read are in the gallery, and say nothing of how good it is "
+            "on others. Without a folder, kcrc evaluate asks the examples, each as if it were not there; with --known "
+            "these are counted all the same."
+        )
+    if not found.names:
+        raise DataError(f"None of the images in '{shown(folder)}' can be read.")
+    return found, [name for name, there in zip(files, is_in, strict=True) if there]
+
+
+def _say_uncounted(told: Evaluation, found: Measured, inside: Sequence[str], *, known: bool) -> None:
+    """Whatever is not in the numbers, or should not be."""
+    if inside and known:
+        note(f"Counted though in the gallery, and easy for that: {_named('image', inside)}.")
+    elif inside:
+        note(f"Not counted, in the gallery already: {_named('image', inside)}. --known counts them.")
+    if told.unknown:
+        some = [f"{shown(name)} ({number})" for name, number in told.unknown.items()]
+        images = counted(sum(told.unknown.values()), "image")
+        note(f"Not counted, of classes the gallery does not know: {images}: {some_of(some, 5)}.")
+    if found.alone:
+        note(f"Not asked, the only example of their class: {_named('example', found.alone)}.")
+
+
+def _named(what: str, names: Sequence[str]) -> str:
+    return f"{counted(len(names), what)} ({some_of(list(map(shown, names)))})"
+
+
+def _as_json(told: Evaluation, found: Measured, inside: Sequence[str], alike: Likeness | None) -> dict[str, object]:
+    return {
+        **told.to_dict(),
+        "mistakes": [
+            {"image": found.names[at], "class": found.truth[at], "answer": found.answers[at], "sure": found.sure[at]}
+            for at in told.mistakes
+        ],
+        "in_gallery": list(inside),
+        "alone": found.alone,
+        "unread": len(found.problems),
+        "likeness": None if alike is None else alike.to_dict(),
+    }
+
+
+def _print(told: Evaluation, found: Measured, worst: int, what: str) -> None:
+    low, high = told.interval
+    how = "" if what == "image" else ", each asked as if it were not in the gallery"
+    say(f"{told.right} of {counted(told.total, what)} right{how}: {told.accuracy:.1%}")
+    say(f"Of more images like these, likely {low:.1%} to {high:.1%} (95% interval).")
+    if told.mistakes and worst:
+        say("\nThe mistakes, those it was surest of first:")
+        for at in told.mistakes[:worst]:
+            answer = f"{shown(found.answers[at])} ({percent(found.sure[at])})"
+            say(f"  {shown(found.names[at])}: {answer} instead of {shown(found.truth[at])}")
+        if len(told.mistakes) > worst:
+            say(f"  … and {len(told.mistakes) - worst} more (--worst, --json)")
+    width = max(len("class"), min(WIDEST, max(len(shown(name)) for name in told.classes)))
+    say(f"\n{'class':<{width}}  {what + 's':>8}   right  when said")
+    for name, images, right, precision in told.by_need():
+        recall = f"{right / images:.1%}" if images else "–"
+        said = "–" if np.isnan(precision) else f"{precision:.1%}"
+        say(f"{column(name, width)}  {images:8d}  {recall:>6}  {said:>9}")

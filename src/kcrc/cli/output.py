@@ -18,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TextIO
+from unicodedata import combining, east_asian_width
 
 import click
 
@@ -62,6 +63,19 @@ def _silence() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def column(name: object, width: int) -> str:
+    """A name in so many places of a terminal's line: cut with an ellipsis, or filled up with blanks."""
+    text = shown(name)
+    while _places(text) > width:
+        text = text[:-2] + "…"
+    return text + " " * (width - _places(text))
+
+
+def _places(text: str) -> int:
+    """How many places of a line a terminal gives to a text: none to a combining mark, two to a wide character."""
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def complain(problems: Iterable[object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -21,6 +22,17 @@ def one_line(text: Any) -> str:
 def percent(share: float) -> str:
     """A probability in few characters, never rounded to certainty: 97.3%, <0.1%, >99.9%."""
     return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"
+
+
+def counted(number: int, thing: str, several: str | None = None) -> str:
+    """1 image, 2 images; ``several`` is the plural where it does not end in s: counted(2, "class", "classes")."""
+    return f"{number} {thing if number == 1 else several or thing + 's'}"
+
+
+def some_of(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many there are beside them: a, b, c and 4 more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def file_name(source: str) -> str:
