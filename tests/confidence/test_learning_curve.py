@@ -61,8 +61,10 @@ def test_a_curve_that_follows_the_formula_is_continued(ratio):
     rng = np.random.default_rng(3)
     errors = 0.1 + 0.05 * np.array([0.0, 1.0, 1.0 + 1 / ratio, 1.0 + 1 / ratio + 1 / ratio**2])
     right = (rng.random((1, 20000)) > errors[:, None]).astype(float)
-    fits = _fitted(right, np.ones(4), 1000 / 2.0 ** np.arange(4), rng)
-    curve = LearningCurve((Point(1000, 0.9, 0.89, 0.91),), fits, (0.0, 0.0), 0.0)
+    halvings = np.repeat(np.arange(4.0)[:, None], 20000, axis=1)
+    fits = _fitted(right, halvings, 1000 / 2.0 ** np.arange(4), rng)
+    all_alike = {"usual": 50.0, "sizes": np.array([50.0]), "shares": np.ones(1)}
+    curve = LearningCurve((Point(1000, 0.9, 0.89, 0.91),), fits, **all_alike, missing=(0.0, 0.0), luck=0.0)
     said = curve.gain(2.0)
     assert said.low <= 0.05 * ratio <= said.high
     assert said.high - said.low < 0.04

@@ -1,16 +1,19 @@
 """How accuracy grew with examples, and what more of them are likely to bring.
 
-The examples are halved, and those of either half asked with only the other half stored, then with a quarter, then with
-an eighth; with all others stored they answered when the parameters were chosen. All sizes ask the same examples, so
-what one is harder than another does not count. Parameters stay as chosen; a metric that is fitted with labels is fitted
-anew on what is stored. With e the share of wrong answers where the class has another example stored,
+The examples of every class are halved, and those of either half asked with only the other half stored, then with half
+of that, and again; with all others stored they answered when the parameters were chosen. All sizes ask the same
+examples, and every class that can be told is there at every size: neither what one example is harder than another nor
+that few examples have few rivals counts. Parameters stay as chosen; a metric that is fitted with labels is fitted anew
+on what is stored. With e the share of wrong answers where m others of the class are stored (one at least),
 
-    e(n) = a + b n^(−c),    so that each doubling gains ρ = 2^(−c) of what the one before it gained:
-    e(n/2^k) = e + g (ρ^(−k) − 1)/(ρ⁻¹ − 1),    the next gains ρ g,
+    e(m) = a + b m^(−c),    so that each doubling gains ρ = 2^(−c) of what the one before it gained:
+    e(m₀/2^h) = e + g (ρ^(−h) − 1)/(ρ⁻¹ − 1),    with m₀ the usual m of those asked,
 
-and the share of those whose class has none, which are always wrong, falls by the same factor as it last did;
-e and g by weighted least squares for every ρ, ρ by how well it fits and by what is usual. The interval holds what the
-asked examples leave open of all three, and that other examples would have done a little better or worse.
+averaged over those asked, each with the m of its own class; e and g by weighted least squares for every ρ, ρ by how
+well it fits and by what is usual. Who asks next belongs, about as often as a stored example has no other of its class,
+to a class that is not stored yet; that share falls with more examples as it does from half of these to all. The
+interval holds what the asked examples leave open of e, g and ρ, and that other examples would have done a little better
+or worse.
 """
 
 from __future__ import annotations
@@ -64,12 +67,16 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """points from few examples to all; ``fits`` (draws, 3) of e, g and ρ that fit them; ``missing``, the share of
-    examples whose class has no other, now and with half as many stored; ``luck``, the standard deviation that other
+    """points from few examples to all; ``fits`` (draws, 3) of e, g and ρ that fit them, for ``usual`` others of the
+    class; the ``sizes`` of classes that are met and the ``shares`` of queries that meet them; ``missing``, the share of
+    queries whose class is not stored, now and with half as many examples; ``luck``, the standard deviation that other
     examples of the same number would make."""
 
     points: tuple[Point, ...]
     fits: Array
+    usual: float
+    sizes: Array
+    shares: Array
     missing: tuple[float, float]
     luck: float
 
@@ -79,11 +86,13 @@ class LearningCurve:
             return None
         e, g, ratio = self.fits.T
         doublings = np.log2(times)
-        falling = np.where(ratio < 1, ratio * (1 - ratio**doublings) / np.where(ratio < 1, 1 - ratio, 1.0), doublings)
+        kinds, which = np.unique(ratio, return_inverse=True)
+        halvings = np.log2(self.usual / self.sizes)
+        falling = np.array([self.shares @ (_steps(r, halvings) - _steps(r, halvings - doublings)) for r in kinds])
         luck = self.luck * min(1.0, doublings) * np.random.default_rng(1).standard_normal(len(g))
         now, before = self.missing
         found_class = now - now * min(1.0, now / before) ** doublings if now else 0.0
-        found = (1.0 - now) * np.minimum(g * falling, e) + found_class * (1.0 - np.minimum(e, 1.0)) + luck
+        found = (1.0 - now) * np.minimum(g * falling[which], e) + found_class * (1.0 - np.minimum(e, 1.0)) + luck
         low, high = np.quantile(found, SURE)
         return Gain(float(np.median(found)), float(low), float(high))
 
@@ -91,37 +100,56 @@ class LearningCurve:
 def learning_curve(model: FittedModel, exclusion: Exclusion, left: LeftOut) -> LearningCurve:
     """From the examples' own answers ``left``, and theirs with fewer stored."""
     rng = np.random.default_rng(model.method.seed)
-    asked, right = np.searchsorted(model.ids, left.rows), [left.right.astype(np.float64)]
+    asked = np.searchsorted(model.ids, left.rows)
     counts = np.bincount(model.labels)
     fewest = max(FEWEST, int((counts > 0).sum()))
     halvings = [k for k in range(1, HALVINGS + 1) if len(model) >> k >= fewest]
     ways = int(np.clip(ANSWERS // max(1, len(asked)), 1, 1 if model.raw.shape[1] > WIDE else WAYS))
-    sums, present = np.zeros((len(halvings), len(asked))), np.zeros(1 + len(halvings))
-    present[0] = np.mean(counts[model.labels[asked]] > 1)
+    right, others = np.zeros((2, 1 + len(halvings), len(asked)))
+    right[0], others[0] = left.right, counts[model.labels[asked]] - 1
+    stored = np.array([float(len(model))] + [0.0] * len(halvings))
     for _ in range(ways if halvings else 0):
         first = _half(model, exclusion, rng)
         for half in (first, ~first):
-            order, others = rng.permutation(np.flatnonzero(half)), np.flatnonzero(~half[asked])
-            for at, k in enumerate(halvings):
-                some = np.sort(order[: max(1, len(order) >> (k - 1))])
-                sums[at, others] += _right(model, exclusion, some, asked[others]) / ways
-                there = np.isin(model.labels[asked[others]], model.labels[some])
-                present[at + 1] += there.sum() / (ways * len(asked))
-    right += list(sums)
-    sizes = len(model) / 2.0 ** np.array([0, *halvings])
-    points = tuple(_point(int(size), mean) for size, mean in zip(sizes, right, strict=True))
-    fits = _fitted(np.stack(right), present, sizes, rng) if halvings else np.empty((0, 3))
-    missing = (1.0 - float(present[0]), 1.0 - float(present[min(1, len(halvings))]))
-    return LearningCurve(points[::-1], fits, missing, float(_luck(1.0 - points[0].accuracy, len(model))))
+            rows, answering = np.flatnonzero(half), np.flatnonzero(~half[asked])
+            rank, size = _ranks(model.labels[rows], rng)
+            for at, k in enumerate(halvings, start=1):
+                some = rows[rank < np.maximum(1, size >> (k - 1))]
+                stored[at] += len(some) / (2 * ways)
+                right[at, answering] += _right(model, exclusion, some, asked[answering]) / ways
+                others[at, answering] += np.bincount(model.labels[some], minlength=len(counts))[
+                    model.labels[asked[answering]]
+                ] / ways  # fmt: skip
+    points = tuple(_point(round(n), mean) for n, mean in zip(stored, right, strict=True))
+    told = others.min(axis=0) > 0
+    usual = float(np.exp(np.log(others[0, told]).mean())) if told.any() else 1.0
+    fits = np.empty((0, 3))
+    if halvings and told.any():
+        fits = _fitted(right[:, told], np.log2(usual / others[:, told]), stored, rng)
+    met, shares = np.unique(counts[model.labels[asked]], return_counts=True)
+    shares = shares / len(asked)
+    missing = (float(shares[met == 1].sum()), float(shares @ 0.5 ** (met - 1.0)))
+    luck = float(_luck(1.0 - points[0].accuracy, len(model)))
+    return LearningCurve(points[::-1], fits, usual, met.astype(np.float64), shares, missing, luck)
 
 
 def _half(model: FittedModel, exclusion: Exclusion, rng: np.random.Generator) -> Array:
-    """(n,) bool, half of the examples, drawn as they came; who leaves together stays together."""
+    """(n,) bool, half of the examples of each class; who leaves together stays together."""
     groups = exclusion.groups_of(model)
-    together, sizes = np.unique(groups, return_counts=True)
-    order = rng.permutation(len(together))
-    first = np.cumsum(sizes[order]) <= len(model) / 2
-    return np.isin(groups, together[order[first]])
+    _, one, group = np.unique(groups, return_index=True, return_inverse=True)
+    rank, _ = _ranks(model.labels[one], rng)
+    first = (rank + rng.integers(2, size=len(model.classes))[model.labels[one]]) % 2 == 0
+    return np.asarray(first[group])
+
+
+def _ranks(labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """(n,) the place of each in a random order of its class, and how many its class has."""
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    sizes = np.bincount(labels)
+    rank = np.empty(len(labels), np.int64)
+    rank[order] = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return rank, sizes[labels]
 
 
 def _right(model: FittedModel, exclusion: Exclusion, stored: Array, asked: Array) -> Array:
@@ -148,7 +176,7 @@ def _point(examples: int, right: Array) -> Point:
 
 
 def _steps(ratio: float, halvings: Array) -> Array:
-    """What so many halvings cost, in units of the first."""
+    """What so many halvings cost, in units of the first; of less than none, what is gained, below nought."""
     if ratio == 1.0:
         return halvings
     return np.asarray((ratio**-halvings - 1.0) / (1.0 / ratio - 1.0))
@@ -158,18 +186,18 @@ def _luck(error: Any, n: Any) -> Any:
     return LUCK * np.sqrt(np.maximum(error, 0.5 / n) / n)
 
 
-def _fitted(right: Array, present: Array, sizes: Array, rng: np.random.Generator) -> Array:
-    """(DRAWS, 3) of e, g and ρ, from whether examples were right (sizes, B) with so many stored, all first, and the
-    share of them that had another of their class (sizes,)."""
-    y, count = 1.0 - right.mean(axis=1) / np.maximum(present, 1e-9), right.shape[1]
+def _fitted(right: Array, halvings: Array, stored: Array, rng: np.random.Generator) -> Array:
+    """(DRAWS, 3) of e, g and ρ, from whether examples were right (sizes, B) with ``stored`` (sizes,) examples, all
+    first, and how many halvings below the usual number the others of their class were (sizes, B)."""
+    y, count = 1.0 - right.mean(axis=1), right.shape[1]
     covariance = np.cov(right) / count
     own = MISFIT * np.maximum(0.0, y - y[1]) + 0.5 / count
     own[0] += FLATTERED * np.sqrt(y[0] * (1.0 - y[0]) / count)
-    covariance[np.diag_indices_from(covariance)] += own**2 + _luck(y, sizes) ** 2
+    covariance[np.diag_indices_from(covariance)] += own**2 + _luck(y, stored) ** 2
     inverse = np.linalg.inv(covariance)
     logs, centres, roots = [], [], []
     for ratio in RATIOS:
-        design = np.column_stack([np.ones(len(y)), _steps(ratio, np.log2(sizes[0] / sizes))])
+        design = np.column_stack([np.ones(len(y)), _steps(ratio, halvings).mean(axis=1)])
         spread = np.linalg.inv(design.T @ inverse @ design)
         centre = spread @ design.T @ inverse @ y
         off = y - design @ centre
