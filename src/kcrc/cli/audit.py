@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, open_to_ask
+from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask
 from kcrc.cli.output import csv_writer, note, say, say_json, shown
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     *("finding", "example", "label", "source", "answer", "probability", "of_label", "by_chance", "because"),
     *("other", "other_label", "other_source", "distance", "relative", "asked"),
+    *("decision", "new_label"),
 )
 
 
@@ -27,7 +28,15 @@ COLUMNS = (
 @click.option("--csv", "form", flag_value="csv", help="Print all findings as CSV, a line each.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write a page: one file, with all pictures in it.")
 @click.option("--top", default=20, show_default=True, type=click.IntRange(1, 500), help="How many of a kind to show.")
-def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
+@click.option(
+    "--apply",
+    "decided",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Instead: do what was decided in FILE, which --csv or --json wrote and you edited.",
+)
+@click.option("--dry-run", is_flag=True, help="With --apply: say what would be done, and change nothing.")
+def audit(gallery: Path, form: str | None, html: Path | None, top: int, decided: Path | None, dry_run: bool) -> int:
     """Look among the examples of GALLERY for those that deserve a second look.
 
     \b
@@ -36,8 +45,18 @@ def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
     clash        (almost) the same picture has another label
     idle         never had a part in a right answer
 
-    Each example is asked as if it were not in the gallery. Nothing is changed: kcrc relabel and kcrc remove do that.
+    Each example is asked as if it were not in the gallery. Nothing is changed: kcrc relabel and kcrc remove do that,
+    or, for many at once: kcrc audit GALLERY --csv > audit.csv, write keep, relabel or remove into the column decision
+    (and the class into new_label, where it is not the answer), then kcrc audit GALLERY --apply audit.csv.
     """
+    if decided is not None:
+        if form is not None or html is not None:
+            raise click.UsageError(
+                "--apply changes the gallery and looks for nothing: give it without --json, --csv, --html."
+            )
+        return _apply(gallery, decided, dry_run=dry_run)
+    if dry_run:
+        raise click.UsageError("--dry-run tries what --apply would do; give --apply FILE too.")
     with open_to_ask(gallery) as opened:
         found = opened.audit()
         if html is not None:
@@ -47,7 +66,7 @@ def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
             write_page(html, audit_page(opened, found, top=top))
             note(f"wrote {shown(html)}")
         if form == "json":
-            findings = [dict(row) for row in rows(opened, found)]
+            findings = [{**row, "decision": "", "new_label": ""} for row in rows(opened, found)]
             counts = {name: getattr(found, name) for name in ("examples", "asked", "right", "unseen")}
             say_json({**counts, "findings": findings})
         elif form == "csv":
@@ -56,6 +75,28 @@ def audit(gallery: Path, form: str | None, html: Path | None, top: int) -> int:
                 write({**row, "because": [f"{b['example']} {b['share']:+.3f}" for b in row.get("because", [])]})
         else:
             _print(opened, found, top)
+    return 0
+
+
+def _apply(gallery: Path, decided: Path, *, dry_run: bool) -> int:
+    """Do what was decided, as one change."""
+    from kcrc.gallery.correcting import Correct
+    from kcrc.gallery.decisions import read_decisions
+
+    with open_gallery(gallery, write=not dry_run) as opened:
+        found = read_decisions(opened, decided)
+        if dry_run:
+            records = opened.read(Correct(found.labels, found.remove, found.seen).checked)
+            for example, label in sorted(found.labels.items()):
+                say(f"relabel #{example} {shown(records[example].label)} as {shown(label)}")
+            for example in sorted(found.remove):
+                say(f"remove #{example} {shown(records[example].label)}")
+            note("This was only tried: nothing was changed.")
+            return 0
+        done = opened.correct(found.labels, remove=found.remove, seen=found.seen)
+    say(f"relabelled {len(done.relabelled)}, removed {len(done.removed)}, left {found.kept} as they were")
+    if done.relabelled or done.removed:
+        note(f"'kcrc undo {shown(gallery)}' takes it back.")
     return 0
 
 

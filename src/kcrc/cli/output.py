@@ -23,11 +23,11 @@ from unicodedata import combining, east_asian_width
 import click
 
 from kcrc.errors import FileError
+from kcrc.files.spreadsheet import guarded
 from kcrc.progress import count_bar
 from kcrc.report.words import one_line, visible
 
 shown = one_line
-_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def say(text: object = "", *, end: str = "\n") -> None:
@@ -123,8 +123,7 @@ def _cell(value: Any) -> Any:
         value = " | ".join(map(str, value))
     if not isinstance(value, str):
         return value
-    text = shown(value)
-    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
+    return guarded(shown(value))
 
 
 def progress(total: int, what: str) -> Any:

@@ -32,12 +32,7 @@ class Remove:
     ids: Sequence[int]
 
     def __call__(self, writing: Transaction) -> tuple[int, ...]:
-        records = live(writing, self.ids)
-        if records:
-            told = summaries.removed(len(records), (record.label for record in records))
-            act = entered(writing, writing.settings(), "remove", told)
-            writing.replace(records, [record._replace(removed_by=act) for record in records])
-        return tuple(record.id for record in records)
+        return removed(writing, live(writing, self.ids))
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ class Relabel:
     label: str
 
     def __call__(self, writing: Transaction) -> tuple[int, ...]:
-        return _relabelled(writing, live(writing, self.ids), self.label, "relabel")
+        return relabelled(writing, live(writing, self.ids), self.label, "relabel")
 
 
 @dataclass(frozen=True)
@@ -62,14 +57,26 @@ class Rename:
         records = list(writing.found(ExampleRecord, label=self.old, removed_by=None))
         if not records:
             raise DataError(f"There is no class '{self.old}' in the gallery. Nothing was changed.")
-        return _relabelled(writing, records, self.new, "rename")
+        return relabelled(writing, records, self.new, "rename")
 
 
-def _relabelled(writing: Transaction, records: Sequence[ExampleRecord], label: str, action: str) -> tuple[int, ...]:
+def removed(writing: Transaction, records: Sequence[ExampleRecord], *, part_of: int | None = None) -> tuple[int, ...]:
+    """Enter that these examples were taken out, as ``part_of`` another act's command or by itself; their ids."""
+    if records:
+        told = summaries.removed(len(records), (record.label for record in records))
+        act = entered(writing, writing.settings(), "remove", told, detail=_part(part_of))
+        writing.replace(records, [record._replace(removed_by=act) for record in records])
+    return tuple(record.id for record in records)
+
+
+def relabelled(
+    writing: Transaction, records: Sequence[ExampleRecord], label: str, action: str, *, part_of: int | None = None
+) -> tuple[int, ...]:
+    """Enter that these examples got another class; the ids of those that had a different one."""
     records = [record for record in records if record.label != label]
     if records:
         told = summaries.relabelled(len(records), (record.label for record in records), label)
-        act = entered(writing, writing.settings(), action, told)
+        act = entered(writing, writing.settings(), action, told, detail=_part(part_of))
         writing.insert([LabelRecord(act, record.id, record.label) for record in records])
         writing.replace(records, [record._replace(label=label) for record in records])
     return tuple(record.id for record in records)
@@ -169,6 +176,10 @@ class Build:
             first = made[0]._replace(action="build", summary=told, detail=to_json(None))
             part = to_json({"part_of": first.id})
             writing.replace(made, [first, *(act._replace(action="build", detail=part) for act in made[1:])])
+
+
+def _part(command: int | None) -> dict[str, int] | None:
+    return None if command is None else {"part_of": command}
 
 
 def drop_tuned(writing: Transaction, acts: Iterable[int]) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from kcrc.arrays import Array
 from kcrc.errors import DataError
-from kcrc.gallery import acts, adding, erasing, examples, history, tuned, undoing
+from kcrc.gallery import acts, adding, correcting, erasing, examples, history, tuned, undoing
 from kcrc.gallery.adding import Added, Duplicates
 from kcrc.gallery.contract import ExampleRecord, Snapshot, Store
+from kcrc.gallery.correcting import Corrected
 from kcrc.gallery.erasing import Erased
 from kcrc.gallery.examples import Contents, Example
 from kcrc.gallery.settings import Settings
@@ -223,6 +224,22 @@ class Collection:
     def rename_class(self, old: str, new: str) -> tuple[int, ...]:
         """Call a class by another name; where that class exists the two become one."""
         return self.store.write(acts.Rename(examples.checked_label(old), examples.checked_label(new)))
+
+    def correct(
+        self,
+        labels: Mapping[int, str],
+        *,
+        remove: Iterable[int] = (),
+        seen: Mapping[int, str] | None = None,
+        continuing: Added | None = None,
+    ) -> Corrected:
+        """Give examples other classes, by id, and take others out, all as one change.
+
+        ``seen`` are the labels that examples had when that was decided: where one has another now, nothing is done.
+        ``continuing`` is what the same command added before, as in ``add``."""
+        wanted = {example: examples.checked_label(label) for example, label in labels.items()}
+        command = None if continuing is None else continuing.command
+        return self.store.write(correcting.Correct(wanted, examples.checked_ids(remove), seen, command))
 
     def set_parameters(self, parameters: Mapping[str, Any]) -> None:
         """Fix parameters of the classifier, in place of those fixed before; the others are chosen anew."""

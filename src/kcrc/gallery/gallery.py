@@ -30,6 +30,7 @@ from kcrc.gallery.adding import Added, Duplicates
 from kcrc.gallery.answering import Answering
 from kcrc.gallery.collection import Collection
 from kcrc.gallery.contract import Store
+from kcrc.gallery.correcting import Corrected
 from kcrc.gallery.erasing import Erased
 from kcrc.gallery.history import Entry
 
@@ -227,6 +228,11 @@ class Gallery(Collection):
         """Call a class by another name; where that class exists the two become one."""
         with self.changing():
             return super().rename_class(old, new)
+
+    def correct(self, labels: Mapping[int, str], **more: Any) -> Corrected:
+        """Give examples other classes and take others out, as one change: as ``Collection.correct``."""
+        with self.changing():
+            return super().correct(labels, **more)
 
     def undo(self, *, to: int | None = None, past_erase: bool = False) -> Entry:
         """Revert the latest change that stands, or all after entry ``to`` of the history: as ``Collection.undo``."""

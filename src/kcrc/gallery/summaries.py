@@ -38,6 +38,10 @@ def relabelled(count: int, labels: Iterable[str], label: str) -> str:
     return f"relabelled {examples(count)} of {_named(labels)} as {label}"
 
 
+def corrected(relabelled: int, removed: int) -> str:
+    return f"corrected {examples(relabelled + removed)}: {relabelled} relabelled, {removed} removed"
+
+
 def undone(summary: str) -> str:
     return f"undid: {summary}"
 

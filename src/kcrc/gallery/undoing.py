@@ -34,11 +34,12 @@ class Undo:
     def __call__(self, writing: Transaction) -> Entry:
         if self.to is not None:
             _check_stands(writing, self.to)
-        commands = [list(acts) for _, acts in itertools.groupby(self._wanted(writing), key=first_of)]
+        steps = [list(acts) for _, acts in itertools.groupby(self._wanted(writing), key=_step)]
+        commands = len({first_of(acts[0]) for acts in steps})
         first: int | None = None
-        for acts in commands:
+        for acts in steps:
             command = _first(writing, acts[-1])
-            told = f"undid the {len(commands)} latest changes" if first is None and len(commands) > 1 else None
+            told = f"undid the {commands} latest changes" if first is None and commands > 1 else None
             by = _take_back(writing, acts, told or summaries.undone(command.summary), part_of=first)
             first = first or by
         return entry_of(command._replace(undone_by=by))
@@ -70,6 +71,11 @@ class Undo:
             raise StateError(f"There is nothing to undo{end}." if command is None else f"There is no way back{end}.")
 
 
+def _step(act: ActRecord) -> tuple[int, int]:
+    """What is undone at once: the batches a command added, any other act by itself."""
+    return first_of(act), 0 if act.action == "add" else act.id
+
+
 def _check_stands(reading: Snapshot, entry: int) -> None:
     """An error unless one can go back to that entry: 0 is the beginning."""
     if entry == 0:
@@ -87,7 +93,7 @@ def _check_stands(reading: Snapshot, entry: int) -> None:
 
 
 def _take_back(writing: Transaction, acts: Sequence[ActRecord], summary: str, *, part_of: int | None) -> int:
-    """Undo the acts of one command (only an ``add`` has several); the number of the undo."""
+    """Undo one act of a command, or all its ``add``; the number of the undo."""
     had, act = writing.settings(), acts[-1]
     changes = _parameters_before(act) if act.action == "tune" else {}
     detail = {"of": first_of(act), "redo": True, **(parameters_of(had) if changes else {}), **_part(part_of)}
@@ -111,9 +117,10 @@ class Redo:
     def __call__(self, writing: Transaction) -> Entry:
         undos = self._wanted(writing)
         undone = [self._undone_by(writing, undo) for undo in undos]
+        commands = len({first_of(acts[0]) for acts in undone})
         first: int | None = None
         for undo, acts in zip(undos, undone, strict=True):  # what was undone last comes back first
-            told = f"redid {len(undos)} changes" if first is None and len(undos) > 1 else None
+            told = f"redid {commands} changes" if first is None and commands > 1 else None
             summary = told or summaries.redone(_first(writing, acts[0]).summary)
             by = _bring_back(writing, undo, acts, summary, part_of=first)
             first = first or by

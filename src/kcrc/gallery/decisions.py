@@ -1,0 +1,122 @@
+"""What a person decided of the findings of an audit: read from the CSV or JSON that ``kcrc audit`` wrote, edited since.
+
+Each finding has a ``decision``: keep (or nothing), remove, or relabel, as ``new_label`` or, where that is empty, as the
+audit's own answer.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kcrc.errors import FileError, KCRCError
+from kcrc.files.plain_file import read_plain
+from kcrc.files.plain_json import read_json
+from kcrc.files.spreadsheet import guarded, unguarded
+from kcrc.gallery.examples import checked_label
+from kcrc.report.words import one_line
+
+if TYPE_CHECKING:
+    from kcrc.gallery.gallery import Gallery
+
+WORDS = ("keep", "relabel", "remove")
+_LARGEST = 64_000_000  # bytes of the file
+
+
+@dataclass
+class Decisions:
+    """What is to become of examples by id; ``seen`` are the labels that were looked at, ``kept`` counts the others."""
+
+    labels: dict[int, str] = field(default_factory=dict)
+    remove: list[int] = field(default_factory=list)
+    seen: dict[int, str] = field(default_factory=dict)
+    kept: int = 0
+
+
+def read_decisions(gallery: Gallery, path: str | os.PathLike[str]) -> Decisions:
+    """The decisions in a file; what cannot be understood is an error that names its place, and nothing is used."""
+    content = read_plain(path, limit=_LARGEST, what="file of decisions")
+    found = Decisions()
+    by_cell = {_cell(label): label for label in gallery.classes}
+    labels = {row.id: row.label for row in gallery.contents.rows}
+    is_json = content.lstrip()[:1] == b"{"
+    for place, row in _findings(content, path) if is_json else _lines(content, path):
+        try:
+            _take(found, row, labels, by_cell if not is_json else {})
+        except (KCRCError, ValueError) as problem:
+            raise FileError(f"'{path}', {place}: {problem} Nothing was changed.") from None
+    return found
+
+
+def _take(found: Decisions, row: Mapping[str, Any], labels: Mapping[int, str], by_cell: Mapping[str, str]) -> None:
+    """Enter the decision of one finding; ``by_cell`` are class names as a CSV shows them (empty: they are exact)."""
+    word = _text(row, "decision").strip().casefold()
+    if word in ("", "keep"):
+        found.kept += 1
+        return
+    if word not in WORDS:
+        raise ValueError(f"A decision is {', '.join(WORDS)} or nothing; given '{one_line(word)[:40]}'.")
+    number = _text(row, "example").strip().lstrip("#")
+    if not (number.isascii() and number.isdigit() and len(number) < 19):
+        raise ValueError(f"An example is named by its id, a whole number; given '{one_line(number)[:40]}'.")
+    example = int(number)
+    if example not in labels:
+        raise ValueError(f"Example {example} is no longer in the gallery.")
+    new = None
+    if word == "relabel":
+        given = _text(row, "new_label") or _text(row, "answer")
+        if not given:
+            raise ValueError(f"Example {example} is to be relabelled, but there is no new_label.")
+        new = checked_label(by_cell.get(given, unguarded(given)) if by_cell else given)
+    if example in found.seen and (example in found.remove, found.labels.get(example)) != (new is None, new):
+        raise ValueError(f"Example {example} has two decisions that contradict each other.")
+    looked_at = _text(row, "label")
+    found.seen[example] = labels[example] if by_cell and looked_at == _cell(labels[example]) else looked_at
+    if new is not None:
+        found.labels[example] = new
+    elif example not in found.remove:
+        found.remove.append(example)
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    return "" if value is None else str(value)
+
+
+def _cell(label: str) -> str:
+    """A class name as ``kcrc audit --csv`` shows it."""
+    return guarded(one_line(label))
+
+
+def _findings(content: bytes, path: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    try:
+        findings = read_json(content)["findings"]
+    except (ValueError, KeyError):
+        findings = None
+    if not isinstance(findings, list) or not all(isinstance(one, dict) for one in findings):
+        raise FileError(f"'{path}' is not what kcrc audit --json writes.")
+    for number, row in enumerate(findings, 1):
+        yield f"finding {number}", row
+
+
+def _lines(content: bytes, path: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rows of a CSV; a spreadsheet may have put a mark before it, or semicolons or tabs in the place of commas."""
+    try:
+        text = content.decode("utf-8-sig")
+        header = text.partition("\n")[0]
+        comma = max(",;\t", key=header.count)
+        table = csv.DictReader(io.StringIO(text, newline=""), delimiter=comma, strict=True)
+        missing = {"example", "label", "decision"} - set(table.fieldnames or ())
+        if missing:
+            raise FileError(
+                f"'{path}' has no column '{sorted(missing)[0]}'. Give a file that kcrc audit --csv or --json wrote, "
+                "with the column decision filled in."
+            )
+        for row in table:
+            yield f"line {table.line_num}", row
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise FileError(f"'{path}' is not CSV in UTF-8: {problem}.") from None
