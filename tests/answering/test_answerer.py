@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -52,6 +53,40 @@ def test_the_answerer_says_what_the_classifier_says(way: str) -> None:
     np.testing.assert_allclose(found.probabilities, clf.predict_proba(Xq), rtol=1e-12)
     np.testing.assert_array_equal(found.members, clf.predict_set(Xq, coverage=0.8))
     assert (found.unknown == (found.labels == "unknown")).all()
+
+
+def test_what_is_unknown_has_a_reason() -> None:
+    clf, Xq = fitted("nearest")
+    found = clf.answerer_.answer(np.concatenate([Xq, 50.0 * Xq[:3]]), reject=0.2)
+    assert [why is not None for why in found.why] == found.unknown.tolist()
+    assert found.unknown[-3:].all()
+    assert all(re.match(r"it resembles no class: it is \d+\.\d times as far from ", why) for why in found.why[-3:])
+    plain = clf.answerer_.answer(Xq)
+    assert not plain.unknown.any()
+    assert plain.why == (None,) * len(Xq)
+
+
+def test_one_class_has_labels_and_no_probability() -> None:
+    X, _, Xq = problem(3, n=20)
+    clf = given(6).fit(X, ["a"] * len(X))
+    found = clf.answerer_.answer(Xq)
+    assert set(found.labels) == set(clf.predict(Xq)) == {"a"}  # scikit-learn's contract: a label is one of classes_
+    assert set(found.why) == {"there is only one class, a, so nothing can be told apart"}
+    assert np.isnan(found.probability).all()
+    assert found.likely(0) == {}
+    asked = clf.answerer_.answer(np.concatenate([X, 50.0 * X]), reject=0.1)  # whether they are like the one class
+    assert asked.unknown[len(X) :].all()
+    assert asked.unknown[: len(X)].mean() <= 0.2
+    assert [why is None for why in asked.why] == (~asked.unknown).tolist()
+
+
+def test_nothing_in_common_with_any_example_is_a_reason() -> None:
+    """Orthogonal to all examples under a linear kernel: the nearest is the answer, and nothing speaks for it."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(30, 4)) + 3, np.zeros(30)])
+    clf = given(6, kernel="linear").fit(X, np.repeat(["a", "b", "c"], 10))
+    found = clf.answerer_.answer(np.array([[0.0, 0.0, 0.0, 0.0, 1.0], X[0] + 0.1]))
+    assert found.why == ("it resembles no example: the nearest has nothing in common with it", None)
 
 
 def test_one_vector_is_a_batch_of_one() -> None:

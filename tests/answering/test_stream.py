@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from kcrc import features
 from kcrc.answering.stream import stream
@@ -50,6 +51,24 @@ def test_what_cannot_be_read_is_kept_or_fatal(files: list[Path], feature, tmp_pa
     assert (nothing.names, nothing.answers, len(nothing.problems)) == ([], None, 1)
     with pytest.raises(ImageError, match=r"bad\.jpg"):
         list(stream([files[0], bad], feature, len))
+
+
+def test_what_cannot_be_made_out_is_told_with_each_image(files: list[Path], tmp_path: Path) -> None:
+    feature = features.make("pixels", size=(32, 32))
+    noise = np.random.default_rng(0).integers(0, 256, (60, 60, 3), np.uint8)
+    odd = [np.full((60, 60, 3), 7, np.uint8), noise]
+    said = [None, "it is all one colour", "it looks like noise"]
+    given = [files[0], tmp_path / "7.png", tmp_path / "noise.png"]
+    for path, pixels in zip(given[1:], odd, strict=True):
+        Image.fromarray(pixels).save(path)
+    (chunk,) = stream(given, feature, len)
+    assert chunk.empty == said
+    (chunk,) = stream([path.read_bytes() for path in given], feature, len)
+    assert chunk.empty == said
+    (chunk,) = stream([odd[0], noise], feature, len)
+    assert chunk.empty == said[1:]
+    (chunk,) = stream(noise[:, :, 0].astype(np.float32), features.make("pixels"), len)  # rows are no pictures
+    assert chunk.empty == [None] * 60
 
 
 def test_bytes_and_arrays_have_no_names(files: list[Path], feature) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from kcrc.cli import COMMANDS, main
 from kcrc.gallery import Gallery
@@ -106,7 +107,9 @@ def test_predict_as_json_and_csv(run) -> None:
     _, out, _ = run("predict", "birds.kcrc", "test/wren", "--json")
     rows = [json.loads(line) for line in out.splitlines()]
     assert [row["label"] for row in rows] == ["wren", "wren"]
-    assert set(rows[0]) == {"image", "label", "probability", "margin", "runner_up", "how", "probabilities"}
+    keys = ["image", "label", "probability", "unknown", "best", "margin", "runner_up", "how", "why", "probabilities"]
+    assert list(rows[0]) == keys
+    assert (rows[0]["unknown"], rows[0]["best"], rows[0]["why"]) == (False, "wren", None)
     assert max(rows[0]["probabilities"].values()) == rows[0]["probability"] == rows[0]["probabilities"]["wren"]
     _, out, _ = run("predict", "birds.kcrc", "test/*/50.jpg", "--csv")
     table = list(csv.DictReader(io.StringIO(out)))
@@ -116,8 +119,9 @@ def test_predict_as_json_and_csv(run) -> None:
 def test_unknown_and_sets(run, birds: Path) -> None:
     owl = str(photo(birds / "q.jpg", "owl", 9))
     for arguments in (["--reject", "0.2", owl], [owl, "--reject=0.2"]):
-        assert run("predict", "birds.kcrc", *arguments)[1] == f"{owl}\tunknown\t-\n"
-    assert run("predict", "birds.kcrc", "--reject", "0.2", "--mark", "?", owl)[1] == f"{owl}\t?\t-\n"
+        said = run("predict", "birds.kcrc", *arguments)[1]
+        assert said.startswith(f"{owl}\tunknown\t-\tit resembles no class: it is ")
+    assert run("predict", "birds.kcrc", "--reject", "0.2", "--mark", "?", owl)[1].startswith(f"{owl}\t?\t-\tit ")
     for arguments in (["--reject", owl, "--set", "test/wren/50.jpg"], [owl, "test/wren/50.jpg", "--set", "--reject"]):
         code, out, err = run("predict", "birds.kcrc", *arguments, "--json")
         assert (code, err) == (0, "")
@@ -132,6 +136,43 @@ def test_unknown_and_sets(run, birds: Path) -> None:
     assert list(table[0])[:6] == ["image", "label", "probability", "unknown", "best", "set"]
     line = run("predict", "birds.kcrc", "test/wren/50.jpg", "--set", "0.9")[1].rstrip("\n").split("\t")
     assert len(line) == 4
+
+
+def test_it_is_unknown_of_what_nothing_can_be_said(run, birds: Path) -> None:
+    Image.fromarray(np.full((48, 64, 3), 90, np.uint8)).save("grey.png")
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)).save("noise.png")
+    for name, why in (("grey.png", "it is all one colour"), ("noise.png", "it looks like noise")):
+        for asked in ([], ["--reject", "0.01"]):
+            assert run("predict", "birds.kcrc", name, *asked)[:2] == (
+                0,
+                f"{name}\tunknown\t-\tit resembles no example: {why}\n",
+            )
+        said = json.loads(run("predict", "birds.kcrc", name, "--json")[1])
+        assert (said["unknown"], said["why"]) == (True, f"it resembles no example: {why}")
+        assert said["best"] in {"heron", "robin", "wren"}
+        _, out, _ = run("explain", "birds.kcrc", name)
+        assert out.startswith(f"{name}: unknown\nIt resembles no example: {why}. The class that comes nearest is ")
+        explained = json.loads(run("explain", "birds.kcrc", name, "--json")[1])
+        assert (explained["label"], explained["best"], explained["why"]) == ("unknown", said["best"], said["why"])
+
+
+def test_one_class_alone_is_told_from_nothing(run, birds: Path) -> None:
+    for number in range(10):
+        photo(birds / "one" / "wren" / f"{number}.jpg", "wren", number)
+    _, out, err = run("build", "one", "-o", "one.kcrc", "-f", "pixels")
+    assert "there is only one class" in err
+    assert "100" not in err
+    why = "there is only one class, wren, so nothing can be told apart"
+    assert run("predict", "one.kcrc", "test/wren/50.jpg")[1] == f"test/wren/50.jpg\tunknown\t-\t{why}\n"
+    said = json.loads(run("predict", "one.kcrc", "test/wren/50.jpg", "--json")[1])
+    assert (said["best"], said["probability"], said["probabilities"]) == ("wren", None, {})
+    found = run("predict", "one.kcrc", "test/wren/50.jpg", "test/robin/50.jpg", "--reject", "0.1")[1].splitlines()
+    assert found[0] == "test/wren/50.jpg\twren\t-"
+    assert found[1].startswith("test/robin/50.jpg\tunknown\t-\tit resembles no class: ")
+    _, out, _ = run("explain", "one.kcrc", "test/wren/50.jpg")
+    assert out.startswith("test/wren/50.jpg: unknown\nThere is only one class, wren, so nothing can be told apart. ")
+    assert "Probability" not in out
+    assert run("evaluate", "one.kcrc", "test")[1].startswith("2 of 2 images right")  # what it would have said
 
 
 def test_images_that_are_not_like_the_examples_are_told_of(run, birds: Path) -> None:

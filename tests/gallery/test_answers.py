@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from kcrc import KCRCClassifier
 from kcrc.answering.answers import answers_of
@@ -80,6 +81,49 @@ def test_a_stranger_is_unknown_under_the_mark_asked_for(made: Gallery, queries: 
     with pytest.raises(ParameterError, match="also a class"):
         made.predict(queries, reject=0.2)
     assert made.predict(queries[-1:], reject=0.2, unknown="?").tolist() == ["?"]
+
+
+def odd_pictures() -> list[np.ndarray]:
+    """One colour, and noise."""
+    return [np.full((48, 64, 3), 90, np.uint8), np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)]
+
+
+def test_it_is_unknown_what_is_on_a_picture_with_nothing_on_it(made: Gallery, queries: list[Path]) -> None:
+    odd = odd_pictures()
+    assert made.predict(odd).tolist() == ["unknown", "unknown"]
+    (found,) = made.answering.answers(odd)
+    assert [why.partition(": ")[2] for why in found.why] == ["it is all one colour", "it looks like noise"]
+    assert made.predict(odd, unknown="?").tolist() == ["?", "?"]
+    made.rename_class("wren", "unknown")
+    assert made.predict(odd).tolist() == ["unknown?", "unknown?"]  # a mark that no class has
+    assert set(made.predict(queries)) == {"heron", "robin", "unknown"}
+    with pytest.raises(ParameterError, match="also a class"):
+        made.predict(odd, unknown="heron")
+
+
+def test_unless_examples_are_such_pictures(made: Gallery, tmp_path: Path) -> None:
+    """A gallery of colours, or of noise, answers; a damaged picture in it is no reason not to."""
+    rng = np.random.default_rng(1)
+    for number in range(6):
+        for label, pixels in (
+            ("plain", np.full((48, 64, 3), 84 + 2 * number, np.uint8)),
+            ("static", rng.integers(0, 256, (48, 64, 3), np.uint8)),
+        ):
+            (tmp_path / label).mkdir(exist_ok=True)
+            Image.fromarray(pixels).save(tmp_path / label / f"{number}.png")
+    made.add_images("plain", sorted((tmp_path / "plain").iterdir()))
+    made.add_images("static", sorted((tmp_path / "static").iterdir()))
+    assert made.predict(odd_pictures()).tolist() == ["plain", "static"]
+
+
+def test_one_class_alone_is_unknown_until_somebody_asks_whether_it_is_like_it(tmp_path: Path) -> None:
+    for i in range(10):
+        photo(tmp_path / "photos" / "wren" / f"{i}.jpg", "wren", i)
+    with Gallery.from_folder(tmp_path / "photos", tmp_path / "one.kcrc", feature="pixels") as gallery:
+        asked = [photo(tmp_path / "q.jpg", "wren", 60), photo(tmp_path / "o.jpg", "owl", 60)]
+        assert gallery.predict(asked).tolist() == ["unknown", "unknown"]
+        assert gallery.predict(asked, reject=0.1).tolist() == ["wren", "unknown"]
+        assert gallery.classifier().predict(gallery.answering.feature().transform(asked)).tolist() == ["wren", "wren"]
 
 
 def test_sets_are_ordered_and_grow_with_the_coverage(made: Gallery, queries: list[Path]) -> None:

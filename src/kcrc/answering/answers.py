@@ -5,7 +5,8 @@ All of it is read off the evidence, so nothing here asks an example again; every
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,30 +14,45 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.open_set import marked, signs
-from kcrc.evidence import Evidence
+from kcrc.evidence import NEAREST, Evidence
+
+ONE_CLASS = "there is only one class, {}, so nothing can be told apart"
+NO_LIKENESS = "it resembles no example: the nearest has nothing in common with it"
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
     """Of n queries among C classes.
 
-    labels (n,), with the mark of the unknown; probabilities (n, C); unknown (n,) bool, None where nobody asked to
-    reject; members (n, C) bool of the sets, None where nobody asked for sets.
+    labels (n,), with the mark of the unknown; probabilities (n, C); unknown (n,) bool; why (n,) a reason for each that
+    is unknown, or would be if the label need not be one of the classes, None for the others; members (n, C) bool of the
+    sets, None where nobody asked for sets; mark what the unknown are called (None: as suits the labels).
     """
 
     evidence: Evidence
     labels: Array
     probabilities: Array
-    unknown: Array | None
+    unknown: Array
+    why: tuple[str | None, ...]
     members: Array | None
+    mark: Any = None
 
     def __len__(self) -> int:
         return len(self.evidence)
 
     @property
     def probability(self) -> Array:
-        """(n,) of the best class, also where the answer is "unknown"."""
-        return np.asarray(self.probabilities[np.arange(len(self)), self.evidence.winner])
+        """(n,) of the best class, also where the answer is "unknown"; NaN where there is no other class: one is not
+        told from nothing."""
+        best = self.probabilities[np.arange(len(self)), self.evidence.winner]
+        return np.asarray(best if len(self.evidence.classes) > 1 else np.full(len(self), np.nan))
+
+    def but_unknown(self, why: Sequence[str | None]) -> Answers:
+        """The same, but unknown where ``why`` (n,) has a reason."""
+        strange = np.array([reason is not None for reason in why], bool)
+        labels = marked(self.labels, strange, self.evidence.classes, self.mark)
+        reasons = tuple(new or old for new, old in zip(why, self.why, strict=True))
+        return replace(self, labels=labels, unknown=self.unknown | strange, why=reasons)
 
     def set_of(self, i: int) -> tuple[str, ...]:
         """The classes that query i may be of, the likeliest first; none where nothing fits as well as promised."""
@@ -46,7 +62,9 @@ class Answers:
         return tuple(str(name) for name in self.evidence.classes[order])
 
     def likely(self, i: int, least: float = 0.0005) -> dict[str, float]:
-        """Probabilities of query i by class, the likeliest first, down to ``least``."""
+        """Probabilities of query i by class, the likeliest first, down to ``least``; none where there is one class."""
+        if len(self.evidence.classes) == 1:
+            return {}
         row = self.probabilities[i]
         order = np.argsort(-row, kind="stable")
         return {str(self.evidence.classes[c]): float(row[c]) for c in order if row[c] >= least}
@@ -62,12 +80,22 @@ def answers_of(
 ) -> Answers:
     """The answers in ``evidence``: with ``reject``, queries that resemble no class are called ``unknown``, and that
     share of known ones by mistake; with ``coverage``, the sets that hold the true class that often."""
-    labels, strange, members = evidence.labels, None, None
+    labels, strange, members = evidence.labels, np.zeros(len(evidence), bool), None
+    why = unreliable(evidence)
     if reject is not None:
         labels, strange = labels_or_unknown(confidence, evidence, reject=reject, unknown=unknown)
+        told = confidence.needed_open_set().reasons(signs(evidence), evidence.labels)
+        why = tuple(reason if is_strange else None for reason, is_strange in zip(told, strange, strict=True))
     if coverage is not None:
         members = members_of(confidence, evidence, coverage=coverage)
-    return Answers(evidence, labels, probabilities_of(confidence, evidence), strange, members)
+    return Answers(evidence, labels, probabilities_of(confidence, evidence), strange, why, members, unknown)
+
+
+def unreliable(evidence: Evidence) -> tuple[str | None, ...]:
+    """(n,) why the answers say nothing, whatever the query is; None where they do."""
+    if len(evidence.classes) == 1:
+        return (ONE_CLASS.format(evidence.classes[0]),) * len(evidence)
+    return tuple(NO_LIKENESS if how == NEAREST else None for how in evidence.how)
 
 
 def probabilities_of(confidence: Confidence, evidence: Evidence) -> Array:

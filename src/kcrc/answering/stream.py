@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from kcrc.arrays import Array
 from kcrc.errors import DataError
 from kcrc.features.base import CHUNK, Feature
+from kcrc.features.emptiness import emptiness
 from kcrc.features.images import ImageError, OnError, read_chunks
 
 T = TypeVar("T")
@@ -20,12 +21,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Answered(Generic[T]):
-    """A chunk of images: the names of the files that could be read, what was answered (None where none could), and why
-    the others could not."""
+    """A chunk of images: the names of the files that could be read, what was answered (None where none could), why
+    the others could not, and why there is nothing to make out on some that could (None where there is)."""
 
     names: list[str]
     answers: T | None
     problems: list[ImageError]
+    empty: list[str | None]
 
 
 def stream(
@@ -39,9 +41,12 @@ def stream(
         raise DataError("Give a list of images, not one: [image].")
     if not all(isinstance(image, str | os.PathLike) for image in images):
         for start in range(0, len(images), CHUNK):
-            yield Answered([], answer(feature.transform(images[start : start + CHUNK])), [])
+            for given in feature.batches(images[start : start + CHUNK]):
+                empty = [emptiness(one) if one.ndim > 1 else None for one in given]  # a row is no picture
+                yield Answered([], answer(feature.transform_seen(given)), [], empty)
         return
     for batch in read_chunks(images, feature.view, on_error=on_error, chunk=CHUNK):
         names = [picture.source for picture in batch.pictures]
         seen = [picture.pixels for picture in batch.pictures]
-        yield Answered(names, answer(feature.transform_seen(seen)) if names else None, list(batch.problems))
+        answers = answer(feature.transform_seen(seen)) if names else None
+        yield Answered(names, answers, list(batch.problems), [emptiness(pixels) for pixels in seen])

@@ -74,7 +74,9 @@ def build(
         note(told.summary)
     with Gallery.open(goal) as gallery:
         tuning = gallery.classifier().tuning_
-        if tuning is not None:
+        if len(gallery.classes) == 1:
+            note("there is only one class, so nothing can be told apart yet: kcrc add another")
+        elif tuning is not None:
             note(f"left out one by one, {tuning.accuracy:.1%} of {tuning.trials} examples are answered right")
         seconds = time.perf_counter() - started
         say(

@@ -56,7 +56,7 @@ def _as_json(case: Case) -> dict[str, Any]:
     for neighbour in said["neighbours"]:
         neighbour["example"] = neighbour.pop("row")
         neighbour["source"] = case.source_of(neighbour["example"])
-    return dict(said)
+    return {**said, "label": case.label, "best": case.best, "why": case.why}
 
 
 def _print(case: Case, top: int) -> None:

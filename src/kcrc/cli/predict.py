@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,14 +98,16 @@ def predict(
 ) -> int:
     """Say what is on IMAGES: files, folders, patterns, or - for names on stdin.
 
-    Prints the image, its label and how probable that is, with tabs between them. What to look at first:
-    --sort doubt --below 0.9 --top 3. Images that cannot be read are named on stderr, and the exit code is then 1. Where
-    20 images or more are not like the examples, a line on stderr says by how much what is promised may be off.
+    Prints the image, its label and how probable that is, with tabs between them; where it is unknown, also why.
+    Without --reject that is so where nothing can be said: of images of one colour or of noise, and with only one class.
+    What to look at first: --sort doubt --below 0.9 --top 3. Images that cannot be read are named on stderr, and the
+    exit code is then 1. Where 20 images or more are not like the examples, a line on stderr says by how much what is
+    promised may be off.
     """
     if mark is not None and reject is None:
         raise click.UsageError("--mark names what --reject finds; give --reject too.")
     files = expand(images)
-    write = _writer(form, reject is not None, coverage is not None, top or 0)
+    write = _writer(form, coverage is not None, top or 0)
     failed, told, read, waiting = 0, 0, list[str](), list[dict[str, Any]]()
     with open_to_ask(gallery, model=model) as opened, progress(len(files), "images") as bar:
         batch = Batch(opened.answering.answerer())
@@ -112,8 +115,9 @@ def predict(
         for chunk in opened.answering.stream(files, answer, on_error="skip"):
             read += chunk.names
             if chunk.answers is not None:
-                rows = (_row(name, chunk.answers, i, top or 0) for i, name in enumerate(chunk.names))
-                waiting += (row for row in rows if below is None or row.get("unknown") or row["probability"] < below)
+                found = opened.answering.told(chunk.answers, chunk.empty)
+                rows = (_row(name, found, i, top or 0) for i, name in enumerate(chunk.names))
+                waiting += (row for row in rows if below is None or _is_doubtful(row, below))
                 if sort is None:
                     told += _write_all(write, waiting)
             complain(chunk.problems)
@@ -138,37 +142,41 @@ def _write_all(write: Callable[[dict[str, Any]], None], rows: list[dict[str, Any
 
 def _doubt(row: dict[str, Any]) -> tuple[bool, float]:
     """What sorts the most doubtful first."""
-    return not row.get("unknown"), row["probability"]
+    return not row["unknown"], row["probability"] or 0.0
+
+
+def _is_doubtful(row: dict[str, Any], below: float) -> bool:
+    """Whether an answer is less probable than ``below``, unknown, or has no probability."""
+    return row["unknown"] or row["probability"] is None or row["probability"] < below
 
 
 def _row(name: str, found: Answers, i: int, top: int) -> dict[str, Any]:
     """All that is said of one image, in the order of the columns."""
     said: Any = found.evidence[i].to_dict()
-    row = {"image": name, "label": str(found.labels[i]), "probability": float(found.probability[i])}
-    if found.unknown is not None:
-        row |= {"unknown": bool(found.unknown[i]), "best": said["label"]}
+    sure = float(found.probability[i])
+    row: dict[str, Any] = {
+        "image": name,
+        "label": str(found.labels[i]),
+        "probability": None if isnan(sure) else sure,
+        "unknown": bool(found.unknown[i]),
+        "best": said["label"],
+    }
     if found.members is not None:
         row["set"] = list(found.set_of(i))
     if top:
         likeliest = itertools.islice(found.likely(i, least=0.0).items(), top)
         row["top"] = [{"label": label, "probability": share} for label, share in likeliest]
     row |= {key: said[key] for key in ("margin", "runner_up", "how")}
-    return {**row, "probabilities": found.likely(i)}
+    return {**row, "why": found.why[i], "probabilities": found.likely(i)}
 
 
-def _writer(form: str | None, reject: bool, sets: bool, top: int) -> Callable[[dict[str, Any]], None]:
+def _writer(form: str | None, sets: bool, top: int) -> Callable[[dict[str, Any]], None]:
     if form == "json":
         return lambda row: say_json(row)
     if form == "csv":
-        columns = [
-            "image",
-            "label",
-            "probability",
-            *(["unknown", "best"] if reject else []),
-            *(["set"] if sets else []),
-        ]
+        columns = ["image", "label", "probability", "unknown", "best", *(["set"] if sets else [])]
         columns += [name for place in range(1, top + 1) for name in (f"top_{place}", f"top_{place}_probability")]
-        put = csv_writer([*columns, "margin", "runner_up", "how"])
+        put = csv_writer([*columns, "margin", "runner_up", "how", "why"])
         return lambda row: put({**row, **_ranked(row)})
     return lambda row: say(_line(row))
 
@@ -182,10 +190,12 @@ def _ranked(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _line(row: dict[str, Any]) -> str:
-    sure = "-" if row.get("unknown") else f"{row['probability']:.1%}"
+    sure = "-" if row["unknown"] or row["probability"] is None else f"{row['probability']:.1%}"
     parts = [shown(row["image"]), shown(row["label"]), sure]
     if "set" in row:
         parts.append(", ".join(shown(name) for name in row["set"]) or "-")
     if "top" in row:
         parts.append(", ".join(f"{shown(one['label'])} {one['probability']:.1%}" for one in row["top"]))
+    if row["unknown"]:
+        parts.append(shown(row["why"]))
     return "\t".join(parts)

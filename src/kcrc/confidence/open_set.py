@@ -109,6 +109,22 @@ class OpenSet:
         """(B,) from signs (B, 4): higher is stranger."""
         return np.asarray(self.features(seen) @ self.weights)
 
+    def reasons(self, seen: Array, labels: Array) -> list[str]:
+        """Of queries with signs (B, 4) that come nearest to the classes ``labels`` (B,): what makes each strange."""
+        strongest = (self.features(seen) * self.weights)[:, : len(SIGNS)].argmax(axis=1)
+        with np.errstate(over="ignore"):
+            times = np.exp(seen - self.centre)
+        words = (
+            "it is {:.1f} times as far from its nearest example as is usual",
+            "it is {:.1f} times as far from the nearest examples of {} as is usual",
+            "the examples of {1} miss {0:.1f} times as much of it as is usual",
+            "examples of several classes together represent it",
+        )
+        return [
+            f"it resembles no class: {words[sign].format(times[i, sign], labels[i])}"
+            for i, sign in enumerate(strongest.tolist())
+        ]
+
     def threshold(self, reject: float) -> float:
         """The score above which a share ``reject`` of known queries lies, by the examples; ∞ where they are too few."""
         if isinstance(reject, bool) or not isinstance(reject, (int, float, np.number)) or not 0 < reject < 1:

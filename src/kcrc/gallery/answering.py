@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kcrc.tuning import Tuning
 
 T = TypeVar("T")
+LOOKED_AT = 5  # examples near an image on which there is nothing to make out
 
 
 class Answering:
@@ -244,16 +245,36 @@ class Answering:
 
     def predict(self, images: Sequence[Any], *, reject: float | None = None, unknown: str | None = None) -> Array:
         """The label of each image (n,); with ``reject`` the mark ``unknown`` where it resembles no class."""
-        answerer = self.answerer()
         if len(_as_list(images)) == 0:
-            return np.zeros(0, answerer.classes.dtype)
-        if reject is None:
-            return np.concatenate(self._all(images, answerer.labels))
+            return np.zeros(0, self.answerer().classes.dtype)
         return np.concatenate([a.labels for a in self.answers(images, reject=reject, unknown=unknown)])
 
     def answers(self, images: Sequence[Any], **asked: Any) -> list[Answers]:
         """All that ``asked`` can say of each image, a chunk after the other."""
-        return self._all(images, self.asked(**asked))
+        chunks = self.stream(images, self.asked(**asked))
+        return [self.told(chunk.answers, chunk.empty) for chunk in chunks if chunk.answers is not None]
+
+    def told(self, answers: Answers, empty: Sequence[str | None]) -> Answers:
+        """What is said of images that are answered: unknown where there is nothing to make out on one (``empty`` says
+        why), unless such pictures are among the examples near it."""
+        why: list[str | None] = [None] * len(answers)
+        for i, reason in enumerate(empty):
+            if reason is not None and reason not in self._emptiness_near(answers.evidence[i]):
+                why[i] = f"it resembles no example: {reason}"
+        return answers.but_unknown(why)
+
+    def _emptiness_near(self, evidence: Evidence) -> set[str | None]:
+        """What keeps the examples nearest to one image from being made out, as far as they have a picture."""
+        from kcrc.features.emptiness import emptiness
+        from kcrc.features.images import decode
+
+        found: set[str | None] = set()
+        for example in evidence.rows[0, np.argsort(evidence.distances[0], kind="stable")[:LOOKED_AT]]:
+            with contextlib.suppress(KCRCError):  # a damaged picture is no reason not to answer
+                picture = self._gallery.thumbnail(int(example)) if example >= 0 else None
+                if picture is not None:
+                    found.add(emptiness(decode(picture).pixels))
+        return found
 
     def asked(
         self,
@@ -264,13 +285,17 @@ class Answering:
         explain: bool = False,
     ) -> Callable[[Array], Answers]:
         """What answers to vectors of images; ``reject`` and ``coverage`` as in ``predict`` and ``predict_set``, with
-        ``explain`` the evidence is that of ``explain``."""
+        ``explain`` the evidence is that of ``explain``. Without ``reject`` it is unknown what nothing can be said of,
+        under a mark that no class has."""
         answerer = self.answerer()
         mark = UNKNOWN if unknown is None else unknown
+        while unknown is None and reject is None and mark in answerer.classes:
+            mark += "?"
 
         def answer(vectors: Array) -> Answers:
             try:
-                return answerer.answer(vectors, reject=reject, unknown=mark, coverage=coverage, explain=explain)
+                found = answerer.answer(vectors, reject=reject, unknown=mark, coverage=coverage, explain=explain)
+                return found.but_unknown(found.why)
             except StateError:
                 raise StateError(
                     "How strange an image is, and which sets keep a promise, is learned from the examples when the "

@@ -157,7 +157,8 @@ class Gallery(Collection):
         return self.answering.retune_due
 
     def predict(self, images: Sequence[Any], *, reject: float | None = None, unknown: str | None = None) -> Array:
-        """The label of each image (n,): files, bytes of files, or arrays.
+        """The label of each image (n,): files, bytes of files, or arrays; "unknown" where nothing can be said: on an
+        image of one colour or of noise, unless examples are such, and where there is only one class.
 
         With ``reject``, an image that resembles none of the classes is called "unknown" (or as ``unknown`` says);
         ``reject`` is the share of images of these classes that may be called so by mistake (0.05: one in 20).

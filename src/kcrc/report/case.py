@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kcrc.arrays import Array
+from kcrc.confidence.open_set import UNKNOWN
 from kcrc.errors import KCRCError
 from kcrc.evidence import HOW, Evidence
 from kcrc.report.words import percent
@@ -44,10 +45,17 @@ class Case:
     truth: str | None = None
     probabilities: Array | None = None
     """(C,) of the evidence's classes; None where nothing is known of them."""
+    why: str | None = None
+    """Why it is unknown, whatever class comes nearest; None where it is not."""
+
+    @property
+    def best(self) -> str:
+        """The class that comes nearest."""
+        return str(self.evidence.labels[0])
 
     @property
     def label(self) -> str:
-        return str(self.evidence.labels[0])
+        return self.best if self.why is None else UNKNOWN
 
     def residuals(self) -> list[tuple[str, float]]:
         """The classes that were compared, best first."""
@@ -77,14 +85,17 @@ class Case:
 
 def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | None = None) -> Case:
     """Look at one image file and answer."""
+    from kcrc.features.emptiness import emptiness
     from kcrc.features.images import decode, fetch
 
     name = os.fspath(image)
     content = fetch(name)
     feature = gallery.answering.feature()
     pixels = decode(content, feature.view, source=name).pixels
-    found = gallery.answering.asked(explain=True)(feature.transform_seen([pixels]))
-    return case_from(gallery, name, content, found.evidence, truth=truth, probabilities=found.probabilities[0])
+    answers = gallery.answering.asked(explain=True)(feature.transform_seen([pixels]))
+    found = gallery.answering.told(answers, [emptiness(pixels)])
+    made = case_from(gallery, name, content, found.evidence, truth=truth, probabilities=found.probabilities[0])
+    return replace(made, why=found.why[0])
 
 
 def case_from(
@@ -138,10 +149,12 @@ def deciding(case: Case, top: int) -> tuple[list[Part], str]:
 def verdict_sentence(case: Case) -> str:
     """How the answer came about, in one sentence."""
     one = case.evidence
+    if case.why is not None:
+        return f"{case.why[:1].upper()}{case.why[1:]}. The class that comes nearest is {case.best}; do not rely on it."
     how = HOW[one.how[0]]
     near = int((one.rows[0] >= 0).sum())
     p = case.probabilities
-    sure = "" if p is None else f" Probability {percent(p[one.winner[0]])}."
+    sure = "" if p is None or len(p) == 1 else f" Probability {percent(p[one.winner[0]])}."
     if how == "unanimous":
         return f"All {near} nearest examples are of this class, which settles it.{sure}"
     if how == "nearest":

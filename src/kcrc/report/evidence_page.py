@@ -87,7 +87,7 @@ def _classes(case: Case, most: int = 10) -> Element:
     for name, value in residuals:
         bar = element(
             "span",
-            class_="bar won" if name == case.label else "bar",
+            class_="bar won" if name == case.best else "bar",
             style=f"width: {12 * value / worst:.2f}rem",
             aria_hidden="true",
         )

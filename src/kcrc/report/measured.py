@@ -82,7 +82,7 @@ def of_files(
         found.problems += chunk.problems
         if chunk.answers is not None:
             one = chunk.answers
-            found.answers += [str(label) for label in one.labels]
+            found.answers += [str(label) for label in one.evidence.labels]  # not "unknown": what would it have said?
             found.sure += one.probabilities[np.arange(len(one)), one.evidence.winner].tolist()
             if evidence:
                 parts.append(one.evidence)

@@ -126,8 +126,14 @@ def test_confidence_says_what_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setattr(confidence, "MOST", 100)
     assert confidence.main(["--seeds", "1", "--seconds", "0.2", "--no-svc"]) in (0, 1)  # 100 queries say little
     shown = capsys.readouterr().out
-    for what in ("log-loss", "calibration error", "unknown AUROC", "sets 90%", "sets 95%"):
+    for what in ("log-loss", "calibration error", "0.0 of 500 answers", "unknown AUROC", "sets 90%", "sets 95%"):
         assert what in shown
+
+
+def test_a_probability_is_shared_where_samples_differ() -> None:
+    p = np.array([[0.8, 0.2], [0.2, 0.8], [0.7, 0.3], [0.7, 0.3], [0.6, 0.4]])
+    assert confidence.sharing(p, np.array([[1], [2], [3], [3], [4]])) == 2  # the first two; the next are one sample
+    assert confidence.sharing(p[2:], np.array([[3], [3], [4]])) == 0
 
 
 def test_calibration_error_is_the_gap_between_confidence_and_accuracy() -> None:

@@ -54,7 +54,7 @@ def study(given: argparse.Namespace) -> bool:
         if not at_hand(SETS[name], given.data):
             continue
         finds, precisions = [], []
-        for seed in range(given.seeds):
+        for seed in range(given.first, given.first + given.seeds):
             X, y = examples(name, seed, given.data)
             spoiled, changed = flipped(y, FLIPPED[name], np.random.default_rng(seed))
             begun = time.perf_counter()
@@ -90,6 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = command.options("audit", __doc__)
     parser.add_argument("sets", nargs="*", choices=[*SETS, []], default=[])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=30.0, help="for tuning")
     return command.run(study, parser, arguments)
 
