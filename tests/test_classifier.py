@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import manhattan_distances, rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
-from kcrc import methods
+from kcrc import methods, metrics
 from kcrc.errors import DataError, KCRCError, ParameterError, UnknownName
 from problems import given as settled
 from problems import problem
@@ -70,6 +70,21 @@ def test_an_answer_does_not_depend_on_its_batch_or_the_threads(K, locality):
         np.testing.assert_allclose(alone.residuals[0], together.residuals[i], rtol=1e-9)
     threaded = settled(K, locality=locality, n_jobs=2, memory_budget="1MiB").fit(X, y).explain(Xq)
     np.testing.assert_allclose(threaded.residuals, together.residuals, rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", metrics.names())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("K", "locality"), [(10, "atoms"), (2, "classes"), (None, "atoms")])
+def test_a_probability_is_the_same_alone_and_in_a_batch(metric, dtype, K, locality):
+    """Bit for bit where the dictionary is local; a global one is solved for all queries of a batch together."""
+    X, y, Xq = problem(12, n=90, queries=40)
+    clf = settled(K, locality=locality, metric=metric).fit(X.astype(dtype), y)
+    Xq = Xq.astype(dtype)
+    off = 0.0 if K is not None else 1e-4 if dtype is np.float32 else 1e-9
+    together = clf.predict_proba(Xq)
+    for size in (1, 2, 7):
+        apart = np.concatenate([clf.predict_proba(Xq[at : at + size]) for at in range(0, 40, size)])
+        np.testing.assert_allclose(apart, together, rtol=0, atol=off)
 
 
 def test_whole_classes_as_dictionary():

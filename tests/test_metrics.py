@@ -101,3 +101,15 @@ def test_a_classifier_that_standardises_first_is_saved(metric, tmp_path):
     clf.save(tmp_path / "kept")
     loaded = KCRCClassifier.load(tmp_path / "kept")
     np.testing.assert_array_equal(loaded.decision_function(Q * UNITS), clf.decision_function(Q * UNITS))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [5, 64, 200, 513])
+def test_a_row_is_whitened_as_if_it_were_alone(dtype, d):
+    X = np.random.default_rng(d).normal(size=(150, d)).astype(dtype)
+    metric = metrics.make("within").fit(X, np.arange(150) % 3)
+    together = metric.transform(X)
+    for size in (1, 2, 3, 8, 9, 40):
+        apart = [metric.transform(X[at : at + size]) for at in range(0, 150, size)]
+        np.testing.assert_array_equal(np.concatenate(apart), together)
+    assert metric.transform(X[:0]).shape == (0, d)

@@ -126,8 +126,8 @@ def learning_curve(model: FittedModel, exclusion: Exclusion, left: LeftOut) -> L
     fits = np.empty((0, 3))
     if halvings and told.any():
         fits = _fitted(right[:, told], np.log2(usual / others[:, told]), stored, rng)
-    met, shares = np.unique(counts[model.labels[asked]], return_counts=True)
-    shares = shares / len(asked)
+    met, times = np.unique(counts[model.labels[asked]], return_counts=True)
+    shares = times / len(asked)
     missing = (float(shares[met == 1].sum()), float(shares @ 0.5 ** (met - 1.0)))
     luck = float(_luck(1.0 - points[0].accuracy, len(model)))
     return LearningCurve(points[::-1], fits, usual, met.astype(np.float64), shares, missing, luck)
