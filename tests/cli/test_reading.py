@@ -34,6 +34,7 @@ READING = {
     "backup": ["backup", "birds.kcrc", "out/copy.kcrc"],
     "predict": ["predict", "birds.kcrc", IMAGE],
     "explain": ["explain", "birds.kcrc", IMAGE],
+    "sort": ["sort", "birds.kcrc", "photos", "out/sorted"],
     "evaluate": ["evaluate", "birds.kcrc"],
     "audit": ["audit", "birds.kcrc"],
     "advise": ["advise", "birds.kcrc"],
@@ -192,7 +193,7 @@ def results(shut: Path, commands: list[list[str]], *, files: int = 0o444) -> lis
     return [tuple(result) for result in json.loads(done.stdout)]
 
 
-TO_STDOUT = [READING[name] for name in READING if name not in ("export", "backup")]
+TO_STDOUT = [READING[name] for name in READING if name not in ("export", "backup", "sort")]
 
 
 def test_reading_needs_no_right_to_write(shut: Path) -> None:

@@ -21,6 +21,7 @@ COMMANDS = {
     "build": ("build", "Make a gallery from a folder of class folders."),
     "predict": ("predict", "Say what is on images."),
     "explain": ("explain", "Show which examples decided an answer, and by how much."),
+    "sort": ("sort", "Put images into class folders, the doubtful ones aside; or take that back."),
     "add": ("edit", "Add images of a class."),
     "remove": ("edit", "Take examples out."),
     "relabel": ("edit", "Give examples another class."),

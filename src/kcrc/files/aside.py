@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -20,13 +21,23 @@ from kcrc.errors import FileError
 _LONGEST = 200  # bytes of the goal's name in the passing one; file systems allow 255 for all of it
 
 
+class NameTaken(FileError):
+    """Something has the name already, and was not to be overwritten."""
+
+
 @contextlib.contextmanager
 def aside(
-    path: str | os.PathLike[str], *, mode: int = 0o666, durable: bool = True, parents: bool = False
+    path: str | os.PathLike[str],
+    *,
+    mode: int = 0o666,
+    durable: bool = True,
+    parents: bool = False,
+    overwrite: bool = True,
 ) -> Iterator[BinaryIO]:
     """A file to be filled in the block; at its end, and not before, it is there under ``path``.
 
     ``mode`` is what the umask takes from; ``durable`` waits for the disk; ``parents`` makes the folders it is in.
+    Without ``overwrite`` it never takes the place of anything: where the name is taken by then, that is ``NameTaken``.
     What the system refuses is a ``FileError``.
     """
     goal = Path(path)
@@ -38,7 +49,10 @@ def aside(
                 file.flush()
                 if durable:
                     os.fsync(file.fileno())
-            os.replace(passing, goal)
+            if overwrite:
+                os.replace(passing, goal)
+            else:
+                _put_beside(passing, goal)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(passing)
@@ -53,6 +67,40 @@ def write_aside(path: str | os.PathLike[str], content: bytes) -> None:
     """Write ``content`` to ``path``, whose folders are made at need."""
     with aside(path, parents=True) as file:
         file.write(content)
+
+
+def move_aside(source: Path, goal: Path) -> None:
+    """Give a file another place, on the same disk, where none may be yet (``NameTaken``).
+
+    At every moment it is in one place at least. Where the disk cannot do that, it is an ``OSError``."""
+    try:
+        os.link(source, goal, follow_symlinks=False)
+    except FileExistsError:
+        raise NameTaken(f"'{goal}' is there already.") from None
+    _sync_folder(goal.parent)
+    os.unlink(source)
+
+
+def leftovers(path: Path) -> list[Path]:
+    """What a killed ``aside`` of this file left beside it."""
+    name = re.compile(rf"{re.escape(_shortened(path.name))}\.[0-9a-f]{{16}}\.new")
+    return [found for found in path.parent.iterdir() if name.fullmatch(found.name)] if path.parent.is_dir() else []
+
+
+def _put_beside(passing: Path, goal: Path) -> None:
+    """Give a file its name if nothing has it."""
+    try:
+        try:
+            os.link(passing, goal)
+        except FileExistsError:
+            raise
+        except OSError:  # a disk without links: the name is claimed first, and then filled at once
+            os.close(os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            os.replace(passing, goal)
+        else:
+            os.unlink(passing)
+    except FileExistsError:
+        raise NameTaken(f"'{goal}' is there already.") from None
 
 
 def _new_file(goal: Path, mode: int, parents: bool) -> tuple[Path, int]:

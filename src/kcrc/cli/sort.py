@@ -1,0 +1,175 @@
+"""``kcrc sort``: images into class folders by what the gallery answers, and back again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kcrc.cli.arguments import GalleryAddress, expand, model_option, open_to_ask
+from kcrc.cli.output import complain, note, progress, say, say_json, shown
+from kcrc.cli.predict import Share
+from kcrc.errors import FileError, KCRCError
+
+if TYPE_CHECKING:
+    from kcrc.answering import Answers
+    from kcrc.gallery import Gallery
+    from kcrc.sorting.sorter import Sorter
+
+DONE = {"copy": "copied", "move": "moved", "link": "linked"}
+
+
+@click.command(short_help="Put images into class folders, the doubtful ones aside; or take that back.")
+@click.argument("gallery", type=GalleryAddress(path_type=Path), required=False)
+@click.argument("images", metavar="IN", required=False)
+@click.argument("out", type=click.Path(path_type=Path), required=False)
+@click.option("--copy", "how", flag_value="copy", default="copy", help="Copy the images [default].")
+@click.option("--move", "how", flag_value="move", help="Move them.")
+@click.option("--link", "how", flag_value="link", help="Make symbolic links to them.")
+@click.option(
+    "--below",
+    type=click.FloatRange(0, 1),
+    default=0.9,
+    show_default=True,
+    help="Aside goes what is less probable than this, and what is unknown.",
+)
+@click.option("--reject", type=Share(), default=0.05, show_default=True, help="RATE of kcrc predict --reject.")
+@click.option("--undo", type=click.Path(path_type=Path), metavar="OUT", help="Take back the latest sorting into OUT.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object a line.")
+@model_option
+def sort(
+    gallery: Path | None,
+    images: str | None,
+    out: Path | None,
+    how: str,
+    below: float,
+    reject: float,
+    undo: Path | None,
+    dry_run: bool,
+    as_json: bool,
+    model: Path | None,
+) -> int:
+    """Put the images of the folder IN into folders of OUT, named after the classes; the folder _doubtful is for those
+    whose answer is less probable than --below, or that resemble no class.
+
+    Nothing is overwritten: where a name is taken, a number is added to it. What was done is in OUT/kcrc-sort.jsonl,
+    and kcrc sort --undo OUT takes it back, but for files that were changed since.
+    """
+    if undo is not None:
+        if gallery is not None:
+            raise click.UsageError("--undo takes the folder OUT and nothing else: kcrc sort --undo OUT.")
+        return _take_back(undo, dry_run=dry_run)
+    if gallery is None or images is None or out is None:
+        raise click.UsageError("Give GALLERY, IN and OUT: kcrc sort birds.kcrc new/ sorted/. Or --undo OUT.")
+    files = _outside(expand([images]), out)
+    tell = _Telling(as_json=as_json)
+    with open_to_ask(gallery, model=model) as opened, progress(len(files), "images") as bar:
+        answer = asked(opened, reject)
+        with sorter_of(opened, out, how=how, below=below) as sorter:
+            try:
+                for chunk in opened.answering.stream(files, answer, on_error="skip"):
+                    if chunk.answers is not None:
+                        for i, name in enumerate(chunk.names):
+                            tell.place(sorter, name, chunk.answers, i, dry_run=dry_run)
+                    complain(chunk.problems)
+                    tell.failed += len(chunk.problems)
+                    bar.update(len(chunk.names) + len(chunk.problems))
+            finally:
+                tell.end(out, how, below, dry_run=dry_run)
+    return 1 if tell.failed else 0
+
+
+def asked(opened: Gallery, reject: float) -> Any:
+    """What answers to images; where the examples are too few to tell what is unknown, nothing is."""
+    known = opened.answering.answerer().confidence
+    if known.open_set is None:
+        note("kcrc: There are too few examples to tell what is unknown; only --below says what is doubtful.")
+        return opened.answering.asked()
+    return opened.answering.asked(reject=reject)
+
+
+def sorter_of(opened: Gallery, out: Path, *, how: str, below: float) -> Sorter:
+    """What sorts into ``out``; class names that cannot be folders are said."""
+    from kcrc.sorting.sorter import Sorter
+
+    made = Sorter(out, opened.classes, how=how, below=below, facts={"gallery": str(opened.path)})
+    for label, name in made.folders.items():
+        if name != label:
+            note(f"kcrc: The class '{shown(label)}' has the folder '{shown(name)}': its name cannot be one everywhere.")
+    return made
+
+
+class _Telling:
+    """Each image put in its place and told, and the counts at the end."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.placed = self.doubtful = self.there = self.failed = 0
+
+    def place(self, sorter: Sorter, name: str, found: Answers, i: int, *, dry_run: bool) -> None:
+        answer = answer_of(found, i)
+        try:
+            if dry_run:
+                goal, done = sorter.out / sorter.folder_of(answer), True
+            else:
+                outcome = sorter.take(name, answer)
+                goal, done = outcome.path, outcome.done
+        except KCRCError as problem:
+            complain([problem])
+            self.failed += 1
+            return
+        self.placed += done
+        self.there += not done
+        self.doubtful += sorter.is_doubtful(answer)
+        where = os.path.relpath(goal)
+        if self.as_json:
+            facts = {"label": answer.label, "probability": answer.probability, "unknown": answer.unknown}
+            say_json({"image": name, **facts, "doubtful": sorter.is_doubtful(answer), "to": where, "done": done})
+        else:
+            sure = "unknown" if answer.unknown else f"{answer.probability:.1%}"
+            say(f"{shown(name)}\t{shown(answer.label)}\t{sure}\t{shown(where)}")
+
+    def end(self, out: Path, how: str, below: float, *, dry_run: bool) -> None:
+        """Also where it was interrupted: what was done is done."""
+        if dry_run:
+            note(f"{self.placed} would be {DONE[how]}, {self.doubtful} of them aside. Nothing was changed.")
+            return
+        there = f" ({self.there} more were there already)" if self.there else ""
+        rule = f"less probable than {below:g}, or unknown"
+        note(f"{DONE[how]} {self.placed}{there}; {self.doubtful} are in {shown(out / '_doubtful')}: {rule}.")
+        if self.placed:
+            note(f"'kcrc sort --undo {shown(out)}' takes it back.")
+
+
+def answer_of(found: Answers, i: int) -> Any:
+    """What a sorting needs to know of one answer."""
+    from kcrc.sorting.sorter import SortAnswer
+
+    best = str(found.evidence.classes[found.evidence.winner[i]])
+    return SortAnswer(best, float(found.probability[i]), found.unknown is not None and bool(found.unknown[i]))
+
+
+def _outside(files: list[str], out: Path) -> list[str]:
+    """The files that are not in OUT already: it may lie inside IN."""
+    whole = os.path.realpath(out)
+    kept = [name for name in files if not Path(os.path.realpath(os.path.dirname(name))).is_relative_to(whole)]
+    if not kept:
+        raise FileError(f"There are no images to sort: all of them are in '{shown(out)}' already.")
+    return kept
+
+
+def _take_back(out: Path, *, dry_run: bool) -> int:
+    from kcrc.sorting.taking_back import take_back
+
+    told = take_back(out, dry_run=dry_run)
+    for one, reason in told.refused:
+        note(f"kcrc: {shown(out / one.to)}: {shown(reason)} It was left as it is.")
+    if dry_run:
+        say(f"{len(told.done)} would be taken back, {len(told.refused)} left as they are")
+    else:
+        left = f"; {len(told.refused)} were left as they are, and so was the log" if told.refused else ""
+        say(f"took back {len(told.done)}{left}")
+    return 1 if told.refused else 0
