@@ -254,11 +254,11 @@ def test_corrections(run, birds: Path) -> None:
     assert "owl" in run("predict", "birds.kcrc", query)[1]
     code, out, err = run("add", "birds.kcrc", "--label", "owl", owls[0])
     assert "added 0 of 1" in out
-    assert "in already as 'owl'" in err
-    assert run("remove", "birds.kcrc", owls[1])[1] == "removed 1 (examples 20)\n"
+    assert "1 in already, the same bytes" in err
+    assert run("remove", "birds.kcrc", owls[1])[1] == "removed 1 (example 20)\n"
     assert run("remove", "birds.kcrc", "#19", "21", "owls/3.jpg")[1] == "removed 3 (examples 19, 21, 22)\n"
     assert run("undo", "birds.kcrc")[1] == "undid: removed 3 examples of owl\n"
-    assert run("relabel", "birds.kcrc", "19", "--label", "barn owl")[1] == "relabelled 1 as barn owl (examples 19)\n"
+    assert run("relabel", "birds.kcrc", "19", "--label", "barn owl")[1] == "relabelled 1 as barn owl (example 19)\n"
     assert run("rename", "birds.kcrc", "owl", "tawny owl")[0] == 0
     counts = json.loads(run("info", "birds.kcrc", "--json")[1])["classes"]
     assert counts == {"barn owl": 1, "heron": 6, "robin": 6, "tawny owl": 2, "wren": 6}

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kcrc.cli.arguments import GalleryAddress, option_value
-from kcrc.cli.output import complain, note, progress, say, shown
+from kcrc.cli.endings import Stopped
+from kcrc.cli.intake import tell
+from kcrc.cli.output import note, progress, say, shown
+from kcrc.errors import FileError
+from kcrc.report.words import counted
+
+if TYPE_CHECKING:
+    from kcrc.gallery import Gallery
 
 
 @click.command(short_help="Make a gallery from a folder of class folders.")
@@ -32,6 +39,15 @@ from kcrc.cli.output import complain, note, progress, say, shown
     show_default=True,
     help="What to do with the same image a second time.",
 )
+@click.option("--blank", is_flag=True, help="Take pictures of one colour too.")
+@click.option("--no-tune", is_flag=True, help="Take the usual parameters; kcrc tune can choose them later.")
+@click.option(
+    "--seconds",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="How long choosing the parameters may take, about.",
+)
 def build(
     folder: Path,
     output: Path | None,
@@ -40,47 +56,69 @@ def build(
     force: bool,
     on_error: str,
     duplicates: Any,
+    blank: bool,
+    no_tune: bool,
+    seconds: float,
 ) -> int:
     """Make a gallery from FOLDER, which has a folder of images for each class.
 
-    The gallery is there, whole, when all images are in, and not before; Ctrl-C leaves nothing. Then the parameters
-    are chosen, by leaving out one example after the other, and stored with it.
+    The gallery is there, whole, when all images are in, and not before; Ctrl-C until then leaves nothing. Then the
+    parameters are chosen, by leaving out one example after the other, and stored with it; Ctrl-C then takes the usual
+    ones. All files that were not used are counted on stderr, by reason.
     """
     from kcrc import features
-    from kcrc.gallery import Gallery
-    from kcrc.gallery.pictures import build_from_folder, default_feature, labelled_files
+    from kcrc.datasets.folders import class_folders
+    from kcrc.gallery import Gallery, stores
+    from kcrc.gallery.pictures import build_from_folder, default_feature
 
     started = time.perf_counter()
     goal = output or folder.absolute().with_name(f"{folder.absolute().name}.kcrc")
     made = features.make(feature or default_feature(), **dict(option_value(text) for text in options))
-    files, _ = labelled_files(folder)
-    with progress(len(files), "images") as bar:
-        told = build_from_folder(
-            folder,
-            goal,
-            feature=made,
-            overwrite=force,
-            on_error="skip" if on_error == "skip" else "raise",
-            duplicates=duplicates,
-            progress=bar.update,
-        )
-    complain(told.problems)
-    for line in told.notes:
-        note(f"kcrc: {shown(line)}")
-    for twin in told.duplicates:
-        if twin.label != twin.existing_label:
-            note(f"kcrc: {shown(twin.source)}: the same image is in as '{shown(twin.existing_label)}' too.")
-    if told.problems or told.duplicates:
-        note(told.summary)
+    found = class_folders(folder)
+    if not force and stores.kind_of(goal).exists(goal):
+        raise FileError(f"'{shown(goal)}' exists already. Choose another name with -o, or say --force to overwrite it.")
+    with progress(len(found.paths), "images") as bar:
+        try:
+            told = build_from_folder(
+                folder,
+                goal,
+                feature=made,
+                overwrite=force,
+                on_error="skip" if on_error == "skip" else "raise",
+                duplicates=duplicates,
+                blank=blank,
+                progress=bar.update,
+            )
+        except KeyboardInterrupt:
+            raise Stopped(f"nothing was made; '{shown(goal)}' is as it was before.") from None
     with Gallery.open(goal) as gallery:
-        tuning = gallery.classifier().tuning_
-        if len(gallery.classes) == 1:
-            note("there is only one class, so nothing can be told apart yet: kcrc add another")
-        elif tuning is not None:
-            note(f"left out one by one, {tuning.accuracy:.1%} of {tuning.trials} examples are answered right")
-        seconds = time.perf_counter() - started
+        tell(gallery, told, [found])
+        _choose(gallery, no_tune=no_tune, seconds=seconds)
+        examples, classes = counted(len(gallery), "example"), counted(len(gallery.classes), "class", "classes")
         say(
-            f"{shown(goal)}: {len(gallery)} examples of {len(gallery.classes)} classes, {gallery.settings.feature} "
-            f"({gallery.dim} numbers each), {seconds:.1f} s"
+            f"{shown(goal)}: {examples} of {classes}, "
+            f"{gallery.settings.feature} ({gallery.dim} numbers each), {time.perf_counter() - started:.1f} s"
         )
     return 0
+
+
+def _choose(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
+    """Choose the parameters; the usual ones where that is not wanted, or is interrupted."""
+    path = shown(gallery.path)
+    if len(gallery.classes) == 1:
+        note("there is only one class, so nothing can be told apart yet: kcrc add another")
+    if no_tune:
+        gallery.answering.settle()
+        note(f"The parameters are the usual ones; 'kcrc tune {path}' chooses them from the examples.")
+        return
+    try:
+        tuning = gallery.answering.tune(asked=False, tuning_seconds=seconds).tuning_
+    except KeyboardInterrupt:
+        gallery.answering.settle()
+        raise Stopped(
+            f"'{path}' is there with all {counted(len(gallery), 'example')} and the usual parameters; "
+            f"'kcrc tune {path}' chooses them from the examples."
+        ) from None
+    if tuning is not None and len(gallery.classes) > 1:
+        few = counted(tuning.trials, "example")
+        note(f"left out one by one, {tuning.accuracy:.1%} of {few} are answered right")

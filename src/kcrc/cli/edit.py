@@ -1,4 +1,4 @@
-"""Commands that change a gallery: add, remove, relabel, rename."""
+"""Commands that change what is in a gallery: remove, relabel, rename."""
 
 from __future__ import annotations
 
@@ -6,50 +6,17 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argument, model_option, open_gallery
-from kcrc.cli.output import complain, note, progress, say, shown
+from kcrc.cli.arguments import gallery_argument, ids_text, open_gallery
+from kcrc.cli.output import note, say, shown
 from kcrc.errors import DataError
+from kcrc.report.words import counted
 
 if TYPE_CHECKING:
     from kcrc.gallery import Erased, Gallery
-
-
-@click.command(short_help="Add images of a class.")
-@gallery_argument
-@images_argument
-@click.option("-l", "--label", required=True, help="The class, known or new.")
-@click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
-@model_option
-def add(gallery: Path, images: tuple[str, ...], label: str, duplicates: Any, model: Path | None) -> int:
-    """Add IMAGES to GALLERY as examples of a class."""
-    from kcrc.gallery.pictures import add_images
-
-    files = expand(images)
-    with open_gallery(gallery, write=True, model=model) as opened, progress(len(files), "images") as bar:
-        feature, known = opened.answering.feature(), opened.classes
-        told = add_images(
-            opened,
-            feature,
-            files,
-            [label] * len(files),
-            on_error="skip",
-            duplicates=duplicates,
-            progress=bar.update,
-        )
-        due = opened.retune_due
-    complain(told.problems)
-    for twin in told.duplicates:
-        note(f"kcrc: {shown(twin.source)}: is in already as '{shown(twin.existing_label)}'; not added.")
-    say(f"added {len(told.added)} of {len(files)} as {shown(label)}" + _with_ids(told.added))
-    if len(told.added) and label not in known:
-        note(f"'{shown(label)}' is a new class.{_instead_of(label, known, gallery)}")
-    if due is not None:
-        note(f"{due}; 'kcrc tune {shown(gallery)}' chooses them anew.")
-    return 1 if told.problems else 0
 
 
 @click.command(short_help="Take examples out.")
@@ -93,17 +60,6 @@ def _would_go(gallery: Gallery, ids: Sequence[int], *, erase: bool) -> int:
     return 0
 
 
-def _instead_of(label: str, known: Sequence[str], gallery: Path) -> str:
-    """Which class may have been meant by a new name that is much like a known one, and how to go on."""
-    import difflib
-
-    close = difflib.get_close_matches(label.casefold(), [name.casefold() for name in known], n=1, cutoff=0.75)
-    if not close:
-        return ""
-    meant = next(name for name in known if name.casefold() == close[0])
-    return f" Did you mean '{shown(meant)}'? 'kcrc undo {shown(gallery)}' takes it back."
-
-
 def _told_of(erased: Erased) -> int:
     """What was erased, and what this cannot reach."""
     say(f"erased {len(erased.ids)}" + _with_ids(erased.ids))
@@ -142,7 +98,7 @@ def rename(gallery: Path, old: str, new: str) -> int:
     """Call the class OLD by the name NEW; where NEW exists, the two become one."""
     with open_gallery(gallery, write=True) as opened:
         changed = opened.rename_class(old, new)
-    say(f"renamed {shown(old)} to {shown(new)} ({len(changed)} examples)")
+    say(f"renamed {shown(old)} to {shown(new)} ({counted(len(changed), 'example')})")
     return 0
 
 
@@ -181,4 +137,4 @@ def _content(path: str) -> bytes:
 
 
 def _with_ids(ids: Sequence[int]) -> str:
-    return f" (examples {ids_text(ids)})" if len(ids) else ""
+    return f" ({'example' if len(ids) == 1 else 'examples'} {ids_text(ids)})" if len(ids) else ""

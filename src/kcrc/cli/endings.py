@@ -24,6 +24,10 @@ _LONGEST = 500  # characters of a foreign message
 _NO_ARGUMENTS: type[Exception] | tuple[()] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
+class Stopped(Exception):
+    """Ctrl-C, in words: what stayed, and how to take it back."""
+
+
 def ended(problem: BaseException, *, debug: bool) -> int:
     """Say what ended a command; the exit code. ``debug`` shows where in the program it was."""
     if isinstance(problem, click.exceptions.Exit):
@@ -32,6 +36,9 @@ def ended(problem: BaseException, *, debug: bool) -> int:
         return _misused(problem)
     if debug:
         note("".join(traceback.format_exception(problem)).rstrip())
+    if isinstance(problem, Stopped):
+        note(f"\nkcrc: interrupted; {shown(problem)}")  # below what the terminal shows of Ctrl-C
+        return INTERRUPTED
     if isinstance(problem, click.Abort | KeyboardInterrupt):
         note("kcrc: interrupted; what was reported as done is kept, nothing is half-written.")
         return INTERRUPTED

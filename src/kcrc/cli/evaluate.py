@@ -100,13 +100,13 @@ def _of_folder(
     gallery: Gallery, folder: Path, batch: Batch, *, known: bool, evidence: bool
 ) -> tuple[Measured, list[str]]:
     """What was answered, and the images of the folder that are in the gallery; ``known`` asks those too."""
-    from kcrc.gallery.pictures import labelled_files
+    from kcrc.datasets.folders import class_folders
     from kcrc.report.measured import in_gallery, of_files
 
-    paths, labels = labelled_files(folder)
-    files = list(map(str, paths))
+    there = class_folders(folder)
+    files, labels = list(map(str, there.paths)), there.labels
     is_in = in_gallery(gallery, files)
-    asked = [at for at, there in enumerate(is_in) if known or not there]
+    asked = [at for at, is_known in enumerate(is_in) if known or not is_known]
     with progress(len(asked), "images") as bar:
         found = of_files(
             gallery,
@@ -125,7 +125,7 @@ def _of_folder(
         )
     if not found.names:
         raise DataError(f"None of the images in '{shown(folder)}' can be read.")
-    return found, [name for name, there in zip(files, is_in, strict=True) if there]
+    return found, [name for name, is_known in zip(files, is_in, strict=True) if is_known]
 
 
 def _say_uncounted(told: Evaluation, found: Measured, inside: Sequence[str], *, known: bool) -> None:
@@ -168,7 +168,8 @@ def _print(told: Evaluation, found: Measured, worst: int, what: str) -> None:
     if told.mistakes and worst:
         say("\nThe mistakes, those it was surest of first:")
         for at in told.mistakes[:worst]:
-            answer = f"{shown(found.answers[at])} ({percent(found.sure[at])})"
+            sure = "" if np.isnan(found.sure[at]) else f" ({percent(found.sure[at])})"
+            answer = f"{shown(found.answers[at])}{sure}"
             say(f"  {shown(found.names[at])}: {answer} instead of {shown(found.truth[at])}")
         if len(told.mistakes) > worst:
             say(f"  … and {len(told.mistakes) - worst} more (--worst, --json)")

@@ -30,7 +30,7 @@ def with_look_alikes(
     them; ``rows``: only pairs with one of these."""
     seen, bits, small = [], [], []
     for at, example in enumerate(ids):
-        mark = _fingerprint_of(picture_of, int(example))
+        mark = fingerprint_of(picture_of, int(example))
         if mark is not None:
             seen.append(at)
             bits.append(mark.bits)
@@ -68,7 +68,7 @@ def alike(bits: Array, small: Array, labels: Array) -> list[tuple[int, int]]:
     return sorted(pairs, key=lambda pair: -pairs[pair])
 
 
-def _fingerprint_of(picture_of: Callable[[int], bytes | None], example: int) -> Fingerprint | None:
+def fingerprint_of(picture_of: Callable[[int], bytes | None], example: int) -> Fingerprint | None:
     """None where no picture is kept, or it cannot be read, or shows nothing."""
     from kcrc.features.images import decode  # the audit of vectors needs no decoder
 

@@ -2,13 +2,14 @@
 
 from kcrc.datasets.base import Dataset, Provenance
 from kcrc.datasets.catalogue import available, load, locate, names, source
-from kcrc.datasets.folders import from_folder, image_files
+from kcrc.datasets.folders import class_folders, from_folder, image_files
 from kcrc.datasets.splits import split_per_class, subset_per_class
 
 __all__ = [
     "Dataset",
     "Provenance",
     "available",
+    "class_folders",
     "from_folder",
     "image_files",
     "load",

@@ -3,15 +3,66 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from kcrc.datasets.base import Dataset, Provenance
 from kcrc.errors import DataError
+from kcrc.features.accepted import EXTENSION_FORMATS
 
-EXTENSIONS = frozenset({".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"})
+EXTENSIONS = frozenset(EXTENSION_FORMATS)
+
+
+@dataclass(frozen=True)
+class ClassFolders:
+    """A folder of class folders as it is: the pictures and the class of each, and what is there beside them.
+
+    loose   pictures that lie in no class folder
+    empty   class folders without a picture
+    others  how many files are no pictures by their name, by its ending
+    """
+
+    paths: tuple[Path, ...]
+    labels: tuple[str, ...]
+    loose: tuple[Path, ...] = ()
+    empty: tuple[str, ...] = ()
+    others: Mapping[str, int] = field(default_factory=dict)
+
+
+def class_folders(folder: Path | str, *, deep: bool = True) -> ClassFolders:
+    """What is in a folder of class folders; the name of the first folder below is the class. Hidden files and folders
+    are left out. ``deep`` takes the pictures in folders inside a class folder too."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError(f"{folder} is not a folder. Give a folder with one folder of images for each class.")
+    classes = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    files = {c: image_files(folder / c, deep=deep) for c in classes}
+    loose = tuple(image_files(folder, deep=False))
+    if not any(files.values()):
+        there = f" ({len(loose)} lie in it directly)" if loose else ""
+        raise DataError(
+            f"{folder} has no class folders with images{there}. Put those of each class in a folder named after it."
+        )
+    return ClassFolders(
+        tuple(path for found in files.values() for path in found),
+        tuple(c for c, found in files.items() for _ in found),
+        loose,
+        tuple(c for c, found in files.items() if not found),
+        _others(folder),
+    )
+
+
+def _others(folder: Path) -> dict[str, int]:
+    """Files that are no pictures by their name, by its ending, the most frequent first."""
+    endings: Counter[str] = Counter()
+    for path in folder.rglob("*"):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if not hidden and path.suffix.lower() not in EXTENSIONS and path.is_file():
+            endings[path.suffix.lower() or path.name] += 1
+    return dict(endings.most_common())
 
 
 def image_files(folder: Path, *, deep: bool = True) -> list[Path]:
@@ -33,24 +84,17 @@ def from_folder(
 
     Empty class folders are an error, named: a class without examples is a mistake more often than not.
     """
+    found = class_folders(folder, deep=deep)
     folder = Path(folder)
-    if not folder.is_dir():
-        raise DataError(f"{folder} is not a folder. Give a folder with one folder of images for each class.")
-    classes = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    files = [image_files(folder / c, deep=deep) for c in classes]
-    empty = [c for c, found in zip(classes, files, strict=True) if not found]
-    if not classes or len(empty) == len(classes):
-        raise DataError(
-            f"{folder} has no class folders with images. Put those of each class in a folder named after it."
-        )
-    if empty:
-        raise DataError(f"The class folder {folder / empty[0]} has no image files. Fill it or remove it.")
-    counts = [len(found) for found in files]
+    if found.empty:
+        raise DataError(f"The class folder {folder / found.empty[0]} has no image files. Fill it or remove it.")
+    classes = tuple(dict.fromkeys(found.labels))
+    number = {name: place for place, name in enumerate(classes)}
     return Dataset(
         name or folder.name,
-        np.repeat(np.arange(len(classes)), counts),
-        tuple(classes),
-        paths=tuple(path for found in files for path in found),
+        np.array([number[label] for label in found.labels]),
+        classes,
+        paths=found.paths,
         provenance=provenance or Provenance(source=str(folder)),
     )
 

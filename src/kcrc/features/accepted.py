@@ -13,7 +13,8 @@ from kcrc.errors import DataError, ParameterError
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
 EXTENSION_FORMATS = {
     ".jpg": "JPEG", ".jpeg": "JPEG", ".jpe": "JPEG", ".png": "PNG", ".webp": "WEBP", ".bmp": "BMP",
-    ".tif": "TIFF", ".tiff": "TIFF", ".gif": "GIF",
+    ".tif": "TIFF", ".tiff": "TIFF", ".gif": "GIF", ".heic": "HEIC", ".heif": "HEIC", ".hif": "HEIC",
+    **dict.fromkeys((".cr2", ".cr3", ".nef", ".nrw", ".arw", ".dng", ".raf", ".orf", ".rw2", ".pef", ".srw"), "RAW"),
 }  # fmt: skip
 _PIECE = 1 << 20
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}

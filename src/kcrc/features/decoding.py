@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kcrc.arrays import Array
 from kcrc.errors import KCRCError
+from kcrc.features import photos
 from kcrc.features.accepted import (
     EXTENSION_FORMATS,
     FORMATS,
@@ -84,13 +85,15 @@ def decode(
     limits = limits or Limits.usual()
     if len(content) > limits.max_bytes:
         raise too_many_bytes(source, len(content), limits)
-    stored = _looked_at(content, source)
+    kind = photos.kind_of(content, source)
+    plain = content if kind is None else _unpacked(content, kind, source, limits)
+    stored = _looked_at(plain, source)
     if stored.width * stored.height > limits.max_pixels:
         raise too_many_pixels(source, stored.width, stored.height, limits)
     plan = _attempt(lambda: _planned(stored, view), source, stored.format)
     if plan.pixels > WHOLE_PIXELS:
         raise _not_scaled(stored, source, view)
-    needed = plan.needed + 2 * len(content)
+    needed = plan.needed + 2 * len(plain)
     if needed > allowed():
         raise _too_much_memory(stored, source, needed)
     with DECODING.hold(needed):
@@ -100,11 +103,18 @@ def decode(
             if needed > _MUCH:
                 give_back()
     size = (stored.width, stored.height) if stored.orientation > 4 else (stored.height, stored.width)
-    expected = EXTENSION_FORMATS.get(Path(source).suffix.lower(), stored.format)
-    odd = f"{printable(source)}: is named {expected} but is {stored.format}, and read as that."
-    return Picture(
-        pixels, source, sha256(content), stored.format, size, "" if expected == stored.format else odd, small
-    )
+    form = kind or stored.format
+    expected = EXTENSION_FORMATS.get(Path(source).suffix.lower(), form)
+    odd = f"{printable(source)}: is named {expected} but is {form}, and read as that."
+    return Picture(pixels, source, sha256(content), form, size, "" if expected == form else odd, small)
+
+
+def _unpacked(content: bytes, kind: str, source: str, limits: Limits) -> bytes:
+    """A HEIC or RAW photograph as a picture of a common format."""
+    try:
+        return _attempt(lambda: photos.as_plain(content, kind, source=source, limits=limits), source, kind)
+    finally:
+        give_back()
 
 
 def _looked_at(content: bytes, source: str) -> Stored:

@@ -14,7 +14,8 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.features.base import CHUNK, Feature
-from kcrc.features.images import ImageError, Limits, OnError, read_chunks, summarise
+from kcrc.features.emptiness import ONE_COLOUR, emptiness
+from kcrc.features.images import ImageError, Limits, OnError, Reading, read_chunks, summarise
 from kcrc.progress import count_bar
 
 Paths = Sequence[str | os.PathLike[str]]
@@ -58,23 +59,43 @@ def extract_chunks(
     limits: Limits | None = None,
     threads: int | None = None,
     chunk: int = CHUNK,
+    blank: bool = True,
     progress: bool = False,
 ) -> Iterator[Chunk]:
     """Vectors of image files by a fitted feature, ``chunk`` files at a time.
 
     ``thumbnail`` is the longer side of the JPEG thumbnails, 0 for none. With ``on_error`` 'skip' bad files are
-    listed in ``problems`` and left out; with 'raise' the first one ends the run.
+    listed in ``problems`` and left out; with 'raise' the first one ends the run. Without ``blank``, pictures of one
+    colour are among the bad.
     """
     with count_bar("vectors", len(paths), unit=" images", show=None if progress else False) as bar:
         for batch in read_chunks(
             paths, feature.view, on_error=on_error, thumbnail=thumbnail, limits=limits, chunk=chunk, threads=threads
         ):
+            if not blank:
+                batch = _without_blanks(batch, on_error)
             pictures = batch.pictures
             shown = [p.pixels for p in pictures]
             vectors = feature.transform(shown) if shown else np.empty((0, feature.dim), np.float32)
             small = [p.thumbnail for p in pictures] if thumbnail else []
             yield Chunk(batch.rows, vectors, [p.sha256 for p in pictures], small, batch.problems, batch.notes)
             bar.update(len(batch.rows) + len(batch.problems))
+
+
+def _without_blanks(batch: Reading, on_error: OnError) -> Reading:
+    """The same with pictures of one colour among the problems."""
+    kept = Reading(problems=batch.problems)
+    for row, picture in zip(batch.rows, batch.pictures, strict=True):
+        if emptiness(picture.pixels) != ONE_COLOUR:
+            kept.rows.append(row)
+            kept.pictures.append(picture)
+            continue
+        what = "has a single pixel" if picture.original_size == (1, 1) else "is of one colour"
+        problem = ImageError(picture.source, "one colour", f"{what}, and shows nothing.")
+        if on_error == "raise":
+            raise problem
+        kept.problems.append(problem)
+    return kept
 
 
 def extract(

@@ -125,6 +125,12 @@ class Answering:
             self.keep(gallery, asked=asked, parameters=parameters)
         return made
 
+    def settle(self) -> None:
+        """Take the usual parameters without choosing, and store them; ``tune`` can choose them later."""
+        made, contents = self._fitted(tuned.USUAL)
+        self._ready = Ready(contents, 0, made.answerer_, made)
+        self.keep(self._gallery, chosen=tuned.NOT_CHOSEN)
+
     def bring_up_to_date(self) -> None:
         """Learn anew, from the examples as they are, all that was learned from them when the parameters were chosen,
         and keep it: how sure answers are, a covariance. For whoever has changed the gallery; what only reads it learns
@@ -161,15 +167,23 @@ class Answering:
         """Whether the parameters were chosen here and are not in the file."""
         return self._ready is not None and not self._ready.tuned
 
-    def keep(self, gallery: Gallery, *, asked: bool = False, parameters: Mapping[str, Any] | None = None) -> None:
-        """Store what was chosen here in ``gallery``: this one, or the same file opened for writing."""
+    def keep(
+        self,
+        gallery: Gallery,
+        *,
+        asked: bool = False,
+        parameters: Mapping[str, Any] | None = None,
+        chosen: str | None = None,
+    ) -> None:
+        """Store what was chosen here in ``gallery``: this one, or the same file opened for writing. ``chosen`` says it
+        in words where nothing was tried."""
         ready = self._ready
         if ready is None or ready.classifier is None:
             raise StateError("Nothing has been chosen here that could be stored.")
         contents = ready.contents
         act = gallery.keep_tuned(
             ready.classifier, next_id=int(contents.ids[-1]) + 1, asked=asked, parameters=parameters,
-            since=contents.revision,
+            since=contents.revision, chosen=chosen,
         )  # fmt: skip
         if act == contents.revision + 1:  # nothing else happened meanwhile
             self._ready = replace(ready, contents=Contents(act, contents.rows), tuned=act)

@@ -253,14 +253,16 @@ class Collection:
         asked: bool = True,
         parameters: Mapping[str, Any] | None = None,
         since: int | None = None,
+        chosen: str | None = None,
     ) -> int:
         """Store a classifier fitted on the examples with ids below ``next_id``, and the ``parameters`` that were fixed
         for it (None: those that were before); the number of the act.
 
-        ``since`` is the revision it was fitted on: where examples were erased after it, it is refused."""
-        state = tuned.state_of(classifier, next_id)
-        chosen = "nothing to choose" if classifier.tuning_ is None else repr(classifier.tuning_)
-        told = f"tuned: {chosen.removeprefix('Tuning: ')}"
+        ``since`` is the revision it was fitted on: where examples were erased after it, it is refused. ``chosen`` says
+        how the parameters came about, where nothing was tried."""
+        state = tuned.state_of(classifier, next_id, chosen=chosen)
+        words = chosen or ("nothing to choose" if classifier.tuning_ is None else repr(classifier.tuning_))
+        told = f"tuned: {words.removeprefix('Tuning: ')}"
         return self.store.write(acts.Tune(told, state, parameters, asked, since))
 
     def tuned_state(self, act: int) -> tuple[dict[str, Any], dict[str, Array]]:

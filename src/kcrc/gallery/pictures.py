@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kcrc.arrays import Array
 from kcrc.errors import DataError
 from kcrc.features.extract import extract_chunks
-from kcrc.features.images import ImageError, OnError, read_chunks, summarise
+from kcrc.features.images import ImageError, OnError, fetch, read_chunks, summarise
 from kcrc.gallery.adding import Added, Duplicate, Duplicates
 
 if TYPE_CHECKING:
@@ -47,30 +48,41 @@ def add_images(
     *,
     on_error: OnError = "raise",
     duplicates: Duplicates = "skip",
+    blank: bool = True,
     progress: Progress | None = None,
+    told: Intake | None = None,
 ) -> Intake:
     """Add image files with a label each, a chunk at a time; every chunk that was added stays added.
 
-    All of them are one entry of the history, and undone as one."""
+    All of them are one entry of the history, and undone as one. Files whose bytes are in already are not decoded
+    again. Without ``blank``, pictures of one colour are problems. ``told`` is filled as it goes, for whoever wants to
+    know how far it came when it is interrupted."""
     if len(labels) != len(paths):
         raise DataError(f"There are {len(paths)} images but {len(labels)} labels; give one each.")
+    told = Intake() if told is None else told
     with gallery.changing():
-        return _added(gallery, feature, paths, labels, on_error=on_error, duplicates=duplicates, progress=progress)
+        _add(gallery, feature, paths, labels, told, on_error, duplicates, blank, progress or (lambda number: None))
+    return told
 
 
-def _added(
+def _add(
     gallery: Gallery,
     feature: Feature,
     paths: Sequence[str | os.PathLike[str]],
     labels: Sequence[str],
-    *,
+    told: Intake,
     on_error: OnError,
     duplicates: Duplicates,
-    progress: Progress | None,
-) -> Intake:
-    told = Intake()
+    blank: bool,
+    progress: Progress,
+) -> None:
+    if duplicates == "skip" and len(gallery):
+        new, there = _sifted(gallery, paths, labels)
+        told.duplicates += there
+        progress(len(there))
+        paths, labels = [paths[at] for at in new], [labels[at] for at in new]
     added: Added | None = None
-    for chunk in extract_chunks(feature, paths, on_error=on_error, thumbnail=THUMBNAIL):
+    for chunk in extract_chunks(feature, paths, on_error=on_error, thumbnail=THUMBNAIL, blank=blank):
         told.problems += chunk.problems
         told.notes += chunk.notes
         if chunk.rows:
@@ -86,17 +98,26 @@ def _added(
             )
             told.added += added.ids
             told.duplicates += added.duplicates
-        if progress is not None:
-            progress(len(chunk.rows) + len(chunk.problems))
-    return told
+        progress(len(chunk.rows) + len(chunk.problems))
 
 
-def labelled_files(folder: str | os.PathLike[str]) -> tuple[list[Path], list[str]]:
-    """The image files of a folder of class folders, and the class of each."""
-    from kcrc.datasets.folders import from_folder
-
-    found = from_folder(Path(folder))
-    return list(found.paths or ()), [found.classes[number] for number in found.labels]
+def _sifted(
+    gallery: Gallery, paths: Sequence[str | os.PathLike[str]], labels: Sequence[str]
+) -> tuple[list[int], list[Duplicate]]:
+    """The positions of files whose bytes are not in the gallery, and the others."""
+    known = {row.content: row for row in reversed(gallery.contents.rows)}
+    new: list[int] = []
+    there: list[Duplicate] = []
+    for at, (path, label) in enumerate(zip(paths, labels, strict=True)):
+        try:
+            row = known.get(hashlib.sha256(fetch(path)).digest())
+        except ImageError:
+            row = None  # whoever reads it says why
+        if row is None:
+            new.append(at)
+        else:
+            there.append(Duplicate(at, os.fspath(path), label, row.id, row.label))
+    return new, there
 
 
 def build_from_folder(
@@ -107,18 +128,25 @@ def build_from_folder(
     overwrite: bool = False,
     on_error: OnError = "skip",
     duplicates: Duplicates = "skip",
+    blank: bool = True,
     progress: Progress | None = None,
 ) -> Intake:
-    """A gallery of a folder of class folders; ``feature`` is a name, a Feature, or None for the best installed."""
+    """A gallery of a folder of class folders; ``feature`` is a name, a Feature, or None for the best installed.
+
+    Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them)."""
+    from kcrc.datasets.folders import class_folders
     from kcrc.features import resolve
     from kcrc.gallery.building import building
 
-    files, labels = labelled_files(folder)
+    found = class_folders(Path(folder))
+    files, labels = found.paths, found.labels
     made = resolve(default_feature() if feature is None else feature)
     if made.learns and not made.is_fitted:
         _learn(made, files, labels, on_error)
     with building(path, feature=made, overwrite=overwrite) as gallery:
-        told = add_images(gallery, made, files, labels, on_error=on_error, duplicates=duplicates, progress=progress)
+        told = add_images(
+            gallery, made, files, labels, on_error=on_error, duplicates=duplicates, blank=blank, progress=progress
+        )
         if not told.added:
             raise DataError(f"None of the {len(files)} images in '{folder}' can be used. {told.problems[0]}")
     return told

@@ -35,6 +35,16 @@ LEARNED_AT = "learned at"
 """The piece with the revision whose examples everything learned was learned from."""
 _LONGEST = 4_000_000  # bytes of a description; what is written has at most a million characters
 _TRIED = 200  # lines of the table of what was tried that are kept, the best
+USUAL: dict[str, Any] = {  # parameters that serve where choosing has to wait
+    "n_neighbors": 25,
+    "kernel": "linear",
+    "mu": 0.1,
+    "form": "rkhs",
+    "decision": "ratio",
+    "locality": "atoms",
+    "metric": "unit",
+}
+NOT_CHOSEN = "the usual ones, not chosen from the examples"
 
 
 @dataclass(frozen=True)
@@ -68,12 +78,15 @@ class Facts:
         return f"{changes} examples came or went since the parameters were chosen on {self.examples}"
 
 
-def state_of(classifier: KCRCClassifier, next_id: int, facts: Facts | None = None) -> dict[str, bytes]:
+def state_of(
+    classifier: KCRCClassifier, next_id: int, facts: Facts | None = None, *, chosen: str | None = None
+) -> dict[str, bytes]:
     """A classifier fitted on examples with ids below ``next_id``, as the rows of the table ``tuned``; ``facts`` are
-    those of an earlier moment, where its parameters were chosen then."""
+    those of an earlier moment, where its parameters were chosen then; ``chosen`` says how they came about, where
+    nothing was tried."""
     tuning = classifier.tuning_
     if facts is None:
-        facts = Facts(len(classifier.model_), next_id, None if tuning is None else repr(tuning))
+        facts = Facts(len(classifier.model_), next_id, chosen or (None if tuning is None else repr(tuning)))
     if tuning is not None and len(tuning.scores) > _TRIED:
         best, scores = tuning.best, tuning.scores
         order = sorted(scores, key=lambda s: (s != best, -scores[s].trials, -scores[s].accuracy))

@@ -1,0 +1,156 @@
+"""``kcrc add``: images of one class, or a folder of class folders; only what is new is taken."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argument, model_option, open_gallery
+from kcrc.cli.endings import Stopped
+from kcrc.cli.intake import tell
+from kcrc.cli.output import note, progress, say, shown
+from kcrc.gallery.examples import Example, as_example
+from kcrc.report.words import counted, some_of
+
+if TYPE_CHECKING:
+    from kcrc.datasets.folders import ClassFolders
+    from kcrc.gallery import Gallery
+    from kcrc.gallery.pictures import Intake
+
+NAMED = 5  # new classes that are announced one by one
+
+
+@click.command(short_help="Add images of a class, or a folder of class folders.")
+@gallery_argument
+@images_argument
+@click.option("-l", "--label", help="The class, known or new; without it, IMAGES are folders of class folders.")
+@click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
+@click.option("--blank", is_flag=True, help="Take pictures of one colour too.")
+@click.option("--sync", is_flag=True, help="Name also the examples that came from a folder and are no longer in it.")
+@model_option
+def add(
+    gallery: Path,
+    images: tuple[str, ...],
+    label: str | None,
+    duplicates: Any,
+    blank: bool,
+    sync: bool,
+    model: Path | None,
+) -> int:
+    """Add IMAGES to GALLERY as examples of a class; or, without --label, folders that have a folder for each class.
+
+    What is in already is left as it is, so that adding a folder again takes only what is new. With --sync, examples
+    that came from it and are no longer there are named; they stay until kcrc remove takes them out.
+    """
+    from kcrc.gallery.pictures import Intake, add_images
+
+    if sync and not all(map(os.path.isdir, images)):
+        raise click.UsageError("--sync is about folders; give folders only.")
+    folders = _class_folders(images) if label is None else []
+    if label is None:
+        files = [str(path) for found in folders for path in found.paths]
+        labels = [name for found in folders for name in found.labels]
+    else:
+        files = expand(images)
+        labels = [label] * len(files)
+    told = Intake()
+    with open_gallery(gallery, write=True, model=model) as opened:
+        feature, known = opened.answering.feature(), opened.classes
+        with progress(len(files), "images") as bar, _interruption_told(opened, told, len(files)):
+            add_images(
+                opened,
+                feature,
+                files,
+                labels,
+                on_error="skip",
+                duplicates=duplicates,
+                blank=blank,
+                progress=bar.update,
+                told=told,
+            )
+        due = opened.retune_due
+        tell(opened, told, folders)
+        gone = _gone(opened, told, images) if sync else None
+        added = [opened.example(number).label for number in told.added]
+    of_class = f" as {shown(label)}" if label is not None else ""
+    ids = f" ({'example' if len(told.added) == 1 else 'examples'} {ids_text(told.added)})" if told.added else ""
+    say(f"added {len(told.added)} of {len(files)}{of_class}{ids}")
+    _announce(sorted(set(added) - set(known)), known, gallery)
+    if gone is not None:
+        _say_gone(gone, gallery)
+    if due is not None:
+        note(f"{due}; 'kcrc tune {shown(gallery)}' chooses them anew.")
+    return 1 if told.problems else 0
+
+
+def _class_folders(images: Sequence[str]) -> list[ClassFolders]:
+    from kcrc.datasets.folders import class_folders
+
+    if not all(map(os.path.isdir, images)):
+        raise click.UsageError(
+            "Say of which class these images are: --label NAME. Without it, give folders that have a folder for each "
+            "class."
+        )
+    return [class_folders(folder) for folder in images]
+
+
+@contextlib.contextmanager
+def _interruption_told(gallery: Gallery, told: Intake, files: int) -> Iterator[None]:
+    """Where Ctrl-C ends the block, it is said what stayed; what is learned from the examples is learned first."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not told.added:
+            raise Stopped("nothing was added; the gallery is as it was.") from None
+        gallery.answering.bring_up_to_date()
+        raise Stopped(
+            f"{len(told.added)} of {files} added; 'kcrc undo {shown(gallery.path)}' takes them back, and the same "
+            "command again adds the others."
+        ) from None
+
+
+def _gone(gallery: Gallery, told: Intake, folders: Sequence[str]) -> list[Example]:
+    """The examples whose file lay in one of the folders, and whose bytes no file there has any more."""
+    roots = [Path(os.path.abspath(folder)) for folder in folders]
+    rows = {row.id: row for row in gallery.contents.rows}
+    met = {rows[number].content for number in (*told.added, *(twin.id for twin in told.duplicates)) if number in rows}
+
+    def inside(source: str) -> bool:
+        return bool(source) and any(Path(os.path.abspath(source)).is_relative_to(root) for root in roots)
+
+    return [as_example(row) for row in rows.values() if inside(row.source) and row.content not in met]
+
+
+def _say_gone(gone: Sequence[Example], gallery: Path) -> None:
+    if not gone:
+        note("Nothing vanished: every example from there is still there.")
+        return
+    for example in gone:
+        what = "changed" if os.path.exists(example.source) else "vanished"
+        say(f"{what}\t{example.id}\t{shown(example.label)}\t{shown(example.source)}")
+    ids = " ".join(str(example.id) for example in gone[:8]) + (" …" if len(gone) > 8 else "")
+    stay = "It stays" if len(gone) == 1 else "They stay"
+    note(
+        f"{counted(len(gone), 'example')} of files that are no longer there, or no longer the same. {stay} in; "
+        f"'kcrc remove {shown(gallery)} {ids}' takes what you name out."
+    )
+
+
+def _announce(new: Sequence[str], known: Sequence[str], gallery: Path) -> None:
+    """New classes, and which known one may have been meant by a name that is much like it."""
+    import difflib
+
+    for name in new[:NAMED]:
+        close = difflib.get_close_matches(name.casefold(), [one.casefold() for one in known], n=1, cutoff=0.75)
+        meant = next((one for one in known if close and one.casefold() == close[0]), None)
+        hint = "" if meant is None else f" Did you mean '{shown(meant)}'? 'kcrc undo {shown(gallery)}' takes it back."
+        note(f"'{shown(name)}' is a new class.{hint}")
+    if len(new) > NAMED:
+        note(
+            f"{counted(len(new) - NAMED, 'more new class', 'more new classes')}: {some_of([*map(shown, new[NAMED:])])}."
+        )

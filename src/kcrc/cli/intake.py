@@ -1,0 +1,134 @@
+"""What became of the files that ``build`` and ``add`` were given: each that was not used is counted, by reason."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kcrc.cli.output import complain, note, shown
+from kcrc.report.words import counted, some_of
+
+if TYPE_CHECKING:
+    from kcrc.datasets.folders import ClassFolders
+    from kcrc.gallery import Gallery
+    from kcrc.gallery.pictures import Intake
+
+FEW = 2  # examples of a class, or fewer: it is worth saying so
+LISTED = 20  # files that could not be read, a line each
+
+
+def tell(gallery: Gallery, told: Intake, folders: Sequence[ClassFolders]) -> None:
+    """Lines on stderr: files that could not be read, all that was not used by reason, and what is worth a look."""
+    broken = [problem for problem in told.problems if problem.kind not in ("no reader", "one colour")]
+    complain(broken[:LISTED])
+    complain(told.notes[:LISTED])
+    unused = [*_unread(told), *_beside(folders)]
+    if unused:
+        note("Not used:")
+        for line in unused:
+            note(f"  {line}")
+    look = [*_folders(folders), *_clashes(told), *_copies(gallery, told), *_classes(gallery)]
+    if look:
+        note("Worth a look:")
+        for line in look:
+            note(f"  {line}")
+
+
+def _unread(told: Intake) -> Iterable[str]:
+    kinds: dict[str, list[str]] = {}
+    for problem in told.problems:
+        kinds.setdefault(problem.kind, []).append(problem.source)
+    for ending, number in _endings(kinds.pop("no reader", [])).items():
+        yield f"{number} {ending} not read: pip install 'kcrc[photos]'"
+    blank = kinds.pop("one colour", [])
+    if blank:
+        yield f"{_files(blank, 'of a single pixel or colour')}; --blank takes such pictures"
+    for kind, sources in sorted(kinds.items()):
+        yield _files(sources, kind)
+    if told.duplicates:
+        yield _files([twin.source for twin in told.duplicates], "in already, the same bytes")
+
+
+def _beside(folders: Sequence[ClassFolders]) -> Iterable[str]:
+    loose = [str(path) for found in folders for path in found.loose]
+    if loose:
+        yield _files(loose, "in no class folder")
+    others: Counter[str] = Counter()
+    for found in folders:
+        others.update(found.others)
+    if others:
+        some = [f"{number} {shown(ending)}" for ending, number in others.most_common()]
+        yield f"{sum(others.values())} no picture that kcrc reads: {some_of(some, 8)}"
+
+
+def _folders(folders: Sequence[ClassFolders]) -> Iterable[str]:
+    empty = [name for found in folders for name in found.empty]
+    if empty:
+        yield f"{counted(len(empty), 'class folder')} without a picture: {_names(empty)}"
+    for names in _alike((label for found in folders for label in found.labels), _composed):
+        yield f"{len(names)} folders are one class, their names are written in two ways: {shown(_composed(names[0]))}"
+
+
+def _clashes(told: Intake) -> Iterable[str]:
+    clashes = [twin for twin in told.duplicates if _composed(twin.label) != twin.existing_label]
+    for twin in clashes[:LISTED]:
+        where = f" (#{twin.id})" if twin.id else ""
+        yield (
+            f"{shown(twin.source)}: the same picture is in as '{shown(twin.existing_label)}'{where}, "
+            f"not as '{shown(twin.label)}'"
+        )
+    if len(clashes) > LISTED:
+        yield f"… and {len(clashes) - LISTED} more that are in as another class"
+
+
+def _copies(gallery: Gallery, told: Intake) -> Iterable[str]:
+    from kcrc.gallery.copies import near_copies
+
+    pairs = near_copies(gallery, told.added)
+    if not pairs:
+        return
+    yield f"{counted(len(pairs), 'pair')} of pictures that look the same (another size, compressed again); both stay:"
+    for copy, other in pairs[:LISTED]:
+        one, two = gallery.example(copy), gallery.example(other)
+        yield f"  #{copy} {shown(one.source)} and #{other} {shown(two.source)}"
+    if len(pairs) > LISTED:
+        yield f"  … and {len(pairs) - LISTED} more"
+    yield f"  'kcrc remove {shown(gallery.path)} {pairs[0][0]}' takes one out"
+
+
+def _classes(gallery: Gallery) -> Iterable[str]:
+    few = [f"{shown(name)} ({number})" for name, number in gallery.counts.items() if number <= FEW]
+    if few:
+        yield f"{counted(len(few), 'class', 'classes')} of one or two examples: {some_of(few, 5)}"
+    for names in _alike(gallery.classes, str.casefold):
+        yield (
+            f"classes whose names differ only in case: {_names(names)}; "
+            f"'kcrc rename {shown(gallery.path)} {shown(names[0])} {shown(names[1])}' makes them one"
+        )
+
+
+def _alike(names: Iterable[str], key: Callable[[str], str]) -> list[list[str]]:
+    """Different names with the same key."""
+    found: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        found.setdefault(key(name), []).append(name)
+    return [same for same in found.values() if len(same) > 1]
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
+
+
+def _endings(sources: Iterable[str]) -> Counter[str]:
+    return Counter(Path(source).suffix.lower() for source in sources)
+
+
+def _files(sources: Sequence[str], why: str) -> str:
+    return f"{len(sources)} {why}: {_names(sources)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return some_of([shown(name) for name in names])
