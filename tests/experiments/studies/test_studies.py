@@ -25,6 +25,7 @@ from kcrc.experiments.studies import (
     nearest,
     occlusion,
     photographs,
+    reject,
     selftuned,
     seven_sets,
 )  # fmt: skip
@@ -112,6 +113,22 @@ def test_alarms_are_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     out = capsys.readouterr().out
     assert "same source, 100" in out
     assert out.count("of 2 raise an alarm") == 2
+
+
+def test_reject_of_digits_on_two_draws(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(reject, "MOST", 200)
+    assert reject.main(["digits", "--draws", "2", "--seconds", "0.1"]) in (0, 1)  # 200 queries say little
+    assert "2 draws: of known queries" in capsys.readouterr().out
+
+
+def test_strangers_take_no_part_and_no_row_is_asked_that_is_stored() -> None:
+    y = np.repeat(np.arange(10), 7)
+    examples, known, strange = reject.drawn(y, 5, 3)
+    assert set(np.bincount(y[examples])) == {0, 3}  # half of a small class
+    assert len(set(y[strange])) == 3
+    assert set(y[strange]) | set(y[examples]) == set(range(10))
+    assert set(y[known]) == set(y[examples])
+    assert sorted(np.concatenate([examples, known, strange])) == list(range(70))
 
 
 def test_labels_are_flipped_to_others() -> None:
