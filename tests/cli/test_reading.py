@@ -34,6 +34,7 @@ READING = {
     "backup": ["backup", "birds.kcrc", "out/copy.kcrc"],
     "predict": ["predict", "birds.kcrc", IMAGE],
     "explain": ["explain", "birds.kcrc", IMAGE],
+    "watch": ["watch", "birds.kcrc", "photos", "--once", "--seconds", "0.05"],
     "sort": ["sort", "birds.kcrc", "photos", "out/sorted"],
     "evaluate": ["evaluate", "birds.kcrc"],
     "audit": ["audit", "birds.kcrc"],

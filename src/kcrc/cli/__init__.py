@@ -22,6 +22,7 @@ COMMANDS = {
     "predict": ("predict", "Say what is on images."),
     "explain": ("explain", "Show which examples decided an answer, and by how much."),
     "sort": ("sort", "Put images into class folders, the doubtful ones aside; or take that back."),
+    "watch": ("watch", "Answer as pictures arrive in a folder."),
     "add": ("add", "Add images of a class, or a folder of class folders."),
     "remove": ("edit", "Take examples out."),
     "relabel": ("edit", "Give examples another class."),

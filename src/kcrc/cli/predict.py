@@ -116,7 +116,7 @@ def predict(
             read += chunk.names
             if chunk.answers is not None:
                 found = opened.answering.told(chunk.answers, chunk.empty)
-                rows = (_row(name, found, i, top or 0) for i, name in enumerate(chunk.names))
+                rows = (row_of(name, found, i, top=top or 0) for i, name in enumerate(chunk.names))
                 waiting += (row for row in rows if below is None or _is_doubtful(row, below))
                 if sort is None:
                     told += _write_all(write, waiting)
@@ -150,7 +150,7 @@ def _is_doubtful(row: dict[str, Any], below: float) -> bool:
     return row["unknown"] or row["probability"] is None or row["probability"] < below
 
 
-def _row(name: str, found: Answers, i: int, top: int) -> dict[str, Any]:
+def row_of(name: str, found: Answers, i: int, *, top: int = 0) -> dict[str, Any]:
     """All that is said of one image, in the order of the columns."""
     said: Any = found.evidence[i].to_dict()
     sure = float(found.probability[i])
@@ -178,7 +178,7 @@ def _writer(form: str | None, sets: bool, top: int) -> Callable[[dict[str, Any]]
         columns += [name for place in range(1, top + 1) for name in (f"top_{place}", f"top_{place}_probability")]
         put = csv_writer([*columns, "margin", "runner_up", "how", "why"])
         return lambda row: put({**row, **_ranked(row)})
-    return lambda row: say(_line(row))
+    return lambda row: say(line_of(row))
 
 
 def _ranked(row: dict[str, Any]) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def _ranked(row: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _line(row: dict[str, Any]) -> str:
+def line_of(row: dict[str, Any]) -> str:
     sure = "-" if row["unknown"] or row["probability"] is None else f"{row['probability']:.1%}"
     parts = [shown(row["image"]), shown(row["label"]), sure]
     if "set" in row:

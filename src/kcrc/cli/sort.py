@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,8 +17,9 @@ from kcrc.errors import FileError, KCRCError
 
 if TYPE_CHECKING:
     from kcrc.answering import Answers
+    from kcrc.arrays import Array
     from kcrc.gallery import Gallery
-    from kcrc.sorting.sorter import Sorter
+    from kcrc.sorting.sorter import SortAnswer, Sorter
 
 DONE = {"copy": "copied", "move": "moved", "link": "linked"}
 
@@ -65,30 +68,31 @@ def sort(
     if gallery is None or images is None or out is None:
         raise click.UsageError("Give GALLERY, IN and OUT: kcrc sort birds.kcrc new/ sorted/. Or --undo OUT.")
     files = _outside(expand([images]), out)
-    tell = _Telling(as_json=as_json)
+    placing = Placing(as_json=as_json)
     with open_to_ask(gallery, model=model) as opened, progress(len(files), "images") as bar:
         answer = asked(opened, reject)
         with sorter_of(opened, out, how=how, below=below) as sorter:
             try:
                 for chunk in opened.answering.stream(files, answer, on_error="skip"):
                     if chunk.answers is not None:
+                        found = opened.answering.told(chunk.answers, chunk.empty)
                         for i, name in enumerate(chunk.names):
-                            tell.place(sorter, name, chunk.answers, i, dry_run=dry_run)
+                            placing.place(sorter, name, found, i, dry_run=dry_run)
                     complain(chunk.problems)
-                    tell.failed += len(chunk.problems)
+                    placing.failed += len(chunk.problems)
                     bar.update(len(chunk.names) + len(chunk.problems))
             finally:
-                tell.end(out, how, below, dry_run=dry_run)
-    return 1 if tell.failed else 0
+                placing.end(out, how, below, dry_run=dry_run)
+    return 1 if placing.failed else 0
 
 
-def asked(opened: Gallery, reject: float) -> Any:
-    """What answers to images; where the examples are too few to tell what is unknown, nothing is."""
-    known = opened.answering.answerer().confidence
-    if known.open_set is None:
-        note("kcrc: There are too few examples to tell what is unknown; only --below says what is doubtful.")
-        return opened.answering.asked()
-    return opened.answering.asked(reject=reject)
+def asked(opened: Gallery, reject: float) -> Callable[[Array], Answers]:
+    """What answers to images from the examples there are at that moment; where they are too few when it begins to tell
+    what is unknown, nothing is."""
+    if opened.answering.answerer().confidence.open_set is None:
+        note("kcrc: There are too few examples to tell what is unknown.")
+        return lambda vectors: opened.answering.asked()(vectors)
+    return lambda vectors: opened.answering.asked(reject=reject)(vectors)
 
 
 def sorter_of(opened: Gallery, out: Path, *, how: str, below: float) -> Sorter:
@@ -102,14 +106,14 @@ def sorter_of(opened: Gallery, out: Path, *, how: str, below: float) -> Sorter:
     return made
 
 
-class _Telling:
+class Placing:
     """Each image put in its place and told, and the counts at the end."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
         self.placed = self.doubtful = self.there = self.failed = 0
 
-    def place(self, sorter: Sorter, name: str, found: Answers, i: int, *, dry_run: bool) -> None:
+    def place(self, sorter: Sorter, name: str, found: Answers, i: int, *, dry_run: bool = False) -> None:
         answer = answer_of(found, i)
         try:
             if dry_run:
@@ -129,10 +133,10 @@ class _Telling:
             facts = {"label": answer.label, "probability": answer.probability, "unknown": answer.unknown}
             say_json({"image": name, **facts, "doubtful": sorter.is_doubtful(answer), "to": where, "done": done})
         else:
-            sure = "unknown" if answer.unknown else f"{answer.probability:.1%}"
+            sure = "unknown" if answer.unknown or answer.probability is None else f"{answer.probability:.1%}"
             say(f"{shown(name)}\t{shown(answer.label)}\t{sure}\t{shown(where)}")
 
-    def end(self, out: Path, how: str, below: float, *, dry_run: bool) -> None:
+    def end(self, out: Path, how: str, below: float, *, dry_run: bool = False) -> None:
         """Also where it was interrupted: what was done is done."""
         if dry_run:
             note(f"{self.placed} would be {DONE[how]}, {self.doubtful} of them aside. Nothing was changed.")
@@ -144,12 +148,13 @@ class _Telling:
             note(f"'kcrc sort --undo {shown(out)}' takes it back.")
 
 
-def answer_of(found: Answers, i: int) -> Any:
+def answer_of(found: Answers, i: int) -> SortAnswer:
     """What a sorting needs to know of one answer."""
     from kcrc.sorting.sorter import SortAnswer
 
     best = str(found.evidence.classes[found.evidence.winner[i]])
-    return SortAnswer(best, float(found.probability[i]), found.unknown is not None and bool(found.unknown[i]))
+    sure = float(found.probability[i])
+    return SortAnswer(best, None if isnan(sure) else sure, bool(found.unknown[i]))
 
 
 def _outside(files: list[str], out: Path) -> list[str]:

@@ -31,10 +31,11 @@ _TRIES = 100_000  # names tried for one file
 
 @dataclass(frozen=True)
 class SortAnswer:
-    """What was answered to an image: the best class, how probable it is, whether it is called unknown."""
+    """What was answered to an image: the best class, how probable it is (None: nothing is known of that), whether it is
+    called unknown."""
 
     label: str
-    probability: float
+    probability: float | None
     unknown: bool = False
 
 
@@ -77,10 +78,12 @@ class Sorter:
 
     def is_doubtful(self, answer: SortAnswer) -> bool:
         """The rule."""
-        return answer.unknown or answer.probability < self.below
+        return answer.unknown or answer.probability is None or answer.probability < self.below
 
     def folder_of(self, answer: SortAnswer) -> str:
         """The name of the folder an image goes to."""
+        if answer.label not in self.folders:  # a class that came since
+            self.folders |= folder_names([answer.label], taken=[DOUBTFUL, NAME, *self.folders.values()])
         return DOUBTFUL if self.is_doubtful(answer) else self.folders[answer.label]
 
     def take(self, image: str | os.PathLike[str], answer: SortAnswer) -> Outcome:
@@ -98,7 +101,7 @@ class Sorter:
                 continue
             to = goal.relative_to(self.out).as_posix()
             facts = {"how": self.how, "from": str(source), "to": to, "sha256": digest}
-            self._noted({**facts, "label": answer.label, "probability": round(answer.probability, 6)})
+            self._noted({**facts, "label": answer.label, "probability": answer.probability})
             try:
                 put(source, goal, content, self.how)
             except NameTaken:  # by somebody else, at this moment

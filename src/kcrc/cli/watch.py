@@ -1,0 +1,103 @@
+"""``kcrc watch``: answers as pictures arrive in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
+from kcrc.cli.output import complain, note, say, say_json, shown
+from kcrc.cli.predict import Share, line_of, row_of
+from kcrc.cli.sort import Placing, asked, sorter_of
+
+if TYPE_CHECKING:
+    from kcrc.answering.arrivals import Arrivals
+
+
+@click.command(short_help="Answer as pictures arrive in a folder.")
+@gallery_argument
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--once", is_flag=True, help="Answer what is there, wait for what is still growing, and end.")
+@click.option("--new", "only_new", is_flag=True, help="Pass over the pictures that are there when it begins.")
+@click.option("--seconds", type=click.FloatRange(0.05, 3600), default=2.0, show_default=True, help="Between two looks.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object a line.")
+@click.option("--reject", type=Share(), default=0.05, show_default=True, help="RATE of kcrc predict --reject.")
+@click.option(
+    "--sort-into", type=click.Path(path_type=Path), metavar="OUT", help="Put each into a class folder: see kcrc sort."
+)
+@click.option("--move", is_flag=True, help="With --sort-into: move the pictures instead of copying them.")
+@click.option(
+    "--below", type=click.FloatRange(0, 1), default=0.9, show_default=True, help="With --sort-into: as there."
+)
+@model_option
+def watch(
+    gallery: Path,
+    folder: Path,
+    once: bool,
+    only_new: bool,
+    seconds: float,
+    as_json: bool,
+    reject: float,
+    sort_into: Path | None,
+    move: bool,
+    below: float,
+    model: Path | None,
+) -> int:
+    """Say what is on the pictures in FOLDER, then on each that arrives there, once, when it has stopped growing. Ctrl-C
+    ends it. What is added to GALLERY meanwhile, by another command, counts.
+    """
+    from kcrc.answering.arrivals import Arrivals
+
+    if move and sort_into is None:
+        raise click.UsageError("--move says how --sort-into puts pictures in their places; give it too.")
+    arrivals = Arrivals(folder, apart=sort_into)
+    if only_new:
+        arrivals.pass_over()
+    how = "move" if move else "copy"
+    placing = None if sort_into is None else Placing(as_json=as_json)
+    answered = failed = 0
+    with open_to_ask(gallery, model=model) as opened, contextlib.ExitStack() as stack:
+        answer = asked(opened, reject)
+        sorter = None
+        if sort_into is not None:
+            sorter = stack.enter_context(sorter_of(opened, sort_into, how=how, below=below))
+        if not once:
+            note(f"Watching {shown(folder)}; Ctrl-C ends it.")
+        try:
+            for files in _batches(arrivals, seconds=seconds, once=once):
+                for chunk in opened.answering.stream(files, answer, on_error="skip"):
+                    complain(chunk.problems)
+                    failed += len(chunk.problems)
+                    answered += len(chunk.names)
+                    if chunk.answers is None:
+                        continue
+                    found = opened.answering.told(chunk.answers, chunk.empty)
+                    for i, name in enumerate(chunk.names):
+                        if placing is not None and sorter is not None:
+                            placing.place(sorter, name, found, i)
+                        elif as_json:
+                            say_json(row_of(name, found, i))
+                        else:
+                            say(line_of(row_of(name, found, i)))
+        except KeyboardInterrupt:
+            note(f"Ended; {answered} {'picture was' if answered == 1 else 'pictures were'} answered.")
+        finally:
+            if placing is not None and sort_into is not None:
+                placing.end(sort_into, how, below)
+    return 1 if failed or (placing is not None and placing.failed) else 0
+
+
+def _batches(arrivals: Arrivals, *, seconds: float, once: bool) -> Iterator[list[str]]:
+    """The pictures that have arrived, look after look."""
+    while True:
+        files = arrivals.look()
+        if files:
+            yield files
+        if once and not arrivals.growing:
+            return
+        time.sleep(seconds)
