@@ -8,7 +8,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from photos import photo
 
@@ -51,6 +53,14 @@ def test_images_go_into_class_folders_and_back(kcrc: Run, home: Path, new: Path,
     code, out, err = kcrc("sort", "--undo", "sorted")
     assert (code, out, err) == (0, "took back 7\n", "")
     assert (files(new), files(home / "sorted")) == (before, set())
+
+
+def test_pictures_with_nothing_on_them_go_aside(kcrc: Run, home: Path) -> None:
+    (home / "odd").mkdir()
+    Image.fromarray(np.full((48, 64, 3), 90, np.uint8)).save(home / "odd" / "grey.png")
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)).save(home / "odd" / "noise.png")
+    kcrc("sort", "birds.kcrc", "odd", "sorted", "--below", "0", "--reject", "0.01")
+    assert files(home / "sorted") == {"_doubtful/grey.png", "_doubtful/noise.png", "kcrc-sort.jsonl"}
 
 
 def test_what_resembles_no_class_goes_aside_however_probable(kcrc: Run, home: Path, new: Path) -> None:
