@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(NATIVE)
 WORKERS ?= auto
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow fuzz sanitize lint format bench reproduce reproduce-quick clean
+.PHONY: help demo test test-slow test-web fuzz sanitize lint format bench reproduce reproduce-quick clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -28,10 +28,14 @@ demo: $(VENV)/.user  ## the main job on handwritten digits: accuracy, speed, and
 	$(BIN)/python -m kcrc.demo demo-out
 
 test: $(VENV)/.dev  ## all tests but the slow measurements
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow and not browser"
 
 test-slow: $(VENV)/.dev  ## the slow measurements too
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not browser"
+
+test-web: $(VENV)/.dev  ## the pages in headless Chromium; KCRC_SCREENSHOTS=FOLDER keeps what it shows
+	.ci/chromium
+	$(BIN)/python -m pytest -q -m browser tests/browser
 
 fuzz: $(VENV)/.dev  ## attacks on every door, 20,000 and 500 kills, in about ten minutes (see docs/security.md)
 	$(BIN)/python -m fuzz --cases 20000 --kills 500 --jobs 2 --out fuzz-out.json

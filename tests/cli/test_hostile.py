@@ -72,6 +72,7 @@ def test_from_folder_to_pages(hostile: Path, capsys: pytest.CaptureFixture[str])
         ["explain", "g.kcrc", query, "--html", "why.html"],
         ["evaluate", "g.kcrc", "test", "--html", "eval.html"],
         ["audit", "g.kcrc", "--html", "audit.html"],
+        ["advise", "g.kcrc", "test", "--html", "advice.html"],
         ["audit", "g.kcrc", "--csv"],
         ["info", "g.kcrc"],
         ["verify", "g.kcrc"],
@@ -80,14 +81,15 @@ def test_from_folder_to_pages(hostile: Path, capsys: pytest.CaptureFixture[str])
         out = capsys.readouterr()
         assert code == 0, out.err
         assert "--csv" in arguments or "\x1b" not in out.out + out.err
-    for page in ("why.html", "eval.html", "audit.html"):
+    for page in ("why.html", "eval.html", "audit.html", "advice.html"):
         text = (hostile / page).read_text()
         assert "\x1b" not in text
         for tag, attributes in Tags(text).seen:
-            assert tag not in ("script", "iframe", "object", "link", "form", "a")
+            assert tag not in ("script", "iframe", "object", "link", "form")
+            assert all((value or "").startswith("#") for name, value in attributes if name == "href")
             assert not any(name.startswith("on") for name, _ in attributes)
             assert all((value or "").startswith("data:image/") for name, value in attributes if name == "src")
-    here = {"photos", "test", "g.kcrc", ".kcrc-cache", "why.html", "eval.html", "audit.html"}
+    here = {"photos", "test", "g.kcrc", ".kcrc-cache", "why.html", "eval.html", "audit.html", "advice.html"}
     assert {p.name for p in hostile.iterdir()} == here
     assert {p.name for p in hostile.parent.iterdir()} == {"inside"}
 

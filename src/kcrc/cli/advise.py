@@ -9,22 +9,33 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.cli.arguments import expand, gallery_argument, model_option, open_to_ask
+from kcrc.cli.batch import FEWEST, warn
 from kcrc.cli.output import complain, progress, say, say_json, shown
+from kcrc.cli.pages import page_options, publish
 
 
 @click.command(short_help="Say whether there are examples enough, and what to label next.")
 @gallery_argument
 @click.argument("images", nargs=-1)
 @click.option("--count", default=10, show_default=True, type=click.IntRange(1, 500), help="Images to name.")
+@page_options
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @model_option
-def advise(gallery: Path, images: tuple[str, ...], count: int, as_json: bool, model: Path | None) -> int:
+def advise(
+    gallery: Path,
+    images: tuple[str, ...],
+    count: int,
+    html: Path | None,
+    open_page: bool,
+    as_json: bool,
+    model: Path | None,
+) -> int:
     """Say whether GALLERY has examples enough.
 
     Each example is asked as if it were not in the gallery: how often each class is right, what it is taken for, how
     accuracy grew with examples, and what more are likely to bring. Of unlabelled IMAGES (files, folders, patterns, or
-    - for names on stdin) also which to label next, and why. Images that cannot be read are named on stderr, and the
-    exit code is then 1.
+    - for names on stdin) also which to label next, and why, and whether they are like the examples. Images that cannot
+    be read are named on stderr, and the exit code is then 1.
     """
     names: list[str] = []
     vectors: list[Array] = []
@@ -39,12 +50,23 @@ def advise(gallery: Path, images: tuple[str, ...], count: int, as_json: bool, mo
                     complain(chunk.problems)
                     unread += len(chunk.problems)
                     bar.update(len(chunk.names) + len(chunk.problems))
-        told = opened.classifier().advise(np.concatenate(vectors) if vectors else None, count=count)
+        classifier = opened.classifier()
+        queries = np.concatenate(vectors) if vectors else None
+        told = classifier.advise(queries, count=count)
+        comparable = queries is not None and len(names) >= FEWEST and classifier.confidence_.usual is not None
+        alike = classifier.likeness(queries) if comparable else None
+        if html is not None or open_page:
+            from kcrc.report.advice_page import advice_page
+            from kcrc.report.case import small_picture
+
+            page = advice_page(opened, told, names=names, picture_of=small_picture, alike=alike)
+            publish(page, name="advice", html=html, open_page=open_page)
+    warn(alike, names)
     if as_json:
         found = told.to_dict()
         for row in found["label_next"]:
             row["image"] = names[row.pop("row")]
-        say_json({**found, "unread": unread})
+        say_json({**found, "unread": unread, "likeness": None if alike is None else alike.to_dict()})
     else:
         say(told.text(named=shown, query=lambda row: shown(names[row])))
     return 1 if unread else 0

@@ -10,6 +10,7 @@ import click
 
 from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask
 from kcrc.cli.output import csv_writer, note, say, say_json, shown
+from kcrc.cli.pages import page_options, publish
 
 if TYPE_CHECKING:
     from kcrc.confidence.audit import Audit
@@ -26,7 +27,7 @@ COLUMNS = (
 @gallery_argument
 @click.option("--json", "form", flag_value="json", help="Print all findings as JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print all findings as CSV, a line each.")
-@click.option("--html", type=click.Path(path_type=Path), help="Write a page: one file, with all pictures in it.")
+@page_options
 @click.option("--top", default=20, show_default=True, type=click.IntRange(1, 500), help="How many of a kind to show.")
 @click.option(
     "--apply",
@@ -36,7 +37,15 @@ COLUMNS = (
     help="Instead: do what was decided in FILE, which --csv or --json wrote and you edited.",
 )
 @click.option("--dry-run", is_flag=True, help="With --apply: say what would be done, and change nothing.")
-def audit(gallery: Path, form: str | None, html: Path | None, top: int, decided: Path | None, dry_run: bool) -> int:
+def audit(
+    gallery: Path,
+    form: str | None,
+    html: Path | None,
+    open_page: bool,
+    top: int,
+    decided: Path | None,
+    dry_run: bool,
+) -> int:
     """Look among the examples of GALLERY for those that deserve a second look.
 
     \b
@@ -50,21 +59,19 @@ def audit(gallery: Path, form: str | None, html: Path | None, top: int, decided:
     (and the class into new_label, where it is not the answer), then kcrc audit GALLERY --apply audit.csv.
     """
     if decided is not None:
-        if form is not None or html is not None:
+        if form is not None or html is not None or open_page:
             raise click.UsageError(
-                "--apply changes the gallery and looks for nothing: give it without --json, --csv, --html."
+                "--apply changes the gallery and looks for nothing: give it without --json, --csv, --html, --open."
             )
         return _apply(gallery, decided, dry_run=dry_run)
     if dry_run:
         raise click.UsageError("--dry-run tries what --apply would do; give --apply FILE too.")
     with open_to_ask(gallery) as opened:
         found = opened.audit()
-        if html is not None:
+        if html is not None or open_page:
             from kcrc.report.audit_page import audit_page
-            from kcrc.report.html import write_page
 
-            write_page(html, audit_page(opened, found, top=top))
-            note(f"wrote {shown(html)}")
+            publish(audit_page(opened, found, top=top), name="audit", html=html, open_page=open_page)
         if form == "json":
             findings = [{**row, "decision": "", "new_label": ""} for row in rows(opened, found)]
             counts = {name: getattr(found, name) for name in ("examples", "asked", "right", "unseen")}
@@ -137,7 +144,7 @@ def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
 
 def _print(gallery: Gallery, found: Audit, top: int) -> None:
     from kcrc.confidence.findings import nearness
-    from kcrc.report.audit_page import titles, unseen_words
+    from kcrc.report.audit_words import titles, unseen_words
     from kcrc.report.words import percent
 
     heading, *sections = titles(found)

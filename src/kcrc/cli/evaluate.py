@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,9 @@ import numpy as np
 from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
 from kcrc.cli.batch import Batch, warn
 from kcrc.cli.output import column, complain, note, progress, say, say_json, shown
+from kcrc.cli.pages import page_options, publish
 from kcrc.errors import DataError
-from kcrc.report.words import counted, percent, some_of
+from kcrc.report.words import counted, file_name, percent, some_of
 
 if TYPE_CHECKING:
     from kcrc.confidence.likeness import Likeness
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
     from kcrc.report.measured import Measured
 
 WIDEST = 30  # characters of a class's name
+PICTURES = 100  # of mistakes on a page, those beyond --worst without their evidence
 
 
 @click.command(short_help="Measure how often answers are right.")
 @gallery_argument
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
-@click.option("--html", type=click.Path(path_type=Path), help="Write a page with everything in it.")
+@page_options
 @click.option("--png", type=click.Path(path_type=Path), help="Write the confusion matrix as a picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @click.option("--worst", default=12, show_default=True, type=click.IntRange(0, 500), help="Mistakes to show.")
@@ -37,6 +39,7 @@ def evaluate(
     gallery: Path,
     folder: Path | None,
     html: Path | None,
+    open_page: bool,
     png: Path | None,
     as_json: bool,
     worst: int,
@@ -58,29 +61,32 @@ def evaluate(
         if folder is None:
             found = _left_out(opened)
         else:
-            found, inside = _of_folder(opened, folder, batch, known=known, evidence=html is not None)
+            found, inside = _of_folder(opened, folder, batch, known=known, evidence=html is not None or open_page)
         told = evaluation(found.truth, found.answers, np.array(found.sure), known=opened.classes)
         if not told.total:
             raise DataError(
                 f"The gallery knows no class of '{shown(folder)}': {some_of(list(map(shown, told.unknown)))}."
             )
-        if html is not None:
-            from kcrc.report.evaluation_page import evaluation_page
-            from kcrc.report.html import write_page
-
-            cases = [found.case(at) for at in told.mistakes[:worst]]
-            where = "the gallery itself, left out one by one" if folder is None else str(folder)
-            page = evaluation_page(told, cases, gallery=str(gallery), folder=where, unread=len(found.problems))
-            write_page(html, page)
-            note(f"wrote {shown(html)}")
+        alike = batch.likeness()
+        if html is not None or open_page:
+            page = _page(
+                opened,
+                told,
+                found,
+                alike,
+                folder=folder,
+                worst=worst,
+                notes=_uncounted(told, found, inside, known=known, name=file_name),
+            )
+            publish(page, name="evaluation", html=html, open_page=open_page)
         if png is not None:
-            from kcrc.report.evaluation_page import draw_confusion
+            from kcrc.report.confusion_plot import draw_confusion
 
             draw_confusion(told, png)
             note(f"wrote {shown(png)}")
-        alike = batch.likeness()
     warn(alike, found.names)
-    _say_uncounted(told, found, inside, known=known)
+    for sentence in _uncounted(told, found, inside, known=known, name=shown):
+        note(sentence)
     if as_json:
         say_json(_as_json(told, found, inside, alike))
     else:
@@ -128,22 +134,58 @@ def _of_folder(
     return found, [name for name, is_known in zip(files, is_in, strict=True) if is_known]
 
 
-def _say_uncounted(told: Evaluation, found: Measured, inside: Sequence[str], *, known: bool) -> None:
-    """Whatever is not in the numbers, or should not be."""
+def _page(
+    gallery: Gallery,
+    told: Evaluation,
+    found: Measured,
+    alike: Likeness | None,
+    *,
+    folder: Path | None,
+    worst: int,
+    notes: Sequence[str],
+) -> str:
+    from kcrc.report.case import small_picture
+    from kcrc.report.evaluation_page import evaluation_page
+    from kcrc.report.pieces import facts_of
+    from kcrc.report.unlike import unlike_notice
+
+    if folder is None:
+        asked = "The examples of the gallery, each asked as if it were not in it."
+    else:
+        asked = f"The pictures in {file_name(str(folder))}, whose folders say what they are."
+    unread = [f"Not counted, unreadable: {counted(len(found.problems), 'file')}."] if found.problems else []
+    return evaluation_page(
+        told,
+        [found.case(at).smaller() for at in told.mistakes[: max(worst, PICTURES)]],
+        gallery=str(gallery.path),
+        asked=asked,
+        facts=facts_of(gallery),
+        notes=[*notes, *unread],
+        notice=unlike_notice(alike, found.names, small_picture),
+        explained=worst,
+    )
+
+
+def _uncounted(
+    told: Evaluation, found: Measured, inside: Sequence[str], *, known: bool, name: Callable[[str], str]
+) -> list[str]:
+    """Whatever is not in the numbers, or should not be, in sentences; ``name`` shows the name of an image."""
+    sentences = []
     if inside and known:
-        note(f"Counted though in the gallery, and easy for that: {_named('image', inside)}.")
+        sentences.append(f"Counted though in the gallery, and easy for that: {_named('image', inside, name)}.")
     elif inside:
-        note(f"Not counted, in the gallery already: {_named('image', inside)}. --known counts them.")
+        sentences.append(f"Not counted, in the gallery already: {_named('image', inside, name)}. --known counts them.")
     if told.unknown:
-        some = [f"{shown(name)} ({number})" for name, number in told.unknown.items()]
+        some = [f"{shown(strange)} ({number})" for strange, number in told.unknown.items()]
         images = counted(sum(told.unknown.values()), "image")
-        note(f"Not counted, of classes the gallery does not know: {images}: {some_of(some, 5)}.")
+        sentences.append(f"Not counted, of classes the gallery does not know: {images}: {some_of(some, 5)}.")
     if found.alone:
-        note(f"Not asked, the only example of their class: {_named('example', found.alone)}.")
+        sentences.append(f"Not asked, the only example of their class: {_named('example', found.alone, shown)}.")
+    return sentences
 
 
-def _named(what: str, names: Sequence[str]) -> str:
-    return f"{counted(len(names), what)} ({some_of(list(map(shown, names)))})"
+def _named(what: str, names: Sequence[str], name: Callable[[str], str]) -> str:
+    return f"{counted(len(names), what)} ({some_of(list(map(name, names)))})"
 
 
 def _as_json(told: Evaluation, found: Measured, inside: Sequence[str], alike: Likeness | None) -> dict[str, object]:

@@ -5,50 +5,102 @@ Files are written before anything is printed: a reader of our output that goes a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
-from kcrc.cli.output import note, say, say_json, shown
+from kcrc.cli.arguments import expand, gallery_argument, images_argument, model_option, open_to_ask
+from kcrc.cli.output import complain, note, say, say_json, shown
+from kcrc.cli.pages import page_options, publish
+from kcrc.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from kcrc.report.case import Case
 
+MOST = 30  # images on a page
+IN_TEXT, ON_PAGE = 12, 24  # examples of one answer
+
 
 @click.command(short_help="Show which examples decided an answer, and by how much.")
 @gallery_argument
-@click.argument("image")
-@click.option("--html", type=click.Path(path_type=Path), help="Write a page: one file, with all pictures in it.")
-@click.option("--png", type=click.Path(path_type=Path), help="Write a picture.")
-@click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON.")
-@click.option("--top", default=12, show_default=True, type=click.IntRange(1, 500), help="How many examples to show.")
+@images_argument
+@page_options
+@click.option("--png", type=click.Path(path_type=Path), help="Write a picture (of one image).")
+@click.option("--json", "as_json", is_flag=True, help="Print all numbers as JSON, a line for each image.")
+@click.option(
+    "--top",
+    type=click.IntRange(1, 500),
+    help=f"How many examples to show. [default: {IN_TEXT}, on a page {ON_PAGE}]",
+)
 @model_option
 def explain(
-    gallery: Path, image: str, html: Path | None, png: Path | None, as_json: bool, top: int, model: Path | None
+    gallery: Path,
+    images: tuple[str, ...],
+    html: Path | None,
+    open_page: bool,
+    png: Path | None,
+    as_json: bool,
+    top: int | None,
+    model: Path | None,
 ) -> int:
-    """Show which examples of GALLERY decided what IMAGE is, and by how much."""
+    """Show which examples of GALLERY decided what IMAGES are (files, folders, patterns), and by how much.
+
+    A page has room for 30 images. Of several, those that cannot be read are named on stderr, and the exit code is
+    then 1.
+    """
+    from kcrc.features.images import ImageError
     from kcrc.report.case import case_of
+    from kcrc.report.evidence_page import evidence_page
+    from kcrc.report.figure import draw_evidence
+    from kcrc.report.pieces import facts_of
 
+    files = expand(images)
+    if png is not None and len(files) != 1:
+        raise ParameterError(f"--png draws one image; got {len(files)}. --html shows several.")
+    unread = 0
     with open_to_ask(gallery, model=model) as opened:
-        case = case_of(opened, image)
-        if html is not None:
-            from kcrc.report.evidence_page import evidence_page
-            from kcrc.report.html import write_page
 
-            write_page(html, evidence_page([case], gallery=str(gallery), top=top))
-            note(f"wrote {shown(html)}")
+        def answered() -> Iterator[Case]:
+            nonlocal unread
+            for name in files:
+                try:
+                    yield case_of(opened, name)
+                except ImageError as problem:
+                    if len(files) == 1:
+                        raise
+                    complain([problem])
+                    unread += 1
+
+        rest = answered()
+        first: list[Case] = []
+        if html is not None or open_page:
+            first = list(islice(rest, MOST))
+            if not first:
+                raise DataError(f"None of these {len(files)} images can be read.")
+            page = evidence_page(
+                first,
+                gallery=str(gallery),
+                facts=facts_of(opened),
+                top=top or ON_PAGE,
+                left=len(files) - len(first) - unread,
+            )
+            publish(page, name="why", html=html, open_page=open_page)
         if png is not None:
-            from kcrc.report.figure import draw_evidence
-
-            draw_evidence(case.evidence, case.query_pixels(), case.pixels_of, png, top=top)
+            first = first or [next(rest)]
+            case = first[0]
+            draw_evidence(case.evidence, case.query_pixels(), case.pixels_of, png, top=top or IN_TEXT)
             note(f"wrote {shown(png)}")
-        if as_json:
-            say_json({"image": image, **_as_json(case)})
-        else:
-            _print(case, top)
-    return 0
+        for case in chain(first, rest):
+            if as_json:
+                say_json({"image": case.name, **_as_json(case)})
+            else:
+                _print(case, top or IN_TEXT)
+                if len(files) > 1:
+                    say()
+    return 1 if unread else 0
 
 
 def _as_json(case: Case) -> dict[str, Any]:

@@ -1,159 +1,212 @@
-"""The audit as a page: what deserves a second look, its picture beside the pictures that speak against it."""
+"""The audit as a page: what deserves a second look, between the pictures of its label and of what it looks like."""
 
 from __future__ import annotations
 
-import datetime
-import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kcrc.confidence.findings import Audit, Clash, Idle, Suspect, nearness
-from kcrc.report.evidence_page import example_name
+from kcrc.report.audit_words import ABOUT_CLASHES, ABOUT_DOUBTFUL, ABOUT_IDLE, ABOUT_SUSPECTS, titles, unseen_words
 from kcrc.report.html import Element, element, page, picture
-from kcrc.report.words import percent
+from kcrc.report.picks import Picks
+from kcrc.report.pieces import facts_of, masthead, shot
+from kcrc.report.relatives import nearest_of_class
+from kcrc.report.words import counted, file_name
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
 
+BESIDE = 6  # pictures on either side of a suspect
+MOST = 100  # findings of a kind that a page has room for
+
 
 def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
     """The page; of each kind the ``top`` first findings."""
+    top = min(top, MOST)
     heading, suspects, doubtful, clashes, idle = titles(found)
-    stamp = f"{datetime.datetime.now():%Y-%m-%d %H:%M}"
-    body: list[Any] = [
-        element("h1", f"A second look at {found.examples} examples"),
-        element("p", heading),
-        element("p", f"The gallery {gallery.path.name} on {stamp}, by kcrc.", class_="quiet"),
-    ]
-    kinds: tuple[tuple[str, str, list[Any], Any], ...] = (
-        (suspects, _ABOUT_SUSPECTS, found.mislabelled, _suspect),
-        (doubtful, _ABOUT_DOUBTFUL, found.doubtful, _suspect),
-        (clashes, _ABOUT_CLASHES, found.clashes, _clash),
-        (idle, _ABOUT_IDLE, found.idle, _idle),
-    )
-    for title, about, findings, drawn in kinds:
-        body.append(element("h2", title))
-        if findings is found.clashes:
-            body.append(element("p", unseen_words(found), class_="quiet") if found.unseen else None)
-        if findings:
-            body.append(element("p", about, class_="quiet"))
-            cards = [drawn(gallery, one) for one in findings[:top]]
-            body.append(element("ul", cards, class_="examples") if drawn is _idle else element("div", cards))
-        if len(findings) > top:
-            body.append(element("p", f"… and {len(findings) - top} more; kcrc audit --csv lists them all."))
-    return page(f"Audit of {gallery.path.name}", *body)
-
-
-_ABOUT_SUSPECTS = (
-    "Each was asked as if it were not in the gallery, and the others together gave it another class; nothing near it "
-    "speaks for its label. Where labels were mixed up by chance most of these are wrong; the likeliest come first. "
-    "Beside it are the examples that spoke most for the other class, with the share each had in the answer."
-)
-_ABOUT_DOUBTFUL = (
-    "They were given another class too, but lie near their own: hard pictures more often than wrong labels. Look at "
-    "them before you change anything."
-)
-_ABOUT_CLASHES = "At least one label of each pair is wrong, or the picture shows both."
-_ABOUT_UNSEEN = "{n} without a picture in the gallery: copies of them in another size are not looked for."
-_ABOUT_IDLE = (
-    "They were among the nearest examples of others and still had a part in no right answer. That is no mistake by "
-    "itself: a rare view may be the only one of its kind. Those asked most often come first."
-)
-
-
-def unseen_words(found: Audit) -> str | None:
-    """Which look-alikes were not looked for; None where every example has its picture."""
-    n = f"{found.unseen} examples are" if found.unseen > 1 else "1 example is"
-    return _ABOUT_UNSEEN.format(n=n) if found.unseen else None
-
-
-def titles(found: Audit) -> tuple[str, str, str, str, str]:
-    """The outcome in a sentence, and the headings of the four lists."""
-    share = f" ({found.right / found.asked:.1%})" if found.asked else ""
-    heading = (
-        f"{found.right} of {found.asked} examples{share} are answered as they are labelled when they are asked as if "
-        "they were not in the gallery."
-    )
-    wrong, doubtful, pairs, idle = (
-        len(kind) for kind in (found.mislabelled, found.doubtful, found.clashes, found.idle)
-    )
-    never = "never had a part in a right answer"
-    return (
-        heading,
-        _counted(wrong, "No example contradicts its label clearly", "1 example clearly contradicts its label")
-        or f"{wrong} examples clearly contradict their label, the surest first",
-        _counted(doubtful, "No example is in doubt", "1 example is in doubt")
-        or f"{doubtful} examples are in doubt, the most doubtful first",
-        _counted(
-            pairs,
-            "No two examples look the same under different labels",
-            "1 pair looks almost the same, with two labels",
-        )
-        or f"{pairs} pairs look almost the same under different labels, the nearest first",
-        _counted(idle, "Every example was of use to another, or was never asked", f"1 example {never}")
-        or f"{idle} examples {never}, the most often asked first",
-    )
-
-
-def _counted(n: int, none: str, one: str) -> str | None:
-    return none if n == 0 else one if n == 1 else None
-
-
-def _figure(gallery: Gallery, example: int, label: str, words: str, kind: str | None = None) -> Element:
-    stored = gallery.example(example)
-    spoken = f"Example {example} of class {label}" + (f", {words}" if words else "")
-    return element(
-        "figure",
-        picture(gallery.thumbnail(example), spoken),
-        element(
-            "figcaption",
-            element("span", words, class_="share") if words else None,
-            " " if words else None,
-            label,
-            element("br"),
-            example_name(example, stored.source),
+    picks = Picks(gallery.path.name)
+    sections = [
+        _section(suspects, ABOUT_SUSPECTS, [_suspect(gallery, one, picks, on=True) for one in found.mislabelled[:top]]),
+        _section(doubtful, ABOUT_DOUBTFUL, [_suspect(gallery, one, picks, on=False) for one in found.doubtful[:top]]),
+        _section(
+            clashes,
+            ABOUT_CLASHES,
+            [element("div", [_clash(gallery, one, picks) for one in found.clashes[:top]], class_="pairs")]
+            if found.clashes
+            else [],
+            unseen_words(found),
         ),
-        class_=kind,
+        _section(
+            idle,
+            ABOUT_IDLE,
+            [element("ul", [_idle(gallery, one, picks) for one in found.idle[:top]], class_="shots")]
+            if found.idle
+            else [],
+        ),
+    ]
+    more = max(len(kind) for kind in (found.mislabelled, found.doubtful, found.clashes, found.idle)) > top
+    return page(
+        f"Audit of {gallery.path.name}",
+        element("h1", _headline(found)),
+        element("p", heading, class_="lead"),
+        element("p", f"Of each kind the first {top} are shown; kcrc audit --csv lists all.", class_="quiet")
+        if more
+        else None,
+        _strip(gallery, found, top),
+        *sections,
+        *_commands(picks),
+        header=masthead(gallery.path.name, *facts_of(gallery)),
+        rules=picks.rules(),
     )
 
 
-def _suspect(gallery: Gallery, one: Suspect) -> Element:
+def _headline(found: Audit) -> str:
+    wrong = len(found.mislabelled)
+    return f"{wrong} labels look wrong." if wrong > 1 else "1 label looks wrong." if wrong else "No label looks wrong."
+
+
+def _strip(gallery: Gallery, found: Audit, top: int) -> Element | None:
+    """The suspects at a glance, each leading to its pictures."""
+    links = [
+        element(
+            "li",
+            element(
+                "a",
+                picture(gallery.thumbnail(one.row), f"Example {one.row} of class {one.label}"),
+                element("span", element("strong", one.label), f", or {one.answer}?"),
+                href=f"#e{one.row}",
+            ),
+        )
+        for one in found.mislabelled[:top]
+    ]
+    return (
+        element("nav", element("ul", links, class_="strip"), aria_label="The labels that look wrong") if links else None
+    )
+
+
+def _section(title: str, about_them: str, cards: list[Element], unseen: str | None = None) -> Element:
+    return element(
+        "section",
+        element("h2", title),
+        element("p", about_them, class_="quiet") if cards else None,
+        element("p", unseen, class_="quiet") if unseen else None,
+        cards,
+    )
+
+
+def _suspect(gallery: Gallery, one: Suspect, picks: Picks, *, on: bool) -> Element:
+    """The suspect in the middle, what has its label to the left, what it looks like to the right."""
     label, answer = str(one.label), str(one.answer)
-    words = element(
-        "div",
-        element("p", element("strong", answer), " instead of ", element("strong", label), "?"),
-        element("p", f"{percent(one.probability)} for {answer}, {percent(one.of_label)} for {label}."),
-        _command(gallery, "relabel", one.row, "--label", answer),
-        class_="words",
+    model = gallery.answering.answerer().model
+    speakers = dict(one.because)
+    alike = [*speakers, *(row for row in nearest_of_class(model, one.row, answer, count=BESIDE) if row not in speakers)]
+    source = file_name(gallery.example(one.row).source)
+    odds = f"{100 * one.probability:.0f} to {100 * one.of_label:.0f}"
+    return element(
+        "article",
+        element("h3", f"Labelled {label}. Looks like {answer}."),
+        element(
+            "p", "Left out and asked again, the others call it ", element("strong", answer), f", {odds}.", class_="lead"
+        ),
+        element(
+            "div",
+            _side(
+                gallery,
+                "against",
+                f"{label}: its label",
+                nearest_of_class(model, one.row, label, count=BESIDE),
+                label,
+                {},
+            ),
+            element(
+                "figure",
+                picture(gallery.thumbnail(one.row), f"Example {one.row} of class {label}, the one in doubt"),
+                element("figcaption", f"no. {one.row}" + (f" · {source}" if source else "")),
+                class_="doubted",
+            ),
+            _side(gallery, "for", f"{answer}: what it looks like", alike[:BESIDE], answer, speakers),
+            class_="between",
+        ),
+        picks.tick("relabel", one.row, f"Call it {answer}", label=answer, on=on),
+        class_="card finding",
+        id=f"e{one.row}",
     )
-    speakers = [
-        element("li", _figure(gallery, row, answer, f"{share:+.0%}", "for" if share >= 0 else "against"))
-        for row, share in one.because
-    ]
-    suspect = element("div", _figure(gallery, one.row, label, "", "doubted"), class_="examples")
-    return element("article", suspect, words, element("ul", speakers, class_="examples"), class_="finding")
 
 
-def _clash(gallery: Gallery, one: Clash) -> Element:
-    pair = [
-        element("li", _figure(gallery, row, str(label), "", "doubted"))
-        for row, label in ((one.row, one.label), (one.other, one.other_label))
+def _side(
+    gallery: Gallery, kind: str, title: str, examples: list[int], label: str, shares: dict[int, float]
+) -> Element:
+    shots = [
+        element("li", shot(gallery.thumbnail(row), f"Example {row} of class {label}", _spoken(row, shares.get(row))))
+        for row in examples
     ]
-    words = element(
-        "div",
-        element("p", element("strong", one.label), " or ", element("strong", one.other_label), "?"),
-        element("p", f"{nearness(one).capitalize()}."),
-        _command(gallery, "remove", one.row),
-        _command(gallery, "remove", one.other),
-        class_="words",
+    content = (
+        element("ul", shots, class_="shots") if shots else element("p", "No other example has it.", class_="quiet")
     )
-    return element("article", element("ul", pair, class_="examples"), words, class_="finding pair")
+    return element("div", element("h4", title), content, class_=f"beside {kind}")
 
 
-def _idle(gallery: Gallery, one: Idle) -> Element:
-    return element("li", _figure(gallery, one.row, str(one.label), f"{one.asked} times asked,"))
+def _spoken(row: int, share: float | None) -> str:
+    return f"no. {row}" + ("" if share is None else f" · {share:.0%}")
 
 
-def _command(gallery: Gallery, verb: str, example: int, *rest: str) -> Element | None:
-    """What to type; left out where a name cannot be typed as it is shown."""
-    line = shlex.join(["kcrc", verb, gallery.path.name, str(example), *rest])
-    return element("p", element("code", line)) if line.isprintable() else None
+def _clash(gallery: Gallery, one: Clash, picks: Picks) -> Element:
+    shots = [
+        element(
+            "li",
+            shot(
+                gallery.thumbnail(row),
+                f"Example {row} of class {label}",
+                element("strong", label),
+                f" no. {row} · {file_name(gallery.example(row).source)}",
+            ),
+            picks.tick("remove", row, "Take it out"),
+        )
+        for row, label in ((one.row, str(one.label)), (one.other, str(one.other_label)))
+    ]
+    return element(
+        "article",
+        element("h3", f"{one.label} or {one.other_label}?"),
+        element("p", f"{nearness(one).capitalize()}.", class_="quiet"),
+        element("ul", shots, class_="shots"),
+        class_="card",
+    )
+
+
+def _idle(gallery: Gallery, one: Idle, picks: Picks) -> Element:
+    return element(
+        "li",
+        shot(
+            gallery.thumbnail(one.row),
+            f"Example {one.row} of class {one.label}, asked {one.asked} times in vain",
+            element("strong", one.label),
+            f" no. {one.row} · asked {counted(one.asked, 'time')}",
+        ),
+        picks.tick("remove", one.row, "Take it out"),
+    )
+
+
+def _commands(picks: Picks) -> list[Element]:
+    commands = picks.commands()
+    if commands is None:
+        return []
+    return [
+        element(
+            "p",
+            element("span", class_="count"),
+            " ticked · ",
+            element("a", "what to type", href="#do"),
+            class_="ticked",
+        ),
+        element(
+            "section",
+            element("h2", "What to type"),
+            element(
+                "p",
+                "This is the command for what is ticked above. Look first; each line is one step, and kcrc undo takes "
+                "it back.",
+                class_="quiet",
+            ),
+            commands,
+            id="do",
+        ),
+    ]

@@ -19,7 +19,7 @@ from kcrc.shares import together
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
 
-QUERY_SIDE = 320
+QUERY_SIDE, SMALL_SIDE = 320, 160  # pixels, the longer side
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Case:
     truth: str | None = None
     probabilities: Array | None = None
     """(C,) of the evidence's classes; None where nothing is known of them."""
+    rests_on: str | None = None
+    """Where the probabilities come from, in a sentence."""
     why: str | None = None
     """Why it is unknown, whatever class comes nearest; None where it is not."""
 
@@ -56,6 +58,35 @@ class Case:
     @property
     def label(self) -> str:
         return self.best if self.why is None else UNKNOWN
+
+    @property
+    def how(self) -> str:
+        """How it was answered: a word of ``kcrc.evidence.HOW``."""
+        return HOW[self.evidence.how[0]]
+
+    @property
+    def rival(self) -> str | None:
+        """The runner-up; None where no other class had a part in it."""
+        one = self.evidence
+        alone = self.how == "nearest" or one.runner_up[0] == one.winner[0]
+        return None if alone else str(one.classes[one.runner_up[0]])
+
+    def likely(self) -> list[tuple[str, float]]:
+        """The classes with their probabilities, the likeliest first, of equal ones that which fits better; none where
+        nothing is known of them."""
+        p = self.probabilities
+        if p is None or self.why is not None or np.isnan(p).any():
+            return []
+        order = np.lexsort([self.evidence.residuals[0], -np.round(p, 4)])
+        return [(str(self.evidence.classes[c]), float(p[c])) for c in order]
+
+    def chance(self, name: str) -> float | None:
+        """The probability of a class; None where it is not known."""
+        return dict(self.likely()).get(name)
+
+    def smaller(self) -> Case:
+        """The same with a smaller picture, for a page of many."""
+        return self if self.picture is None else replace(self, picture=_shrunk(self.picture, self.name, SMALL_SIDE))
 
     def residuals(self) -> list[tuple[str, float]]:
         """The classes that were compared, best first."""
@@ -108,13 +139,7 @@ def case_from(
     probabilities: Array | None = None,
 ) -> Case:
     """A case from evidence that is there already."""
-    from kcrc.features.images import decode
-    from kcrc.features.views import View
-
-    small = None
-    if content is not None:
-        view = View(size=(QUERY_SIDE, QUERY_SIDE), fit="inside")
-        small = decode(content, view, source=name, thumbnail=QUERY_SIDE).thumbnail
+    small = None if content is None else _shrunk(content, name, QUERY_SIDE)
 
     def thumbnail_of(example: int) -> bytes | None:
         try:
@@ -125,25 +150,42 @@ def case_from(
     def source_of(example: int) -> str:
         return gallery.example(example).source
 
-    return Case(name, evidence, small, thumbnail_of, source_of, truth, probabilities)
+    return Case(name, evidence, small, thumbnail_of, source_of, truth, probabilities, _rests_on(gallery))
 
 
-def deciding(case: Case, top: int) -> tuple[list[Part], str]:
-    """The examples with the largest shares, for or against, and what the others have of the 100 % in words."""
+def _rests_on(gallery: Gallery) -> str | None:
+    confidence = gallery.answering.answerer().confidence
+    if confidence.usual is None:
+        return None
+    right = confidence.needed_usual().right
+    return (
+        f"Chances rest on the gallery's own examples: {len(right)} were asked as if they were not in it, and "
+        f"{right.mean():.1%} of them were answered right. They hold for pictures like those."
+    )
+
+
+def every_part(case: Case, named: int) -> list[Part]:
+    """The near examples, those with the largest shares, for or against, first; the first ``named`` with their source,
+    which is looked up one by one."""
     one, share = case.evidence, case.evidence.shares[0]
     places = [int(j) for j in np.argsort(-np.abs(share), kind="stable") if one.rows[0, j] >= 0]
-    parts = [
+    return [
         Part(
             id=int(one.rows[0, j]),
             label=str(one.classes[one.neighbour_labels[0, j]]),
-            source=case.source_of(int(one.rows[0, j])),
+            source=case.source_of(int(one.rows[0, j])) if place < named else "",
             share=float(share[j]),
             distance=float(one.distances[0, j]),
         )
-        for j in places[:top]
+        for place, j in enumerate(places)
     ]
-    rest = share[places[top:]]
-    return parts, f"{len(rest)} more: {together(rest)}." if len(rest) else ""
+
+
+def deciding(case: Case, top: int) -> tuple[list[Part], str]:
+    """The examples with the largest shares, and what the others have of the 100 % in words."""
+    parts = every_part(case, top)
+    rest = np.array([part.share for part in parts[top:]])
+    return parts[:top], f"{len(rest)} more: {together(rest)}." if len(rest) else ""
 
 
 def verdict_sentence(case: Case) -> str:
@@ -166,6 +208,23 @@ def verdict_sentence(case: Case) -> str:
         next_best += "." if p is None else f" ({percent(p[second])})."
     sure = sure or f" Margin {one.margin[0]:.2f} (0 is a tie, 1 as clear as can be)."
     return f"Represented by its {near} nearest examples together; this class's examples fit best.{sure}{next_best}"
+
+
+def small_picture(name: str) -> bytes | None:
+    """An image file as a small picture; None where it cannot be read any more."""
+    from kcrc.features.images import ImageError, fetch
+
+    try:
+        return _shrunk(fetch(name), name, SMALL_SIDE)
+    except ImageError:
+        return None
+
+
+def _shrunk(content: bytes, name: str, side: int) -> bytes | None:
+    from kcrc.features.images import decode
+    from kcrc.features.views import View
+
+    return decode(content, View(size=(side, side), fit="inside"), source=name, thumbnail=side).thumbnail
 
 
 def _pixels(data: bytes | None) -> Array:

@@ -1,149 +1,162 @@
-"""The evaluation as a page: accuracy, the confusion matrix as a picture, each class, the worst mistakes."""
+"""The evaluation as a page: the headline with its interval, mistakes first, who is taken for whom, classes by need."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
-from pathlib import Path
+from itertools import groupby
 
 import numpy as np
 
 from kcrc.report.case import Case
-from kcrc.report.drawing import save_figure
+from kcrc.report.confusion import anchor, confusion_table
 from kcrc.report.evaluation import Evaluation
-from kcrc.report.evidence_page import case_article, reading_help
-from kcrc.report.html import Element, element, page
-from kcrc.report.words import file_name, for_plot
+from kcrc.report.evidence_page import evidence
+from kcrc.report.html import Element, element, page, picture
+from kcrc.report.pieces import bar, fold, masthead
+from kcrc.report.words import about, counted, file_name
 
-_LONGEST = 24  # characters of a name beside the matrix
-_LABELLED = 60  # a matrix with more classes than this has no room for names
+TOP = 16  # examples in the evidence of a mistake
+CLASSES = 500  # that a page has room for
 
 
-def evaluation_page(found: Evaluation, mistakes: Sequence[Case], *, gallery: str, folder: str, unread: int = 0) -> str:
-    """The page; ``mistakes`` are the worst ones with their evidence."""
-    title = f"{found.accuracy:.1%} of {found.total} images right"
-    stamp = f"{datetime.datetime.now():%Y-%m-%d %H:%M}"
-    skipped = element("p", f"{unread} files could not be read and do not count.") if unread else None
-    body = [
-        element("h1", title),
-        element(
-            "p",
-            f"The gallery {file_name(gallery)} on the images in {file_name(folder)}, {stamp}, by kcrc.",
-            class_="quiet",
-        ),
-        skipped,
-        element("h2", "Who is taken for whom"),
-        element("div", confusion_svg(found), class_="matrix"),
-        element(
-            "p",
-            "A row for each true class, a column for each answer; blue is right, red is wrong, the darker the more "
-            "of the row.",
-            class_="quiet",
-        ),
-        element("h2", "Each class"),
-        _classes(found),
+def evaluation_page(
+    found: Evaluation,
+    mistakes: Sequence[Case],
+    *,
+    gallery: str,
+    asked: str,
+    facts: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    notice: Element | None = None,
+    explained: int = 12,
+) -> str:
+    """The page. ``mistakes`` are the first of ``found.mistakes``, the first ``explained`` with their evidence;
+    ``asked`` says what was asked, ``notes`` what is not counted, ``notice`` that pictures are unlike the examples."""
+    low, high = found.interval
+    title = f"{found.accuracy:.1%} of {counted(found.total, 'picture')} right"
+    heading = [
+        f"{found.accuracy:.1%} ",
+        element("span", f"of {counted(found.total, 'picture')} right", class_="chance"),
     ]
-    if mistakes:
-        body.append(element("h2", "The mistakes it was surest of"))
-        body += [case_article(case, top=6, heading="h3") for case in mistakes]
-        body.append(reading_help())
-    return page(title, *[part for part in body if part is not None])
-
-
-def confusion_svg(found: Evaluation) -> Element:
-    """The matrix as a picture: a row for each class, dark where many of it were answered so."""
-    n = len(found.classes)
-    named = n <= _LABELLED
-    cell = 22 if named else max(3, 900 // n)
-    longest = min(_LONGEST, max(len(c) for c in found.classes))
-    left = above = 12 + 7 * longest if named else 4
-    share = found.confusion / np.maximum(1, found.confusion.sum(axis=1, keepdims=True))
-    parts: list[Element] = []
-    for i, j in zip(*np.nonzero(found.confusion), strict=True):
-        count, name, answer = int(found.confusion[i, j]), found.classes[i], found.classes[j]
-        colour = "#0f5c94" if i == j else "#a3225a"
-        square = element(
-            "rect",
-            x=left + cell * int(j),
-            y=above + cell * int(i),
-            width=cell - 1,
-            height=cell - 1,
-            fill=colour,
-            fill_opacity=f"{0.15 + 0.85 * float(share[i, j]):.3f}",
-        )
-        words = element("title", f"{count} of class {name} taken for {answer}")
-        parts.append(
-            element("g", words, square, _count(left, above, cell, int(i), int(j), count, float(share[i, j]), named))
-        )
-    if named:
-        for i, name in enumerate(found.classes):
-            short = name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
-            y, x = above + cell * (i + 0.7), left + cell * (i + 0.7)
-            parts.append(element("text", short, x=left - 6, y=f"{y:.1f}", text_anchor="end", font_size=12))
-            turned = f"translate({x:.1f} {above - 6}) rotate(-90)"
-            parts.append(element("text", short, transform=turned, font_size=12))
-        parts += _grid(left, above, cell, n)
-    spoken = f"Confusion matrix of {n} classes; the rows are the true classes, the columns the answers."
-    size = {"width": left + cell * n, "height": above + cell * n}
-    view = f"0 0 {size['width']} {size['height']}"
-    return element("svg", parts, role="img", aria_label=spoken, viewBox=view, font_family="system-ui", **size)
-
-
-def _count(left: int, above: int, cell: int, i: int, j: int, count: int, share: float, named: bool) -> Element | None:
-    if not named:
-        return None
-    x, y = left + cell * j + (cell - 1) / 2, above + cell * i + cell * 0.66
-    ink = "#fff" if share > 0.72 else "#1a1f24"  # either way the contrast is 4 to 1 or more
-    return element("text", count, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor="middle", font_size=10, fill=ink)
-
-
-def _grid(left: int, above: int, cell: int, n: int) -> list[Element]:
-    """Thin lines, for the eye to find the way from a square to its names."""
-    far, low = left + cell * n, above + cell * n
-    style = {"stroke": "#c9d1d8", "stroke_width": "0.5"}
-    lines = []
-    for k in range(n + 1):
-        x, y = left + cell * k - 0.5, above + cell * k - 0.5
-        lines.append(element("line", x1=left, x2=far, y1=y, y2=y, **style))
-        lines.append(element("line", x1=x, x2=x, y1=above, y2=low, **style))
-    return lines
-
-
-def _classes(found: Evaluation) -> Element:
-    header = element(
-        "tr",
-        element("th", "class", scope="col"),
-        *(element("th", name, scope="col", class_="number") for name in ("images", "found", "precision")),
+    interval = element("strong", f"between {low:.1%} and {high:.1%}")
+    return page(
+        title,
+        element("h1", heading, class_="answer measured-share"),
+        element(
+            "p", "Of more pictures like these, ", interval, " are likely to be right (95 % interval).", class_="lead"
+        ),
+        element("p", asked, class_="quiet"),
+        [element("p", note, class_="quiet") for note in notes],
+        notice,
+        _mistakes(found, mistakes, explained),
+        _taken(found, mistakes),
+        element("section", element("h2", "Each class, the weakest first"), _classes(found)),
+        header=masthead(gallery, *facts),
     )
+
+
+def _pair(case: Case) -> tuple[str, str]:
+    return case.truth or "", case.best
+
+
+def _mistakes(found: Evaluation, mistakes: Sequence[Case], explained: int) -> Element:
+    """Pictures of the same pair of classes together, the most frequent pair first, in it the surest mistake."""
+    total = len(found.mistakes)
+    if not total:
+        return element("section", element("h2", "No mistakes"))
+    often = {(name, answer): times for times, name, answer in found.confused()}
+    order = sorted(range(len(mistakes)), key=lambda at: (-often.get(_pair(mistakes[at]), 0), _pair(mistakes[at]), at))
+    groups = []
+    for (truth, answer), places in groupby(order, key=lambda at: _pair(mistakes[at])):
+        cards = [_card(mistakes[at], explain=at < explained) for at in places]
+        times = often.get((truth, answer), len(cards))
+        groups.append(
+            element(
+                "section",
+                element("h3", element("strong", truth), " taken for ", element("strong", answer), f" · {times}"),
+                element("div", cards, class_="mistakes"),
+                id=anchor(truth, answer, found.classes),
+                class_="pair" + (" several many" if len(cards) > 2 else " several" if len(cards) > 1 else ""),
+            )
+        )
+    left = total - len(mistakes)
+    return element(
+        "section",
+        element("h2", counted(total, "mistake")),
+        element("p", "Together those of one kind; of a kind the surest first.", class_="quiet") if total > 1 else None,
+        element("div", groups, class_="kinds"),
+        element(
+            "p", f"{counted(left, 'more mistake')}, of which it was less sure: kcrc evaluate --json.", class_="quiet"
+        )
+        if left
+        else None,
+    )
+
+
+def _card(case: Case, *, explain: bool) -> Element:
+    chance = case.chance(case.best)
+    said = case.best if chance is None else f"{case.best} {about(chance)}"
+    name = file_name(case.name)
+    words = element(
+        "div",
+        element("p", "said ", element("strong", said)),
+        element("p", "is ", element("strong", case.truth)),
+        element("p", name, class_="quiet"),
+    )
+    shown = picture(case.picture, f"{name}, of class {case.truth}, taken for {case.best}")
+    why = fold("Why?", evidence(case, top=TOP, level=4)) if explain else None
+    return element("article", element("div", shown, words, class_="said"), why, class_="card mistake")
+
+
+def _taken(found: Evaluation, mistakes: Sequence[Case]) -> Element | None:
+    if not found.mistakes:
+        return None
+    shown = {anchor(*_pair(case), found.classes) for case in mistakes}
+    return element(
+        "section",
+        element("h2", "Who is taken for whom"),
+        element(
+            "p",
+            "A row for each true class, a column for each answer. A wrong number leads to its pictures.",
+            class_="quiet",
+        ),
+        confusion_table(found, shown),
+    )
+
+
+def _classes(found: Evaluation) -> list[Element]:
+    taken: dict[str, list[tuple[str, int]]] = {}
+    for times, name, answer in found.confused():
+        taken.setdefault(name, []).append((answer, times))
+    every = found.by_need()
     rows = []
-    for name, images, right, precision in found.per_class():
-        recall = f"{right / images:.1%}" if images else "none there"
-        right_when_said = "never said" if np.isnan(precision) else f"{precision:.1%}"
-        numbers = (element("td", value, class_="number") for value in (images, recall, right_when_said))
-        rows.append(element("tr", element("th", name, scope="row"), *numbers))
-    return element("table", element("thead", header), element("tbody", rows))
-
-
-def draw_confusion(found: Evaluation, path: str | Path) -> None:
-    """The matrix as PNG (or what the ending of ``path`` says)."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    n = len(found.classes)
-    side = min(30.0, 3.0 + 0.28 * n)
-    figure = Figure(figsize=(side, side), layout="constrained")
-    FigureCanvasAgg(figure)
-    axis = figure.add_subplot()
-    share = found.confusion / np.maximum(1, found.confusion.sum(axis=1, keepdims=True))
-    axis.imshow(share, cmap="Blues", vmin=0, vmax=1)
-    if n <= _LABELLED:
-        names = [for_plot(c, 24) for c in found.classes]
-        axis.set_xticks(range(n), names, rotation=90)
-        axis.set_yticks(range(n), names)
-        for i, j in zip(*np.nonzero(found.confusion), strict=True):
-            ink = "w" if share[i, j] > 0.5 else "k"
-            axis.text(j, i, str(found.confusion[i, j]), ha="center", va="center", color=ink, fontsize=7)
-    axis.set_xlabel("answer")
-    axis.set_ylabel("true class")
-    axis.set_title(f"{found.accuracy:.1%} of {found.total} right")
-    save_figure(figure, path)
+    for name, images, right, precision in every[:CLASSES]:
+        others = taken.get(name, [])
+        mostly = (
+            f"{images - right} mistaken, {'mostly ' if len(others) > 1 else ''}for {others[0][0]}"
+            if others
+            else "none mistaken"
+        )
+        said = "never said" if np.isnan(precision) else f"right when said: {precision:.1%}"
+        rows.append(
+            element(
+                "li",
+                element(
+                    "div",
+                    element(
+                        "p",
+                        element("strong", name),
+                        element("span", f"{right} of {images}" if images else "none there"),
+                        class_="title",
+                    ),
+                    bar(right / images if images else 0.0, "for"),
+                    element(
+                        "p", element("span", mostly if images else ""), element("span", said), class_="title quiet"
+                    ),
+                ),
+                class_="plain",
+            )
+        )
+    left = len(every) - len(rows)
+    more = f"{counted(left, 'more class', 'more classes')} with fewer mistakes: kcrc evaluate --json."
+    return [element("ul", rows, class_="classes"), *([element("p", more, class_="quiet")] if left else [])]

@@ -1,129 +1,203 @@
-"""The evidence report: one page in one file that says what was answered, and shows who decided it."""
+"""The evidence page: what was answered, how sure that is, and the examples that decided, one picture after another."""
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 
-from kcrc.report.case import Case, Part, deciding, verdict_sentence
+from kcrc.report.case import Case, Part, every_part
 from kcrc.report.html import Element, element, page, picture
-from kcrc.report.words import file_name
+from kcrc.report.pieces import bar, fold, masthead, table
+from kcrc.report.seam import seam
+from kcrc.report.words import about, counted, file_name, percent
+
+CLASSES = 6  # with a bar
+LINES = 100  # of the folded table of examples
+LONG = 16  # characters of an answer, from which on it is written smaller
+SURE, CLOSE = 0.995, 0.5
 
 
-def evidence_page(cases: Sequence[Case], *, gallery: str, top: int = 12) -> str:
-    """The page about one or several answered images. Pages are sent on, so they name files, not where those lie."""
-    title = f"Why “{cases[0].label}”?" if len(cases) == 1 else f"{len(cases)} answers and their evidence"
-    stamp = f"{datetime.datetime.now():%Y-%m-%d %H:%M}"
+def evidence_page(
+    cases: Sequence[Case], *, gallery: str, facts: Sequence[str] = (), top: int = 24, left: int = 0
+) -> str:
+    """The page about one or several answered images; of ``left`` more is said that they have no room."""
+    title = f"Why “{cases[0].label}”?" if len(cases) == 1 else f"{len(cases)} answers, and what decided them"
+    more = (
+        f"{counted(left, 'more picture is', 'more pictures are')} not shown here: a page holds {len(cases)}."
+        if left
+        else None
+    )
+    one = len(cases) == 1
     return page(
         title,
-        element("h1", title),
-        element("p", f"Answered from the gallery {file_name(gallery)} on {stamp} by kcrc.", class_="quiet"),
-        *(case_article(case, top=top) for case in cases),
-        reading_help(),
+        None if one else element("h1", title),
+        element("p", more, class_="quiet") if more else None,
+        None if one else _strip(cases),
+        *(_article(case, top=top, level=1 if one else 2, name=f"p{at}") for at, case in enumerate(cases, 1)),
+        element("p", cases[0].rests_on, class_="quiet") if not one and cases[0].rests_on else None,
+        header=masthead(gallery, *facts),
     )
 
 
-def case_article(case: Case, *, top: int = 12, heading: str = "h2") -> Element:
-    """One answered image: picture and verdict, deciding examples, classes."""
-    parts, rest = deciding(case, top)
-    truth = None if case.truth is None else element("p", "Its label is ", element("strong", case.truth), ".")
+def _strip(cases: Sequence[Case]) -> Element:
+    """The answers at a glance, each leading to its evidence."""
+    links = [
+        element("li", element("a", picture(case.picture, file_name(case.name)), _short(case), href=f"#p{at}"))
+        for at, case in enumerate(cases, 1)
+    ]
+    return element("nav", element("ul", links, class_="strip"), aria_label="The answers")
+
+
+def _short(case: Case) -> Element:
+    chance = case.chance(case.label)
+    return element("span", element("strong", case.label), "" if chance is None else f" {about(chance)}")
+
+
+def _article(case: Case, *, top: int, level: int, name: str) -> Element:
+    """One answered image: the answer, the examples that decided, the numbers folded away; beside them the picture and
+    the chances. ``level`` is that of its heading."""
+    chance = case.chance(case.label)
+    sure = [] if chance is None else [" ", element("span", about(chance), class_="chance")]
+    long = " long" if len(case.label) > LONG else ""
     return element(
         "article",
         element(
             "div",
-            picture(case.picture, f"The image in question, {file_name(case.name)}"),
             element(
                 "div",
-                element("p", case.label, class_="answer"),
-                truth,
-                element("p", verdict_sentence(case)),
-                element("p", file_name(case.name), class_="quiet"),
+                element(f"h{level}", case.label, *sure, class_=f"answer{long}"),
+                element("p", lead(case), class_="lead"),
+                class_="verdict",
             ),
-            class_="verdict",
+            *_evidence(case, top=top, level=level + 1),
         ),
-        element(heading, "The examples that decided"),
-        element("p", case.evidence.sentences[0]),
-        element("ul", [_card(case, part) for part in parts], class_="examples"),
-        element("p", rest, class_="quiet") if rest else None,
-        element(heading, "The classes compared"),
-        _classes(case),
-    )
-
-
-def _card(case: Case, part: Part) -> Element:
-    words = f"{part.share:+.1%}" if part.share else "no share"
-    kind = "for" if part.share > 0 else "against" if part.share < 0 else None
-    spoken = f"Example {part.id} of class {part.label}, {words}"
-    return element(
-        "li",
         element(
-            "figure",
-            picture(case.thumbnail_of(part.id), spoken),
+            "div",
             element(
-                "figcaption",
-                element("span", words, class_="share"),
-                " ",
-                part.label,
-                element("br"),
-                example_name(part.id, part.source),
+                "figure",
+                picture(case.picture, f"The picture in question, {file_name(case.name)}"),
+                element("figcaption", file_name(case.name)),
+                class_="asked",
             ),
-            class_=kind,
+            _chances(case, level + 1),
         ),
+        class_="case",
+        id=name,
     )
 
 
-def example_name(example: int, source: str) -> Element:
-    """An example by its number and the name of its file, in a small line; not the path, a page may be sent on."""
-    return element("small", f"no. {example}, {file_name(source)}" if source else f"no. {example}")
+def evidence(case: Case, *, top: int, level: int) -> Element:
+    """The examples that decided and the folded numbers alone, for a place that has said the rest."""
+    return element("div", _evidence(case, top=top, level=level))
 
 
-def _classes(case: Case, most: int = 10) -> Element:
-    residuals = case.residuals()[:most]
-    if len(residuals) < 2:
-        return element("p", "There was nothing to compare: no other class is among the nearest examples.")
-    explained = case.explained()
-    worst = max(value for _, value in residuals) or 1.0
-    rows = []
-    for name, value in residuals:
-        bar = element(
-            "span",
-            class_="bar won" if name == case.best else "bar",
-            style=f"width: {12 * value / worst:.2f}rem",
-            aria_hidden="true",
+def _evidence(case: Case, *, top: int, level: int) -> list[Element]:
+    parts = every_part(case, LINES)
+    return [element("div", seam(case, parts, top=top, level=level), class_="evidence"), _numbers(case, parts, level)]
+
+
+def lead(case: Case) -> str:
+    """How sure the answer is, in one or two sentences."""
+    if case.why is not None:
+        return f"{case.why[:1].upper()}{case.why[1:]}. The class that comes nearest is {case.best}; do not rely on it."
+    if case.how == "nearest":
+        return "It resembles no class well; this is the class of the nearest example. Do not rely on it."
+    p = case.likely()
+    if not p:
+        return f"{case.best} fits best." + (f" Next comes {case.rival}." if case.rival else "")
+    right = dict(p)[case.label]
+    others = [(name, chance) for name, chance in p if name != case.label]
+    if others and others[0][1] >= CLOSE * right:
+        return f"Too close to call: {others[0][0]} cannot be ruled out. {_wrong(1 - right)}"
+    stands_out = others and (len(others) == 1 or others[0][1] >= 2 * others[1][1]) and right < SURE
+    next_best = f" If it is wrong, it is most likely {others[0][0]}." if stands_out else ""
+    return _wrong(1 - right) + next_best
+
+
+def _wrong(share: float) -> str:
+    if share <= 1 - SURE:
+        return "Answers like this are almost never wrong."
+    if share <= 1 / 3:
+        return f"About 1 in {round(1 / share)} answers like this is wrong."
+    return f"About {round(10 * share)} in 10 answers like this are wrong."
+
+
+def _chances(case: Case, level: int) -> Element:
+    """A bar for each class, longer is better: chances where they are known, else what each explains of the picture."""
+    known = case.likely()
+    title = "Chances" if known else "How much of it each class explains"
+    values = known or sorted(case.explained().items(), key=lambda pair: -pair[1])
+    shown = [pair for at, pair in enumerate(values) if at < 2 or pair[1] >= 0.005][:CLASSES]
+    rows = [
+        element(
+            "li",
+            element("p", element("strong", name), element("span", percent(share)), class_="title"),
+            bar(share, "for" if name == case.best else "against" if name == case.rival else ""),
         )
-        share = explained.get(name)
-        rows.append(
-            element(
-                "tr",
-                element("th", name, scope="row"),
-                element("td", f"{value:.4g}", class_="number"),
-                element("td", "" if share is None else f"{share:.1%}", class_="number"),
-                element("td", bar),
-            )
-        )
-    header = element(
-        "tr",
-        element("th", "class", scope="col"),
-        element("th", "residual", scope="col", class_="number"),
-        element("th", "explains", scope="col", class_="number"),
-        element("td"),
-    )
-    return element("table", element("thead", header), element("tbody", rows))
-
-
-def reading_help() -> Element:
-    """What the numbers mean."""
+        for name, share in shown
+    ]
+    others = len(values) - len(shown)
+    rest = sum(share for _, share in values[len(shown) :])
+    few = f"{counted(others, 'other class', 'other classes')}: {percent(rest)}" + (" together." if others > 1 else ".")
     return element(
         "section",
-        element("h2", "How to read this"),
         element(
-            "p",
-            "The image is rebuilt from its nearest stored examples, all together. The percentage at an example is its "
-            "share in the answer: blue and with a plus for it, red and with a minus against it. What speaks for the "
-            "runner-up speaks against the answer, and so does an example of the answer's own class that made the class "
-            "fit worse. All shares together are 100 %; examples of further classes have none. The residual of a class "
-            "is what its examples leave unexplained, and the smallest wins; “explains” is the part of the image that "
-            "they rebuild by themselves.",
+            "div", element(f"h{level}", title), element("span", "longer is better", class_="quiet"), class_="title"
         ),
-        class_="quiet",
+        element("ul", rows),
+        element("p", few, class_="quiet") if others and known else None,
+        element("p", case.rests_on, class_="quiet") if known and case.rests_on and level == 2 else None,
+        class_="chances",
     )
+
+
+def _numbers(case: Case, parts: Sequence[Part], level: int) -> Element:
+    """The method's own numbers, for those who want them."""
+    residuals = case.residuals()
+    explained = case.explained()
+    compared = table(
+        ("class", "chance", "explains", "residual"),
+        [
+            (
+                name,
+                "" if case.chance(name) is None else percent(case.chance(name) or 0.0),
+                f"{explained.get(name, 0.0):.1%}",
+                f"{value:.4g}",
+            )
+            for name, value in residuals[:LINES]
+        ],
+        numbers=(1, 2, 3),
+    )
+    sharers = [part for part in parts if part.share]
+    listed = table(
+        ("example", "class", "share", "distance", "file"),
+        [
+            (f"no. {part.id}", part.label, f"{part.share:+.1%}", f"{part.distance:.4g}", file_name(part.source))
+            for part in sharers[:LINES]
+        ],
+        numbers=(2, 3),
+    )
+    apart = len(parts) - len(sharers)
+    left = [f"{counted(len(sharers) - LINES, 'more has', 'more have')} smaller shares."] if len(sharers) > LINES else []
+    left += [f"{counted(apart, 'near example is', 'near examples are')} of other classes, without a share."] * bool(
+        apart
+    )
+    return fold(
+        "The numbers behind it",
+        element("p", case.evidence.sentences[0], class_="quiet"),
+        element(f"h{level}", "Examples"),
+        listed,
+        element("p", " ".join(left), class_="quiet") if left else None,
+        element(f"h{level}", "Classes"),
+        compared,
+        element("p", _READING, class_="quiet"),
+        class_="numbers",
+    )
+
+
+_READING = (
+    "The picture is rebuilt from its nearest examples, all together. A share is an example's part in the answer, with "
+    "a plus for it and a minus against it; all shares together are 100 %. What speaks for the runner-up speaks against "
+    "the answer, and so does an example of the answer's own class that made the class fit worse. The residual of a "
+    "class is what its examples leave unexplained, and the smallest wins; “explains” is the part of the picture that "
+    "they rebuild by themselves. The distance is to the picture."
+)

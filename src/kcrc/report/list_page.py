@@ -7,8 +7,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kcrc.gallery.moments import in_words
-from kcrc.report.evidence_page import example_name
-from kcrc.report.html import Element, element, page, picture
+from kcrc.report.html import Element, element, page
+from kcrc.report.pieces import facts_of, masthead, shot
+from kcrc.report.words import counted, file_name
 
 if TYPE_CHECKING:
     from kcrc.gallery.examples import Example
@@ -19,25 +20,23 @@ MOST = 2000  # pictures on a page: about 10 MB
 
 def list_page(gallery: Gallery, found: Sequence[Example]) -> str:
     """The page of these examples, in their order: a heading wherever the class changes."""
-    count = "1 example" if len(found) == 1 else f"{len(found)} examples"
+    name = gallery.path.name
     body: list[Any] = [
-        element("h1", f"{count} of {gallery.path.name}"),
-        element("p", "The numbers are those that kcrc show, relabel and remove take.", class_="quiet"),
+        element("h1", f"{counted(len(found), 'example')} of {name}"),
+        element("p", "The numbers are those that kcrc show, relabel and remove take.", class_="lead"),
     ]
     for label, some in groupby(found[:MOST], key=lambda example: example.label):
         body.append(element("h2", label))
-        body.append(element("ul", [_card(gallery, example) for example in some], class_="examples"))
+        body.append(element("ul", [_card(gallery, example) for example in some], class_="shots"))
     if len(found) > MOST:
-        body.append(element("p", f"… and {len(found) - MOST} more; --label or --since shows fewer at a time."))
-    return page(f"Examples of {gallery.path.name}", *body)
+        more = f"… and {len(found) - MOST} more; --label or --since shows fewer at a time."
+        body.append(element("p", more, class_="quiet"))
+    return page(f"Examples of {name}", *body, header=masthead(name, *facts_of(gallery)))
 
 
 def _card(gallery: Gallery, example: Example) -> Element:
     spoken = f"Example {example.id} of class {example.label}"
-    words = element(
-        "figcaption",
-        example_name(example.id, example.source),
-        element("br"),
-        element("small", in_words(example.added_at, "%Y-%m-%d")),
-    )
-    return element("li", element("figure", picture(gallery.thumbnail(example.id), spoken), words))
+    added = in_words(example.added_at, "%Y-%m-%d")
+    words = " · ".join(part for part in (file_name(example.source) if example.source else "", added) if part)
+    caption = (element("strong", f"no. {example.id}"), f" {words}")
+    return element("li", shot(gallery.thumbnail(example.id), spoken, *caption))

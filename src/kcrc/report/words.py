@@ -35,6 +35,21 @@ def some_of(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
+def about(share: float) -> str:
+    """A probability at a glance, in whole per cent and never certain: 97 %, < 1 %, > 99 %."""
+    return "< 1 %" if share < 0.01 else "> 99 %" if share > 0.99 else f"{share:.0%}".replace("%", " %")
+
+
+def whole_percents(shares: Sequence[float]) -> list[int]:
+    """Shares of a whole in per cent that add up to 100: those that lose most by rounding down are rounded up."""
+    exact = [100 * share / sum(shares) for share in shares]
+    found = [int(value) for value in exact]
+    lost = sorted(range(len(exact)), key=lambda at: found[at] - exact[at])
+    for at in lost[: 100 - sum(found)]:
+        found[at] += 1
+    return found
+
+
 def file_name(source: str) -> str:
     """The last part of a path, of any system."""
     return source.replace("\\", "/").rstrip("/").rpartition("/")[2] or source

@@ -1,0 +1,173 @@
+"""The advice as a page: are there examples enough, which classes need more, and what to label next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kcrc.confidence.advice import Advice, ClassAdvice
+from kcrc.confidence.likeness import Likeness
+from kcrc.report.curve import learning_curve
+from kcrc.report.html import Element, element, page, picture
+from kcrc.report.pieces import bar, facts_of, masthead, shot
+from kcrc.report.unlike import unlike_notice
+from kcrc.report.words import counted, file_name
+
+if TYPE_CHECKING:
+    from kcrc.gallery import Gallery
+
+HELPS = 0.01  # of accuracy, likely gained by ten more examples of a class: less is called enough
+NAMED = 3  # classes in the headline
+CLASSES = 200  # that a page has room for
+
+
+def advice_page(
+    gallery: Gallery,
+    told: Advice,
+    *,
+    names: Sequence[str] = (),
+    picture_of: Callable[[str], bytes | None] = lambda name: None,
+    alike: Likeness | None = None,
+) -> str:
+    """The page; ``names`` are the unlabelled images that the advice was asked about, ``picture_of`` shows one."""
+    needy = [one for one in told.classes if (one.ten_more or 0.0) >= HELPS]
+    shown = _next(told, names, picture_of) if told.label_next else []
+    content = [*_growth(told), *_needs(gallery, told, needy), *shown]
+    return page(
+        f"Enough examples in {gallery.path.name}?",
+        element("h1", _headline(told, needy)),
+        element("p", _lead(told), class_="lead"),
+        unlike_notice(alike, names, picture_of),
+        element("div", element("div", content), _steps(gallery, told, needy), class_="halves"),
+        header=masthead(gallery.path.name, *facts_of(gallery)),
+    )
+
+
+def _headline(told: Advice, needy: Sequence[ClassAdvice]) -> str:
+    if told.doubled is None:
+        return "Too few examples to say what more would bring."
+    if not needy:
+        return "Enough: more examples are likely to bring little."
+    names = [str(one.name) for one in needy[:NAMED]]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    more = f", and {len(needy) - NAMED} more" if len(needy) > NAMED else ""
+    return f"Not quite: {listed}{more} would gain by more examples."
+
+
+def _lead(told: Advice) -> str:
+    return (
+        f"{told.right:.1%} of {counted(told.asked, 'example')} are answered right by the others, each asked as if it "
+        "were not in the gallery."
+    )
+
+
+def _growth(told: Advice) -> list[Element]:
+    """The learning curve, where there is one."""
+    if told.doubled is None:
+        return []
+    words = (
+        "Right answers of 100, by the number of examples. The bands hold the truth in 9 of 10 cases: blue what was "
+        "measured with so many stored, grey what twice as many are likely to bring."
+    )
+    drawing = learning_curve(told.curve, told.doubled)
+    return [element("h2", "More examples, more right answers"), drawing, element("p", words, class_="quiet")]
+
+
+def _needs(gallery: Gallery, told: Advice, needy: Sequence[ClassAdvice]) -> list[Element | None]:
+    """The classes that need examples most first, then those that have enough."""
+    enough = [one for one in told.classes if one not in needy]
+    title = "Enough: more of these will hardly help"
+    if told.doubled is None:
+        title, enough = (
+            "Classes, the weakest first",
+            sorted(enough, key=lambda one: (one.right is None, one.right or 0.0)),
+        )
+    parts: list[Element | None] = []
+    if needy:
+        parts += [element("h2", "Classes by need"), _classes(gallery, needy[:CLASSES])]
+    if enough:
+        parts += [element("h2", title), _classes(gallery, enough[:CLASSES])]
+    left = max(0, len(needy) - CLASSES) + max(0, len(enough) - CLASSES)
+    more = f"{counted(left, 'more class', 'more classes')}: kcrc advise --json lists all."
+    return [*parts, element("p", more, class_="quiet") if left else None]
+
+
+def _classes(gallery: Gallery, classes: Sequence[ClassAdvice]) -> Element:
+    rows = []
+    for one in classes:
+        name = str(one.name)
+        ids = gallery.find(label=name)
+        thumbnail = gallery.thumbnail(ids[len(ids) // 2]) if ids else None
+        right = "not asked" if one.right is None else f"{100 * one.right:.0f} of 100 right"
+        taken = ", ".join(f"{other} {count}" for other, count in one.confused)
+        facts = [counted(one.examples, "example")]
+        facts += [f"taken for {taken}"] if taken else ["none mistaken"] if one.right is not None else []
+        gain = f"+{100 * one.ten_more:.1f}" if (one.ten_more or 0.0) >= HELPS and one.ten_more is not None else None
+        rows.append(
+            element(
+                "li",
+                picture(thumbnail, f"An example of class {name}"),
+                element(
+                    "div",
+                    element("p", element("strong", name), element("span", right), class_="title"),
+                    bar(one.right or 0.0, "for"),
+                    element(
+                        "p",
+                        element("span", " · ".join(facts)),
+                        element("span", f"ten more: {gain} points", class_="gain") if gain else None,
+                        class_="title quiet",
+                    ),
+                ),
+            )
+        )
+    return element("ul", rows, class_="classes")
+
+
+def _next(told: Advice, names: Sequence[str], picture_of: Callable[[str], bytes | None]) -> list[Element]:
+    """The images to label next, each with its reason."""
+    shots = []
+    for one in told.label_next:
+        name = file_name(names[one.row])
+        caption = (element("strong", one.why), element("br"), name)
+        shots.append(element("li", shot(picture_of(names[one.row]), f"To label: {name}", *caption)))
+    about_them = "Those that are answered wrong most likely come first; of pictures that are alike there is one."
+    return [
+        element("h2", "Label these next", id="next"),
+        element("p", about_them, class_="quiet"),
+        element("ul", shots, class_="shots"),
+    ]
+
+
+def _steps(gallery: Gallery, told: Advice, needy: Sequence[ClassAdvice]) -> Element:
+    """What to do, the cheapest first."""
+    steps: list[Element] = []
+    mistaken = sum(count for one in told.classes for _, count in one.confused)
+    command = f"kcrc audit {shlex.quote(gallery.path.name)} --open"
+    if mistaken:
+        steps.append(
+            _step(
+                "Look at the labels",
+                element(
+                    "p", f"No new picture is needed: the others call {counted(mistaken, 'example')} by another name."
+                ),
+                element("p", element("code", command)) if command.isprintable() else None,
+            )
+        )
+    if told.label_next:
+        link = element("a", counted(len(told.label_next), "picture"), href="#next")
+        steps.append(_step("Label what is doubtful", element("p", link, " would teach it most.")))
+    if needy:
+        gains = [
+            element("li", element("strong", one.name), f": likely {100 * (one.ten_more or 0.0):.1f} of 100 more right")
+            for one in needy[:NAMED]
+        ]
+        words = element("p", "Ten more of each, unlike those you have:")
+        steps.append(_step("Photograph the weak classes", words, element("ul", gains)))
+    if not steps:
+        steps.append(_step("Nothing", element("p", "Use it, and look again when the pictures change.")))
+    return element("aside", element("h2", "What to do next"), element("ol", steps, class_="steps"))
+
+
+def _step(title: str, *inside: Element | None) -> Element:
+    return element("li", element("h3", title), *inside, class_="card")

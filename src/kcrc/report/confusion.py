@@ -1,0 +1,64 @@
+"""Who is taken for whom, as a table whose cells lead to the pictures; classes without a mistake are left out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kcrc.report.evaluation import Evaluation
+from kcrc.report.html import Element, element
+from kcrc.report.words import counted
+
+MOST = 40  # classes, those with most mistakes
+_LONGEST = 28  # characters of a name
+
+
+def anchor(truth: str, answer: str, classes: tuple[str, ...]) -> str:
+    """The place on the page of the pictures of one class that were taken for another."""
+    return f"m{classes.index(truth)}-{classes.index(answer)}"
+
+
+def confusion_table(found: Evaluation, shown: set[str]) -> Element:
+    """A row for each true class, a column for each answer; of cells whose pictures are on the page, by ``shown``
+    anchors, the number is a link to them."""
+    wrong = found.confusion * ~np.eye(len(found.classes), dtype=bool)
+    mistaken = wrong.sum(axis=0) + wrong.sum(axis=1)
+    most = np.argsort(-mistaken, kind="stable")[:MOST]
+    which = np.sort(most[mistaken[most] > 0])
+    head = [element("th", element("span", _short(found.classes[j])), scope="col") for j in which]
+    rows = [
+        element(
+            "tr",
+            element("th", _short(found.classes[i]), scope="row"),
+            [_cell(found, int(i), int(j), shown) for j in which],
+        )
+        for i in which
+    ]
+    corner = element("td", "true ↓ answer →", class_="corner")
+    table = element("table", element("thead", element("tr", corner, head)), element("tbody", rows), class_="confusion")
+    left = len(found.classes) - len(which)
+    apart = int((mistaken == 0).sum())
+    words = f"{counted(apart, 'class', 'classes')} without a mistake {'is' if apart == 1 else 'are'} left out."
+    if left > apart:
+        words += f" Of the others the {len(which)} with most mistakes are shown."
+    label = "Table: who is taken for whom; rows are the true classes, columns the answers"
+    return element(
+        "div",
+        element("div", table, class_="scroll", tabindex="0", role="region", aria_label=label),
+        element("p", words, class_="quiet") if left else None,
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+
+
+def _cell(found: Evaluation, i: int, j: int, shown: set[str]) -> Element:
+    count, name, answer = int(found.confusion[i, j]), found.classes[i], found.classes[j]
+    if not count:
+        return element("td")
+    if i == j:
+        return element("td", str(count), title=f"{count} of class {name} found", class_="right")
+    words, place = f"{count} of class {name} taken for {answer}", anchor(name, answer, found.classes)
+    if place not in shown:
+        return element("td", element("span", str(count), title=words), class_="wrong")
+    return element("td", element("a", str(count), href=f"#{place}", title=words, aria_label=words), class_="wrong")
