@@ -104,8 +104,8 @@ def test_what_was_changed_since_is_refused_and_nothing_is_done(kcrc: Run, wrong:
         ('{"findings": 3}', "is not what kcrc audit --json writes"),
         ('{"findings": [{"example": 1e400, "decision": "remove"}]}', "finding 1: An example is named by its id"),
         ('{"findings": [NaN]}', "is not what kcrc audit --json writes"),
-        ("", "has no column"),
-        ("\x00\xff", "has no column"),
+        ("a\n\x00\xff", "has no column"),
+        ('a\n"', "is not CSV in UTF-8"),
     ],
 )
 def test_a_file_that_cannot_be_understood_is_one_sentence(kcrc: Run, wrong: list[int], text: str, said: str) -> None:

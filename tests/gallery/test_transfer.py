@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kcrc.errors import DataError, FileError
+from kcrc.errors import DataError, FileError, UnreadableTuning
 from kcrc.files.archive import read_archive, write_archive
 from kcrc.gallery import Gallery, restore
 
@@ -116,3 +116,58 @@ def test_what_is_no_export_is_named(gallery: Gallery, tmp_path: Path) -> None:
     for name in ("notes.txt", "none.npz", "none.kcrc"):
         with pytest.raises(FileError, match=name):
             gallery.import_(tmp_path / name)
+
+
+def tuned_gallery(path: Path) -> Gallery:
+    rng = np.random.default_rng(3)
+    labels = np.array(["wren", "robin", "owl"])[np.arange(36) % 3]
+    made = Gallery.create(path, dim=6)
+    made.add(labels, rng.standard_normal((36, 6)) + 2 * (np.arange(36) % 3)[:, None])
+    made.tune(seconds=5)
+    return made
+
+
+@pytest.mark.parametrize("later", ["nothing", "removed", "added"])
+def test_an_export_carries_what_was_tuned(tmp_path: Path, later: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = np.random.default_rng(4).standard_normal((9, 6)) + 2
+    with tuned_gallery(tmp_path / "a.kcrc") as gallery:
+        if later == "removed":
+            gallery.remove([2, 5])
+        elif later == "added":
+            gallery.add("owl", np.full((1, 6), 4.0))
+        gallery.export(tmp_path / "a.npz")
+        expected = gallery.answering.answerer().answer(queries).probabilities
+        facts = gallery.answering.facts()
+    with restore(tmp_path / "a.npz", tmp_path / "b.kcrc") as again:
+        monkeypatch.setattr(type(again.answering), "tune", None)  # nothing is chosen anew
+        np.testing.assert_array_equal(again.answering.answerer().answer(queries).probabilities, expected)
+        mine = again.answering.facts()
+        assert mine is not None
+        assert facts is not None
+        assert (mine.examples, mine.chosen) == (facts.examples, facts.chosen)
+        assert again.retune_due is None
+        assert again.verify().problems == ()
+        assert [entry.action for entry in again.history()] == ["build"]
+
+
+def test_an_export_whose_tuning_is_damaged_is_refused_or_chosen_anew(tmp_path: Path) -> None:
+    with tuned_gallery(tmp_path / "a.kcrc") as gallery:
+        gallery.export(tmp_path / "a.npz")
+    header, arrays = read_archive(tmp_path / "a.npz", "kcrc-export")
+    write_archive(tmp_path / "b.npz", "kcrc-export", {**header, "tuned": {"pieces": ["facts"]}}, arrays)
+    with pytest.raises(FileError, match="What was tuned is not readable"):
+        restore(tmp_path / "b.npz", tmp_path / "b.kcrc")
+    broken = {name: np.zeros(3, np.uint8) if name.startswith("tuned-") else part for name, part in arrays.items()}
+    write_archive(tmp_path / "c.npz", "kcrc-export", header, broken)
+    with restore(tmp_path / "c.npz", tmp_path / "c.kcrc") as made, pytest.warns(UnreadableTuning):
+        assert len(made.classifier().classes_) == 3
+
+
+def test_an_export_of_before_brings_no_tuning(tmp_path: Path) -> None:
+    with tuned_gallery(tmp_path / "a.kcrc") as gallery:
+        gallery.export(tmp_path / "a.npz")
+    header, arrays = read_archive(tmp_path / "a.npz", "kcrc-export")
+    del header["tuned"]
+    write_archive(tmp_path / "b.npz", "kcrc-export", header, {k: v for k, v in arrays.items() if "tuned" not in k})
+    with restore(tmp_path / "b.npz", tmp_path / "b.kcrc") as made:
+        assert made.settings.tuned == 0

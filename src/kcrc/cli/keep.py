@@ -1,4 +1,4 @@
-"""Commands about the file: info, verify, backup, compact, export, import."""
+"""Commands about the file: info, verify, backup, compact."""
 
 from __future__ import annotations
 
@@ -125,38 +125,4 @@ def compact(gallery: Path) -> int:
         before = opened.store.size()
         dropped = opened.compact()
         say(f"dropped {dropped} removed examples; {before / 1e6:.1f} MB -> {opened.store.size() / 1e6:.1f} MB")
-    return 0
-
-
-@click.command(short_help="Write a gallery to one plain file of arrays.")
-@gallery_argument
-@click.argument("output", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@click.option("--file-names", is_flag=True, help="Leave out the folders that the images lay in.")
-def export(gallery: Path, output: Path, force: bool, file_names: bool) -> int:
-    """Write GALLERY to OUTPUT (.npz): vectors, labels, sources, thumbnails. numpy.load reads it."""
-    if output.exists() and not force:
-        raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
-    with open_gallery(gallery) as opened:
-        count = opened.export(output, file_names=file_names)
-    say(f"{shown(output)}: {count} examples")
-    return 0
-
-
-@click.command("import", short_help="Add the examples of an export or of another gallery.")
-@gallery_argument
-@click.argument("source", type=click.Path(path_type=Path))
-@click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
-def import_(gallery: Path, source: Path, duplicates: Any) -> int:
-    """Add to GALLERY the examples of SOURCE; a gallery that does not exist yet is made from an export."""
-    from kcrc.gallery import restore, stores
-
-    if not stores.kind_of(gallery).exists(gallery):
-        with restore(source, gallery) as made:
-            say(f"made {shown(gallery)} with {len(made)} examples")
-        return 0
-    with open_gallery(gallery, write=True) as opened:
-        added = opened.import_(source, duplicates=duplicates)
-    there = f", {len(added.duplicates)} were there already" if added.duplicates else ""
-    say(f"added {len(added.ids)} examples{there}")
     return 0

@@ -6,8 +6,6 @@ audit's own answer.
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kcrc.errors import FileError, KCRCError
 from kcrc.files.plain_file import read_plain
 from kcrc.files.plain_json import read_json
+from kcrc.files.plain_table import read_table
 from kcrc.files.spreadsheet import guarded, unguarded
 from kcrc.gallery.examples import checked_label
 from kcrc.report.words import one_line
@@ -44,7 +43,7 @@ def read_decisions(gallery: Gallery, path: str | os.PathLike[str]) -> Decisions:
     by_cell = {_cell(label): label for label in gallery.classes}
     labels = {row.id: row.label for row in gallery.contents.rows}
     is_json = content.lstrip()[:1] == b"{"
-    for place, row in _findings(content, path) if is_json else _lines(content, path):
+    for place, row in _findings(content, path) if is_json else _lines(path):
         try:
             _take(found, row, labels, by_cell if not is_json else {})
         except (KCRCError, ValueError) as problem:
@@ -103,20 +102,12 @@ def _findings(content: bytes, path: object) -> Iterator[tuple[str, Mapping[str, 
         yield f"finding {number}", row
 
 
-def _lines(content: bytes, path: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The rows of a CSV; a spreadsheet may have put a mark before it, or semicolons or tabs in the place of commas."""
-    try:
-        text = content.decode("utf-8-sig")
-        header = text.partition("\n")[0]
-        comma = max(",;\t", key=header.count)
-        table = csv.DictReader(io.StringIO(text, newline=""), delimiter=comma, strict=True)
-        missing = {"example", "label", "decision"} - set(table.fieldnames or ())
+def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for number, row in read_table(path, limit=_LARGEST, what="file of decisions"):
+        missing = {"example", "label", "decision"} - row.keys()
         if missing:
             raise FileError(
                 f"'{path}' has no column '{sorted(missing)[0]}'. Give a file that kcrc audit --csv or --json wrote, "
                 "with the column decision filled in."
             )
-        for row in table:
-            yield f"line {table.line_num}", row
-    except (UnicodeDecodeError, csv.Error) as problem:
-        raise FileError(f"'{path}' is not CSV in UTF-8: {problem}.") from None
+        yield f"line {number}", row

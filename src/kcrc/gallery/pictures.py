@@ -32,6 +32,8 @@ class Intake:
     duplicates: list[Duplicate] = field(default_factory=list)
     problems: list[ImageError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    last: Added | None = None
+    """What the last batch added, for whoever goes on with the same command."""
 
     @property
     def summary(self) -> str:
@@ -98,6 +100,7 @@ def _add(
             )
             told.added += added.ids
             told.duplicates += added.duplicates
+            told.last = added
         progress(len(chunk.rows) + len(chunk.problems))
 
 

@@ -13,6 +13,7 @@ from kcrc.arrays import Array
 from kcrc.errors import FileError
 from kcrc.features.bare import bare
 from kcrc.files.archive import read_archive, write_archive
+from kcrc.gallery import acts, tuned
 from kcrc.gallery.adding import Added, Duplicates
 from kcrc.gallery.building import building
 from kcrc.gallery.contract import Snapshot
@@ -22,13 +23,15 @@ from kcrc.report.words import file_name
 KIND = "kcrc-export"
 VERSION = 1
 _PREFIX = "feature-"  # before the names of the fitted feature's arrays
+_TUNED = "tuned-"  # before the pieces of what was tuned, each as bytes
 
 
 def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool = False) -> int:
     """Write all examples with their vectors, thumbnails and settings to a file ``numpy.load`` can read; how many.
 
     Arrays: ids, labels, vectors, sources, contents (n, 32), added_at (µs), thumbnails (all bytes in a row)
-    and thumbnail_ends, where each ends. ``file_names`` leaves the folders out of the sources.
+    and thumbnail_ends, where each ends; what was tuned, as bytes, in the pieces that the header names.
+    ``file_names`` leaves the folders out of the sources.
     """
 
     def look(reading: Snapshot) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -46,7 +49,13 @@ def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool =
         if file_names and len(arrays["sources"]):
             arrays["sources"] = np.array([file_name(source) for source in arrays["sources"].tolist()], dtype=str)
         state = {name: value for name, value in gallery.feature_state().items() if isinstance(value, np.ndarray)}
-        return header, arrays | {_PREFIX + name: value for name, value in state.items()}
+        arrays |= {_PREFIX + name: value for name, value in state.items()}
+        if settings.tuned:
+            carried = tuned.carried(reading, settings, gallery.contents)
+            header["tuned"] = {"pieces": list(carried.state), "summary": carried.summary, "fresh": carried.fresh}
+            pieces = enumerate(carried.state.values())
+            arrays |= {f"{_TUNED}{number}": np.frombuffer(piece, np.uint8) for number, piece in pieces}
+        return header, arrays
 
     header, arrays = gallery.read(look)
     write_archive(path, KIND, header, arrays)
@@ -60,14 +69,31 @@ def import_(gallery: Gallery, path: str | os.PathLike[str], *, duplicates: Dupli
 
 
 def restore(path: str | os.PathLike[str], gallery: str | os.PathLike[str], *, overwrite: bool = False) -> Gallery:
-    """A new gallery from an export: feature, parameters and examples (ids and history begin anew)."""
+    """A new gallery from an export: feature, parameters, what was tuned, and examples (ids and history begin anew)."""
     header, arrays = read_archive(path, KIND, version=VERSION)
     feature = _Exported(header, {k[len(_PREFIX) :]: v for k, v in arrays.items() if k.startswith(_PREFIX)}, path)
     with building(gallery, feature=feature, dtype=feature.dtype, overwrite=overwrite) as made:
         _add(made, feature.fingerprint, _checked(arrays, feature.dim, path), "keep")
         if feature.parameters:
             made.set_parameters(feature.parameters)
+        chosen = _chosen(header, arrays, path)
+        if chosen is not None:
+            since = made.settings.revision if chosen.fresh else None
+            made.store.write(acts.Tune(chosen.summary, chosen.state, asked=False, since=since))
     return Gallery.open(gallery)
+
+
+def _chosen(header: dict[str, Any], arrays: dict[str, Array], path: object) -> tuned.Carried | None:
+    """What was tuned, as an export brings it; what is in it is looked at, without trust, when it is first used."""
+    said = header.get("tuned")
+    if said is None:
+        return None
+    try:
+        names, summary, fresh = said["pieces"], said["summary"], said["fresh"]
+        state = {str(name): arrays[f"{_TUNED}{number}"].tobytes() for number, name in enumerate(names)}
+    except (KeyError, TypeError):
+        raise FileError(f"What was tuned is not readable in the export '{path}'; it is damaged.") from None
+    return tuned.Carried(str(summary), state, fresh is True)
 
 
 def _examples_of(path: str | os.PathLike[str]) -> tuple[str, dict[str, Array]]:

@@ -21,9 +21,9 @@ from kcrc.files.annotations import fits, hints_of
 from kcrc.files.npy import from_npy, to_npy
 from kcrc.files.plain_json import read_json
 from kcrc.files.saving import Examples, describe, rebuild_answerer
-from kcrc.gallery.contract import Snapshot, TunedRecord
+from kcrc.gallery.contract import ActRecord, Snapshot, TunedRecord
 from kcrc.gallery.examples import Contents
-from kcrc.gallery.settings import to_json
+from kcrc.gallery.settings import Settings, to_json
 from kcrc.growth import Growth
 
 if TYPE_CHECKING:
@@ -98,6 +98,27 @@ def state_of(
     header, arrays = describe(shorter)
     state = {_ARRAY + name: to_npy(array) for name, array in arrays.items()}
     return {_FACTS: to_json(vars(facts)).encode(), _CLASSIFIER: to_json(header).encode(), **state}
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What was tuned, for a gallery of the same examples with ids from 1 on; ``fresh``: learned from just those."""
+
+    summary: str
+    state: dict[str, bytes]
+    fresh: bool
+
+
+def carried(reading: Snapshot, settings: Settings, now: Contents) -> Carried:
+    """What is in use of what was tuned, fit to go to another gallery."""
+    facts = read_facts(reading, settings.tuned)
+    there = int(np.searchsorted(now.ids, facts.next_id))
+    state = {piece.name: piece.data for piece in reading.found(TunedRecord, act=settings.tuned)}
+    fresh = learned_at(reading, settings.tuned) == settings.revision
+    state.pop(LEARNED_AT, None)
+    state[_FACTS] = to_json(vars(dataclasses.replace(facts, next_id=there + 1))).encode()
+    summary = next((act.summary for act in reading.found(ActRecord, id=settings.tuned)), "tuned")
+    return Carried(summary, state, fresh)
 
 
 def read_facts(reading: Snapshot, act: int) -> Facts:

@@ -1,0 +1,129 @@
+"""``kcrc export`` and ``kcrc import``: whole galleries as plain arrays, and labels to and from other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kcrc.cli.arguments import gallery_argument, model_option, open_gallery
+from kcrc.cli.output import complain, note, say, shown
+
+ARRAYS = "npz"
+FORMATS = (ARRAYS, "csv", "jsonl", "parquet", "label-studio", "fiftyone", "folders")
+NAMED = 5  # labels that contradict the file
+format_option = click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="[default: by the name, .npz .csv .jsonl .parquet .json]"
+)
+
+
+@click.command(short_help="Write a gallery to one plain file, or its labels for another program.")
+@gallery_argument
+@click.argument("output", type=click.Path(path_type=Path))
+@format_option
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option("--file-names", is_flag=True, help="Leave out the folders that the images lay in.")
+@click.option(
+    "--originals",
+    is_flag=True,
+    help="fiftyone, folders: copy the photographs themselves, where they still are, and not the small pictures.",
+)
+def export(gallery: Path, output: Path, form: str | None, force: bool, file_names: bool, originals: bool) -> int:
+    """Write GALLERY to OUTPUT.
+
+    \b
+    npz           everything: vectors, labels, sources, thumbnails, tuning; numpy.load reads it, kcrc import restores it
+    csv           image, label, id, sha256, added_at; what a spreadsheet would run as a formula gets a ' before it
+    jsonl         the same, a JSON object a line, every name exactly
+    parquet       the same (needs pyarrow)
+    label-studio  tasks with one choice each; images as local files
+    fiftyone      a new folder with data/ and labels.json (FiftyOneImageClassificationDataset)
+    folders       a new folder with a folder of pictures for each class
+    """
+    from kcrc.gallery import exchange
+
+    name = form or (None if output.is_dir() else exchange.name_for(output)) or ARRAYS
+    makes_folder = name != ARRAYS and exchange.format_of(name).MAKES_FOLDER
+    if originals and not makes_folder:
+        raise click.UsageError("--originals is for formats with pictures: --format fiftyone or --format folders.")
+    if output.exists() and not force and not makes_folder:
+        raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
+    with open_gallery(gallery) as opened:
+        if name == ARRAYS:
+            say(f"{shown(output)}: {opened.export(output, file_names=file_names)} examples")
+            return 0
+        from kcrc.gallery.exchange.outgoing import send
+
+        sent = send(opened, output, form=name, originals=originals, file_names=file_names)
+    say(f"{shown(output)}: {sent.examples} examples as {name}")
+    if originals:
+        note(f"{sent.originals} photographs were copied as they are; of {sent.small} only the small picture was there.")
+    if sent.without:
+        note(f"{sent.without} have no picture in the gallery and were left out.")
+    return 0
+
+
+@click.command("import", short_help="Add the examples of an export or another gallery, or labels made elsewhere.")
+@gallery_argument
+@click.argument("source", type=click.Path(path_type=Path))
+@format_option
+@click.option(
+    "--images", type=click.Path(path_type=Path), help="The folder that SOURCE's images are in [its own folder]."
+)
+@click.option("--relabel", is_flag=True, help="Give images that are in GALLERY already the label of SOURCE.")
+@click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
+@model_option
+def import_(
+    gallery: Path,
+    source: Path,
+    form: str | None,
+    images: Path | None,
+    relabel: bool,
+    duplicates: Any,
+    model: Path | None,
+) -> int:
+    """Add to GALLERY the examples of SOURCE: an export or another gallery, or labels in one of the formats of kcrc
+    export. A gallery that does not exist yet is made from an export.
+
+    Images that are in GALLERY already keep their label, unless you say --relabel: so corrections made elsewhere come
+    back. All of it is one change. No address is fetched, and no file outside of --images is opened.
+    """
+    from kcrc.gallery import exchange, restore, stores
+
+    name = form or exchange.name_for(source) or ARRAYS
+    there = stores.kind_of(gallery).exists(gallery)
+    if name == ARRAYS:
+        if relabel or images is not None:
+            raise click.UsageError("--relabel and --images are for labels made elsewhere; see --format.")
+        if not there:
+            with restore(source, gallery) as made:
+                say(f"made {shown(gallery)} with {len(made)} examples")
+            return 0
+        with open_gallery(gallery, write=True) as opened:
+            added = opened.import_(source, duplicates=duplicates)
+        before = f", {len(added.duplicates)} were there already" if added.duplicates else ""
+        say(f"added {len(added.ids)} examples{before}")
+        return 0
+    if duplicates != "skip":
+        raise click.UsageError("--duplicates is for exports and galleries; labels made elsewhere have --relabel.")
+    if not there:
+        raise click.UsageError(f"There is no gallery '{shown(gallery)}' yet; make it with kcrc build first.")
+    return _receive(gallery, source, name, images=images, relabel=relabel, model=model)
+
+
+def _receive(gallery: Path, source: Path, form: str, *, images: Path | None, relabel: bool, model: Path | None) -> int:
+    from kcrc.gallery.exchange.incoming import receive
+
+    with open_gallery(gallery, write=True, model=model) as opened:
+        told = receive(opened, source, form=form, images=images, relabel=relabel)
+    complain(told.problems)
+    parts = [f"added {len(told.added)}", f"relabelled {len(told.relabelled)}", f"{told.same} were there already"]
+    parts += [f"{told.unlabelled} had no label"] if told.unlabelled else []
+    say(", ".join(parts))
+    for example, label, given in told.other[:NAMED]:
+        note(f"kcrc: Example {example} is '{shown(label)}', and '{shown(given)}' in the file; it stays as it is.")
+    if told.other:
+        more = f" ({len(told.other) - NAMED} more)" if len(told.other) > NAMED else ""
+        note(f"'kcrc import --relabel' gives them the label of the file{more}.")
+    return 1 if told.problems else 0

@@ -1,0 +1,60 @@
+"""A folder of class folders, as ``kcrc build`` takes it. Classes whose names are no folders' are named in a file beside
+them, ``kcrc-classes.json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kcrc.datasets.folders import image_files
+from kcrc.errors import FileError
+from kcrc.files.aside import aside
+from kcrc.files.plain_file import read_plain
+from kcrc.files.plain_json import read_json
+from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture
+from kcrc.gallery.exchange.picture_files import new_folder, put_picture
+from kcrc.sorting.folder_names import folder_names
+
+CLASSES = "kcrc-classes.json"
+
+MAKES_FOLDER = True
+
+
+def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
+    new_folder(path)
+    names = folder_names((row.label for row in rows), taken=[CLASSES])
+    written = 0
+    for row in rows:
+        content = picture(row)
+        if content is not None:
+            (path / names[row.label]).mkdir(exist_ok=True)
+            put_picture(path / names[row.label], row, content)
+            written += 1
+    changed = {name: label for label, name in names.items() if name != label}
+    if changed:
+        with aside(path / CLASSES) as file:
+            file.write(json.dumps(changed, indent=1).encode())
+    return written
+
+
+def read(path: Path) -> Iterator[Labelled]:
+    if not path.is_dir():
+        raise FileError(f"'{path}' is not a folder with a folder of images for each class.")
+    labels = _labels(path / CLASSES)
+    for folder in sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith(".")):
+        for image in image_files(folder):
+            yield Labelled(labels.get(folder.name, folder.name), image.relative_to(path).as_posix())
+
+
+def _labels(path: Path) -> dict[str, str]:
+    """Classes by the names of their folders, where those are others."""
+    if not path.is_file():
+        return {}
+    try:
+        found = read_json(read_plain(path, limit=BYTES, what="file of classes"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(label, str) for label in found.values()):
+        raise FileError(f"'{path}' is not what kcrc export writes: class names by folder.")
+    return found

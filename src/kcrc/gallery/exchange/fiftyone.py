@@ -1,0 +1,68 @@
+"""FiftyOne's layout for classification (FiftyOneImageClassificationDataset): ``data/`` with the pictures, and
+``labels.json`` with ``classes`` and, by the name of each picture without its suffix, the number of its class."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kcrc.errors import FileError
+from kcrc.files.aside import aside
+from kcrc.files.plain_file import read_plain
+from kcrc.files.plain_json import read_json
+from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture
+from kcrc.gallery.exchange.picture_files import new_folder, put_picture
+
+MAKES_FOLDER = True
+
+
+def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
+    new_folder(path)
+    new_folder(path / "data")
+    classes = sorted({row.label for row in rows})
+    labels = {}
+    for row in rows:
+        content = picture(row)
+        if content is not None:
+            labels[put_picture(path / "data", row, content)] = classes.index(row.label)
+    with aside(path / "labels.json") as file:
+        file.write(json.dumps({"classes": classes, "labels": labels}, indent=1).encode())
+    return len(labels)
+
+
+def read(path: Path) -> Iterator[Labelled]:
+    file = path / "labels.json" if path.is_dir() else path
+    try:
+        found = read_json(read_plain(file, limit=BYTES, what="file of labels"))
+    except ValueError as problem:
+        if isinstance(problem, FileError):
+            raise
+        raise FileError(f"'{file}' is not JSON: {str(problem)[:200]}.") from None
+    labels = found.get("labels") if isinstance(found, dict) else None
+    if not isinstance(labels, dict):
+        raise FileError(f"'{file}' is not FiftyOne's labels.json: it has no labels.")
+    classes = found.get("classes")
+    names = _by_stem(file.parent / "data")
+    for stem, label in labels.items():
+        yield Labelled(_label(label, classes, f"'{stem[:100]}' of '{file}'"), f"data/{names.get(stem, stem)}")
+
+
+def _label(value: Any, classes: Any, what: str) -> str:
+    if isinstance(value, dict):
+        value = value.get("label")
+    if value is None or isinstance(value, str):
+        return value or ""
+    known = classes if isinstance(classes, list) else []
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(known):
+        return str(known[value])
+    raise FileError(f"The label of {what} is neither text nor the number of one of its classes.")
+
+
+def _by_stem(folder: Path) -> dict[str, str]:
+    """The names of the pictures below a folder, by the name without its suffix."""
+    if not folder.is_dir():
+        return {}
+    files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {path.with_suffix("").as_posix(): path.as_posix() for path in files}

@@ -1,0 +1,25 @@
+"""JSON lines: an object a line, with every name exactly as it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kcrc.files.aside import aside
+from kcrc.files.plain_lines import read_json_lines
+from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture, from_mapping, to_mapping
+
+MAKES_FOLDER = False
+
+
+def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
+    with aside(path) as file:
+        for row in rows:
+            file.write(json.dumps(to_mapping(row)).encode() + b"\n")
+    return len(rows)
+
+
+def read(path: Path) -> Iterator[Labelled]:
+    for number, row in read_json_lines(path, limit=BYTES, what="file of labels"):
+        yield from_mapping(row, f"Line {number} of '{path}'")

@@ -1,0 +1,95 @@
+"""Label Studio's JSON: a list of tasks, the label as the one choice of an annotation.
+
+Written with ``/data/local-files/?d=NAME`` for the image, which Label Studio serves from its local storage. Read: that,
+plain names, and uploads (whose names have eight digits before them); also its short form (JSON-MIN). An address is kept
+as it is and never fetched. Of several annotations the last that was not cancelled counts; several choices are no label.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+from kcrc.errors import FileError
+from kcrc.files.aside import aside
+from kcrc.files.plain_file import read_plain
+from kcrc.files.plain_json import read_json
+from kcrc.gallery.exchange.contract import BYTES, IMAGE_NAMES, Labelled, Picture
+
+_LOCAL = "/data/local-files/"
+_UPLOAD = re.compile(r"/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
+
+MAKES_FOLDER = False
+
+
+def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
+    tasks = [
+        {
+            "data": {"image": f"{_LOCAL}?d={quote(row.image)}", "sha256": row.sha256, "kcrc_id": row.id},
+            "annotations": [
+                {
+                    "result": [
+                        {
+                            "from_name": "label",
+                            "to_name": "image",
+                            "type": "choices",
+                            "value": {"choices": [row.label]},
+                        }
+                    ]
+                }
+            ],
+        }
+        for row in rows
+    ]
+    with aside(path) as file:
+        file.write(json.dumps(tasks, indent=1).encode())
+    return len(rows)
+
+
+def read(path: Path) -> Iterator[Labelled]:
+    try:
+        tasks = read_json(read_plain(path, limit=BYTES, what="file of labels"))
+    except ValueError as problem:
+        if isinstance(problem, FileError):
+            raise
+        raise FileError(f"'{path}' is not JSON: {str(problem)[:200]}.") from None
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise FileError(f"'{path}' is not a list of Label Studio's tasks.")
+    for number, task in enumerate(tasks, 1):
+        data = task.get("data") if isinstance(task.get("data"), dict) else task
+        image = next((data[name] for name in IMAGE_NAMES if isinstance(data.get(name), str)), "")
+        digest = data.get("sha256")
+        if not image and not isinstance(digest, str):
+            raise FileError(f"Task {number} of '{path}' has no image: its data has it under 'image'.")
+        yield Labelled(_label(task), _name(image), digest.strip().lower() if isinstance(digest, str) else "")
+
+
+def _label(task: dict[str, Any]) -> str:
+    """The one choice; "" where there is none, or several."""
+    annotations = task.get("annotations")
+    if not isinstance(annotations, list):
+        choice = task.get("choice", task.get("label"))
+        return choice if isinstance(choice, str) else ""
+    standing = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
+    results = standing[-1].get("result") if standing else None
+    found: list[str] = []
+    for result in results if isinstance(results, list) else []:
+        value = result.get("value") if isinstance(result, dict) and result.get("type") == "choices" else None
+        choices = value.get("choices") if isinstance(value, dict) else None
+        found += [one for one in choices if isinstance(one, str)] if isinstance(choices, list) else []
+    return found[0] if len(found) == 1 else ""
+
+
+def _name(image: str) -> str:
+    """The name of the image's file, where Label Studio's address has one."""
+    try:
+        if image.startswith(_LOCAL):
+            return parse_qs(urlsplit(image).query).get("d", [image])[0]
+    except ValueError:
+        return image
+    upload = _UPLOAD.fullmatch(image)
+    return image if upload is None else upload[1]

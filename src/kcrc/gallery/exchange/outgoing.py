@@ -1,0 +1,71 @@
+"""The labels of a gallery for another program."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kcrc.errors import KCRCError
+from kcrc.features.bare import bare
+from kcrc.features.images import fetch
+from kcrc.gallery.exchange import format_of
+from kcrc.gallery.exchange.contract import Labelled
+from kcrc.gallery.listing import facts_of, listed
+from kcrc.report.words import file_name
+
+if TYPE_CHECKING:
+    from kcrc.gallery.gallery import Gallery
+
+
+@dataclass
+class Sent:
+    """How many examples were written, and with which pictures: whole originals, or the small ones that a gallery keeps.
+    ``without`` had no picture where one is needed, and were left out."""
+
+    examples: int = 0
+    originals: int = 0
+    small: int = 0
+    without: int = 0
+
+
+def send(
+    gallery: Gallery,
+    path: str | os.PathLike[str],
+    *,
+    form: str,
+    originals: bool = False,
+    file_names: bool = False,
+) -> Sent:
+    """Write the examples in a format of ``exchange.names()``.
+
+    Formats with pictures get those the gallery keeps: small, and of pixels alone. ``originals`` copies the photographs
+    they came from, as far as they are still where they were, byte for byte; ``file_names`` leaves their folders out."""
+    told, sources, rows = Sent(), dict[str, str](), list[Labelled]()
+    for example in listed(gallery):
+        facts = facts_of(example)
+        sources[facts["sha256"]] = example.source
+        name = file_name(example.source) if file_names else example.source
+        rows.append(Labelled(example.label, name, facts["sha256"], example.id, facts["added_at"] or ""))
+
+    def picture(row: Labelled) -> bytes | None:
+        whole = _original(sources[row.sha256], row.sha256) if originals else None
+        content = whole or bare(gallery.thumbnail(row.id or 0) or b"")
+        told.originals += whole is not None
+        told.small += whole is None and content is not None
+        told.without += content is None
+        return content
+
+    told.examples = format_of(form).write(Path(path), rows, picture)
+    return told
+
+
+def _original(source: str, sha256: str) -> bytes | None:
+    """The photograph an example came from; None where it is gone, or another by now."""
+    try:
+        content = fetch(source) if source else b""
+    except KCRCError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == sha256 else None

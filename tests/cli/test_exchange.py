@@ -1,0 +1,84 @@
+"""``kcrc export`` and ``kcrc import`` with the formats of other programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kcrc.cli.exchange import ARRAYS, FORMATS
+from kcrc.gallery import Gallery, exchange
+from photos import photo
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def labels() -> list[str]:
+    with Gallery.open("birds.kcrc", readonly=True) as gallery:
+        return [row.label for row in gallery.contents.rows]
+
+
+def test_the_command_knows_every_format() -> None:
+    assert set(FORMATS) == {ARRAYS, *exchange.names()}
+
+
+@pytest.mark.parametrize("form", exchange.names())
+def test_out_and_corrected_and_in_again(kcrc: Run, home: Path, form: str) -> None:
+    output = {"csv": "x.csv", "jsonl": "x.jsonl", "parquet": "x.parquet", "label-studio": "x.json"}.get(form, "x")
+    by_name = ["--format", form] if output == "x" else []
+    code, out, err = kcrc("export", "birds.kcrc", output, *by_name)
+    assert (code, out, err) == (0, f"{output}: 18 examples as {form}\n", "")
+    before = labels()
+    kcrc("relabel", "birds.kcrc", "1", "2", "--label", "owl")
+    code, out, err = kcrc("import", "birds.kcrc", output)
+    assert (code, out) == (0, "added 0, relabelled 0, 16 were there already\n")
+    assert "Example 1 is 'owl', and 'heron' in the file; it stays as it is." in err
+    assert "--relabel" in err
+    code, out, err = kcrc("import", "birds.kcrc", output, "--relabel")
+    assert (code, out, err) == (0, "added 0, relabelled 2, 16 were there already\n", "")
+    assert labels() == before
+
+
+def test_new_images_come_with_their_labels(kcrc: Run, home: Path) -> None:
+    photo(home / "shots" / "1.jpg", "owl", 1)
+    rows = [
+        {"image": "1.jpg", "label": "owl"},
+        {"image": "https://x/2.jpg", "label": "owl"},
+        {"image": "3", "label": ""},
+    ]
+    Path("new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, err = kcrc("import", "birds.kcrc", "new.jsonl", "--images", "shots")
+    assert (code, out) == (1, "added 1, relabelled 0, 0 were there already, 1 had no label\n")
+    assert err == "kcrc: 'https://x/2.jpg' is an address, and nothing is fetched.\n"
+    assert labels()[-1] == "owl"
+
+
+def test_originals_are_copied_where_asked(kcrc: Run, home: Path) -> None:
+    code, _, err = kcrc("export", "birds.kcrc", "out", "--format", "folders", "--originals")
+    assert (code, err) == (0, "18 photographs were copied as they are; of 0 only the small picture was there.\n")
+    copied = {path.read_bytes() for path in (home / "out").rglob("*.jpg")}
+    assert copied == {path.read_bytes() for path in (home / "photos").rglob("*.jpg")}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["export", "birds.kcrc", "x.csv", "--originals"], "for formats with pictures"),
+        (["export", "birds.kcrc", "birds.kcrc", "--format", "csv"], "--force"),
+        (["import", "none.kcrc", "photos"], "kcrc build"),
+        (["import", "birds.kcrc", "x.npz", "--relabel"], "labels made elsewhere"),
+        (["import", "birds.kcrc", "x.csv", "--duplicates", "keep"], "--relabel"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(kcrc: Run, words: list[str], said: str) -> None:
+    code, out, err = kcrc(*words)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_a_folder_with_something_in_it_is_not_written_into(kcrc: Run) -> None:
+    code, _, err = kcrc("export", "birds.kcrc", "photos", "--format", "folders")
+    assert code == 1
+    assert "give a new one" in err
