@@ -49,6 +49,8 @@ class Case:
     """Where the probabilities come from, in a sentence."""
     why: str | None = None
     """Why it is unknown, whatever class comes nearest; None where it is not."""
+    without: Callable[[list[int]], tuple[str, float | None]] | None = None
+    """The class that would come nearest without these examples, and its probability; None where nobody asked."""
 
     @property
     def best(self) -> str:
@@ -123,10 +125,17 @@ def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | Non
     content = fetch(name)
     feature = gallery.answering.feature()
     pixels = decode(content, feature.view, source=name).pixels
-    answers = gallery.answering.asked(explain=True)(feature.transform_seen([pixels]))
+    vector = feature.transform_seen([pixels])
+    answers = gallery.answering.asked(explain=True)(vector)
     found = gallery.answering.told(answers, [emptiness(pixels)])
     made = case_from(gallery, name, content, found.evidence, truth=truth, probabilities=found.probabilities[0])
-    return replace(made, why=found.why[0])
+
+    def without(ids: list[int]) -> tuple[str, float | None]:
+        other = gallery.answering.answerer().what_if(vector, ids)
+        chance = float(other.probability[0])
+        return str(other.evidence.labels[0]), None if np.isnan(chance) else chance
+
+    return replace(made, why=found.why[0], without=without if found.why[0] is None else None)
 
 
 def case_from(

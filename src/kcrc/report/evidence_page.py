@@ -8,6 +8,7 @@ from kcrc.report.case import Case, Part, every_part
 from kcrc.report.html import Element, element, page, picture
 from kcrc.report.pieces import bar, fold, masthead, table
 from kcrc.report.seam import seam
+from kcrc.report.what_if import what_if_section
 from kcrc.report.words import about, counted, file_name, percent
 
 CLASSES = 6  # with a bar
@@ -92,7 +93,13 @@ def evidence(case: Case, *, top: int, level: int) -> Element:
 
 def _evidence(case: Case, *, top: int, level: int) -> list[Element]:
     parts = every_part(case, LINES)
-    return [element("div", seam(case, parts, top=top, level=level), class_="evidence"), _numbers(case, parts, level)]
+    shown = element(
+        "div",
+        seam(case, parts, top=top, level=level),
+        what_if_section(case, parts, level=level),
+        class_="evidence",
+    )
+    return [shown, _numbers(case, parts, level)]
 
 
 def lead(case: Case) -> str:

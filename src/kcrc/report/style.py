@@ -134,20 +134,27 @@ _EVIDENCE = """
 .beam .knob { position: absolute; top: -.2rem; width: .95rem; height: .95rem; margin-left: -.475rem; border-radius: 50%;
   background: var(--ink); border: 2px solid var(--bg); }
 .even-words { text-align: center; font-size: .75rem; color: var(--muted); margin-top: .5rem; }
+.mind :is(h2, h3, h4) { font-size: .9375rem; margin: 1.25rem 0 .6rem; }
+.ifs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: .75rem; }
+.ifs .card { padding: .75rem 1rem; } .ifs p { margin: 0 0 .1rem; } .changed strong { color: var(--against); }
+.left-out { display: flex; gap: .3rem; align-items: center; margin-top: .5rem; font-size: .75rem; color: var(--muted); }
+.left-out img, .left-out .nopicture { width: 2.5rem; height: 2.5rem; object-fit: cover; border-radius: 4px; }
 .strip { display: flex; flex-wrap: wrap; gap: .5rem; padding: 0; margin: 1rem 0 0; list-style: none; }
 .strip a { display: flex; align-items: center; gap: .6rem; padding: .35rem .8rem .35rem .35rem; min-height: 2.75rem;
   color: inherit; text-decoration: none; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
 .strip img, .strip .nopicture { width: 2.75rem; height: 2.75rem; object-fit: cover; border-radius: 4px; flex: none; }
-@media (max-width: 46rem) {
-  main, .top { padding-inline: 1rem; }
-  h1 { font-size: 1.5rem; margin-top: 1.25rem; }
+@media print, screen and (max-width: 46rem) {
   .case { grid-template-columns: 6.5rem minmax(0, 1fr); gap: 0 .9rem; padding-top: 1rem; }
   .case > div { display: contents; }
   .asked { grid-column: 1; grid-row: 1; } .verdict { grid-column: 2; grid-row: 1; align-self: center; }
-  .asked img { max-height: 9rem; } .asked figcaption { display: none; }
-  .answer { font-size: 2.375rem; } .answer.long { font-size: 1.5rem; } .verdict .lead { margin-top: .4rem; }
+  .asked img { max-height: 9rem; } .answer { font-size: 2.375rem; } .answer.long { font-size: 1.5rem; }
+  .verdict .lead { margin-top: .4rem; }
   .evidence { grid-column: 1 / 3; grid-row: 2; } .chances { grid-column: 1 / 3; grid-row: 3; }
   .numbers { grid-column: 1 / 3; grid-row: 4; min-width: 0; }
+}
+@media screen and (max-width: 46rem) {
+  main, .top { padding-inline: 1rem; }
+  h1 { font-size: 1.5rem; margin-top: 1.25rem; } .asked figcaption { display: none; }
   .sides, .side { display: block; } .side + .side { margin-top: .75rem; }
   .side + .side :is(h2, h3, h4, h5) { text-align: left; }
   .tiles { aspect-ratio: var(--narrow-shape); }
@@ -178,7 +185,7 @@ body { counter-reset: ticked; } input:checked { counter-increment: ticked; }
 .commands { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .9rem 1rem;
   margin: .75rem 0; min-height: 3rem; overflow-x: auto; user-select: all; }
 .line { display: block; } .off { display: none; }
-@media (max-width: 46rem) {
+@media screen and (max-width: 46rem) {
   .finding { padding: .9rem .9rem .4rem; } .finding h3 { font-size: 1.125rem; }
   .between { grid-template-columns: 1fr 1fr; gap: .6rem; } .doubted { grid-column: 1 / 3; grid-row: 1; }
   .beside { padding: .7rem .6rem .6rem; } .beside .shots { grid-template-columns: 1fr 1fr; }
@@ -237,12 +244,14 @@ _LISTS = """
 .confusion .right { color: var(--for); }
 .confusion tbody .wrong { background: var(--against); color: var(--card); font-weight: 700; }
 .confusion a { display: grid; place-items: center; width: 100%; height: 100%; min-height: 2.25rem; color: inherit; }
-@media (max-width: 46rem) {
+@media screen and (max-width: 46rem) {
   .measured-share .chance { font-size: 1.125rem; display: block; letter-spacing: 0; margin-top: .4rem; }
 }
 @media (min-width: 46rem) { .pair.several { grid-column: span 2; } }
 @media (min-width: 66rem) { .pair.many { grid-column: 1 / -1; } }
-@media (max-width: 60rem) { .halves { grid-template-columns: minmax(0, 1fr); } .halves > aside { grid-row: 1; } }
+@media screen and (max-width: 60rem) {
+  .halves { grid-template-columns: minmax(0, 1fr); } .halves > aside { grid-row: 1; }
+}
 """
 
 _PRINT = """
@@ -251,8 +260,9 @@ _PRINT = """
   main, .top { max-width: none; padding-inline: 0; }
   h1, h2, h3, summary { break-after: avoid; }
   figure, tr, .card, .case > div > *, .sides { break-inside: avoid; }
-  .case { grid-template-columns: 11rem minmax(0, 1fr); } .answer { font-size: 28pt; }
-  .case + .case { break-before: page; border: 0; }
+  .case { grid-template-columns: 10rem minmax(0, 1fr); } .between { grid-template-columns: 1fr 9rem 1fr; }
+  .doubted img, .doubted .nopicture { height: 9rem; }
+  .case + .case { break-before: page; border: 0; } .halves { display: block; }
   a { color: inherit; text-decoration: none; } .ticked { position: static; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
