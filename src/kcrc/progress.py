@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+_SHARE = "{desc} {bar} {percentage:.0f} %, about {remaining} left"
+
 
 def count_bar(what: str, total: int, *, unit: str, show: bool | None = None, **options: Any) -> Any:
     """A bar of ``total`` things, to be used in a ``with`` block; ``update(n)`` says that n more are done."""
@@ -18,8 +20,10 @@ def count_bar(what: str, total: int, *, unit: str, show: bool | None = None, **o
         return contextlib.nullcontext(_Unseen())
     from tqdm import tqdm
 
+    # The time left goes by the pace of the whole way (smoothing 0): by that of the latest steps it would jump.
     return tqdm(
-        total=total, desc=what, unit=unit, delay=0.0 if show else 2.0, leave=bool(show), file=sys.stderr, **options,
+        total=total, desc=what, unit=unit, delay=0.0 if show else 2.0, leave=bool(show), file=sys.stderr, smoothing=0,
+        **options,
     )  # fmt: skip
 
 
@@ -29,7 +33,7 @@ def share_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[floa
     if not _shown(show):
         yield lambda share: None
         return
-    with count_bar(what, 100, unit="%", show=show, bar_format="{desc} {bar} {percentage:.0f} %") as bar:
+    with count_bar(what, 100, unit="%", show=show, bar_format=_SHARE) as bar:
         yield lambda share: bar.update(max(0.0, 100.0 * share - bar.n))
 
 

@@ -138,7 +138,7 @@ def test_a_reader_of_the_notes_that_goes_away_changes_nothing(birds: Path) -> No
     assert done.returncode == 1
     done = run(birds, "remove", "g.kcrc", "1", stderr=write, stdout=subprocess.PIPE)
     os.close(write)
-    assert (done.returncode, done.stdout) == (0, b"removed 1 (examples 1)\n")
+    assert (done.returncode, done.stdout) == (0, b"removed 1 (example 1)\n")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -252,3 +253,18 @@ def test_an_older_gallery_is_one_sentence_there(shut: Path) -> None:
     ((code, _, err),) = results(shut, [READING["info"]])
     assert code == 1
     assert "is of an older version (1); open it once for writing" in err
+
+
+def test_what_changes_a_gallery_on_read_only_media_says_so(shut: Path) -> None:
+    before = (shut / "birds.kcrc").read_bytes()
+    commands = [
+        ["remove", "birds.kcrc", "1"],
+        ["rename", "birds.kcrc", "wren", "owl"],
+        ["build", "photos", "-o", "new.kcrc"],
+    ]
+    for command, (code, out, err) in zip(commands, results(shut, commands), strict=True):
+        assert (code, out) == (1, ""), command
+        assert len(err.splitlines()) == 1
+        assert re.search("not writable|cannot be made there|reading only", err), err
+    assert (shut / "birds.kcrc").read_bytes() == before
+    assert not (shut / "new.kcrc").exists()

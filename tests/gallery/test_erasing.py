@@ -443,7 +443,7 @@ def test_commands(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
     assert main(["remove", path, "1"]) == 0
     said = capsys.readouterr()
-    assert said.out == "removed 1 (examples 1)\n"
+    assert said.out == "removed 1 (example 1)\n"
     assert "Still in the file, for kcrc undo" in said.err
     assert f"kcrc remove --erase {path} 1" in said.err
 

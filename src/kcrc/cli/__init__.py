@@ -45,6 +45,7 @@ COMMANDS = {
     "demo": ("demo", "The main job on data that comes along."),
     "bench": ("bench", "Measure speed."),
     "reproduce": ("reproduce", "Print the paper's tables."),
+    "help": ("help", "Show this, or how a command is used."),
     "completion": ("completion", "Print the shell's completion script."),
 }
 
@@ -69,6 +70,9 @@ class LazyGroup(click.Group):
             close = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean '{close[0]}'?" if close else " See 'kcrc --help'."
             ctx.fail(f"There is no command '{args[0]}'.{hint}")
+        options = args[: args.index("--")] if "--" in args else args
+        if "--json" in options and "--csv" in options:
+            ctx.fail("--json and --csv are two forms of the same answers; give one of them.")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

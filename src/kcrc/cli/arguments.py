@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kcrc.cli.output import shown
-from kcrc.errors import DataError, KCRCError, ParameterError
+from kcrc.cli.endings import Stopped
+from kcrc.cli.output import note, shown
+from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -27,6 +28,19 @@ class GalleryAddress(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if isinstance(value, str) and "://" in value else super().convert(value, param, ctx)
+
+
+class Decimal(click.FloatRange):
+    """A number in a range, with a point or with the comma that many write instead: 0.05 or 0,05."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        given: Any = with_point(value) if isinstance(value, str) else value
+        return super().convert(given, param, ctx)
+
+
+def with_point(number: str) -> str:
+    """A number as Python reads it, whatever the mark before its decimals; other texts as they are."""
+    return number.replace(",", ".") if number.count(",") == 1 and "." not in number else number
 
 
 def gallery_argument(function: F) -> F:
@@ -49,16 +63,31 @@ def open_gallery(path: Path | str, *, write: bool = False, model: Path | None = 
     """A gallery to read, and then nothing is written to it, or to change.
 
     What a killed writer left half done is taken back first, and an older file brought up to date, where we may."""
+    from kcrc.cli.foreign import check_is_gallery
     from kcrc.gallery import Gallery
 
-    return Gallery.open(path, readonly=not write, recover=True, model=model)
+    try:
+        return Gallery.open(path, readonly=not write, recover=True, model=model)
+    except FileError:
+        check_is_gallery(path)  # says more where it is none at all
+        raise
 
 
 def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
     """A gallery to ask: to read. Parameters that had yet to be chosen are, and are stored if it may be written."""
     opened = open_gallery(path, model=model)
     try:
-        opened.answering.answerer()
+        if not len(opened):
+            raise StateError(f"The gallery '{shown(path)}' is empty: it has no examples to answer by. Add some first.")
+        due = opened.answering.choice_due
+        if due is not None:
+            note(f"{due}; they are chosen now, once, which takes a minute at most.")
+        try:
+            opened.answering.answerer()
+        except KeyboardInterrupt:
+            raise Stopped(
+                f"the parameters were not chosen. 'kcrc tune --seconds 10 {shown(path)}' takes less time for it."
+            ) from None
         if opened.answering.unstored and (isinstance(path, str) or os.access(path, os.W_OK)):
             with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:
                 opened.answering.keep(writer)
@@ -91,9 +120,45 @@ def expand(images: Sequence[str]) -> list[str]:
     return found
 
 
+def expand_or_content(images: Sequence[str]) -> list[str | os.PathLike[str]]:
+    """The same for commands that also take a picture itself on stdin, where '-' is all that is given."""
+    if list(images) != ["-"]:
+        return list(expand(images))
+    from kcrc.features.accepted import Content
+
+    data = _stdin()
+    return [Content("-", data)] if _is_picture(data) else list(expand(_names(data)))
+
+
 def _names_on_stdin() -> list[str]:
+    data = _stdin()
+    if _is_picture(data):
+        raise DataError(
+            "There is a picture on stdin where names are expected. 'kcrc predict GALLERY -' takes a picture itself."
+        )
+    return _names(data)
+
+
+def _stdin() -> bytes:
+    """All of stdin, and no more than a picture may have."""
+    from kcrc.features.accepted import Limits
+
+    most = Limits.usual().max_bytes
+    data = sys.stdin.buffer.read(most + 1)
+    if len(data) > most:
+        raise DataError(f"There are more than {most} bytes on stdin. KCRC_IMAGE_BYTES sets another limit.")
+    return data
+
+
+def _is_picture(data: bytes) -> bool:
+    from kcrc.features import photos
+    from kcrc.features.stored import begins_like
+
+    return begins_like(data) is not None or photos.kind_of(data, "-") is not None
+
+
+def _names(data: bytes) -> list[str]:
     """One name a line, or NUL between names (find -print0)."""
-    data = sys.stdin.buffer.read()
     parts = data.split(b"\0") if b"\0" in data else data.splitlines()
     return [os.fsdecode(part) for part in parts if part.strip()]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import GalleryAddress, option_value
+from kcrc.cli.arguments import Decimal, GalleryAddress, option_value
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import tell
 from kcrc.cli.output import note, progress, say, shown
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     "--seconds",
     default=60.0,
     show_default=True,
-    type=click.FloatRange(0, min_open=True),
+    type=Decimal(0, min_open=True),
     help="How long choosing the parameters may take, about.",
 )
 def build(

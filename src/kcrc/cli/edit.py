@@ -41,7 +41,9 @@ def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: b
     say(f"removed {len(gone)}" + _with_ids(gone))
     if gone:
         some = " ".join(map(str, gone[:8])) + (" …" if len(gone) > 8 else "")
-        note(f"Still in the file, for kcrc undo; 'kcrc remove --erase {shown(gallery)} {some}' takes it out for good.")
+        them = "it" if len(gone) == 1 else "them"
+        command = f"kcrc remove --erase {shown(gallery)} {some}"
+        note(f"Still in the file, for kcrc undo; '{command}' takes {them} out for good.")
     return 0
 
 

@@ -100,9 +100,14 @@ def _copies(gallery: Gallery, told: Intake) -> Iterable[str]:
 
 
 def _classes(gallery: Gallery) -> Iterable[str]:
+    from kcrc.sorting.folder_names import folder_names
+
     few = [f"{shown(name)} ({number})" for name, number in gallery.counts.items() if number <= FEW]
     if few:
         yield f"{counted(len(few), 'class', 'classes')} of one or two examples: {some_of(few, 5)}"
+    odd = {name: folder_names([name])[name] for name in gallery.classes}
+    for name in [name for name, possible in odd.items() if possible != name][:LISTED]:
+        yield f"class '{shown(name)}': not every system can have a folder of that name; kcrc sort calls it {odd[name]}"
     for names in _alike(gallery.classes, str.casefold):
         yield (
             f"classes whose names differ only in case: {_names(names)}; "

@@ -9,6 +9,7 @@ import click
 
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
 from kcrc.cli.output import note, say, say_json, shown
+from kcrc.report.words import counted
 
 
 @click.command(short_help="Say what is in a gallery, or what kcrc runs on.")
@@ -48,7 +49,10 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         say_json(said)
         return 0
     say(f"{shown(gallery)}  {said['bytes'] / 1e6:.1f} MB, made {in_words(made, '%Y-%m-%d')}")
-    say(f"examples    {said['examples']} of {len(said['classes'])} classes")
+    classes = counted(len(said["classes"]), "class", "classes")
+    say(
+        f"examples    {said['examples']} of {classes}" if said["examples"] else "examples    none: the gallery is empty"
+    )
     say(f"feature     {shown(said['feature'])}, {said['dim']} numbers, {shown(said['fingerprint'])}")
     if said["parameters"]:
         say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in said['parameters'].items()))}")
@@ -84,16 +88,25 @@ def _say_system(as_json: bool) -> int:
 @gallery_argument
 def verify(gallery: Path) -> int:
     """Read all of GALLERY and compare it with its checksums; exit code 1 where something is wrong."""
+    from kcrc.cli.foreign import check_is_gallery
     from kcrc.gallery import verify as look
 
     verdict = look(gallery)
+    if not verdict.sound:
+        check_is_gallery(gallery)  # what is none at all is not damaged
     for problem in verdict.problems:
         note(f"kcrc: {shown(problem)}")
     if verdict.sound:
-        removed = f", {verdict.removed} removed ones kept for undo" if verdict.removed else ""
-        say(f"{shown(gallery)} is sound: {verdict.examples} examples{removed}, {verdict.acts} changes")
+        examples, changes = counted(verdict.examples, "example"), counted(verdict.acts, "change")
+        say(f"{shown(gallery)} is sound: {examples} and {changes} were read, and agree with their checksums.")
+        if verdict.removed:
+            say(f"It also holds {counted(verdict.removed, 'removed example')}, for kcrc undo to bring back.")
+        if not verdict.examples:
+            say("It is empty: no example is in use.")
         return 0
-    say(f"{shown(gallery)} is damaged")
+    problems = "a problem was found" if len(verdict.problems) == 1 else f"{len(verdict.problems)} problems were found"
+    say(f"{shown(gallery)} is damaged: {problems}.")
+    note(f"If there is a copy, 'kcrc backup COPY {shown(gallery)} --force' puts it in its place.")
     return 1
 
 
@@ -124,5 +137,6 @@ def compact(gallery: Path) -> int:
     with open_gallery(gallery, write=True) as opened:
         before = opened.store.size()
         dropped = opened.compact()
-        say(f"dropped {dropped} removed examples; {before / 1e6:.1f} MB -> {opened.store.size() / 1e6:.1f} MB")
+        after = opened.store.size()
+        say(f"dropped {counted(dropped, 'removed example')}; {before / 1e6:.1f} MB -> {after / 1e6:.1f} MB")
     return 0

@@ -14,6 +14,7 @@ import json
 import logging
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +29,10 @@ from kcrc.progress import count_bar
 from kcrc.report.words import one_line, visible
 
 shown = one_line
+# Words in scripts that run from right to left. A terminal gets each between marks that isolate it (FSI, PDI): without
+# them it would draw the numbers and slashes beside a name on the wrong side of it. Pipes and files get names alone.
+_LETTER = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+_RIGHT_TO_LEFT = re.compile(f"{_LETTER}+(?: +{_LETTER}+)*")
 
 
 def say(text: object = "", *, end: str = "\n") -> None:
@@ -53,7 +58,10 @@ def _put(stream: TextIO | None, text: str) -> None:
     if stream is None:  # closed by whoever started us
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    stream.write(visible(text).encode(encoding, "backslashreplace").decode(encoding))
+    text = visible(text)
+    if encoding.lower().startswith("utf") and stream.isatty():
+        text = _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", text)
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
     stream.flush()
 
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import expand, gallery_argument, images_argument, model_option, open_to_ask
+from kcrc.cli.arguments import (
+    Decimal,
+    expand_or_content,
+    gallery_argument,
+    images_argument,
+    model_option,
+    open_to_ask,
+    with_point,
+)
 from kcrc.cli.batch import Batch, warn
 from kcrc.cli.output import complain, csv_writer, note, progress, say, say_json, shown
 
@@ -38,13 +46,13 @@ class OptionalValues(click.Command):
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        float(with_point(text))
     except ValueError:
         return False
     return True
 
 
-class Share(click.FloatRange):
+class Share(Decimal):
     """A number between 0 and 1."""
 
     name = "share"
@@ -96,7 +104,7 @@ def predict(
     below: float | None,
     model: Path | None,
 ) -> int:
-    """Say what is on IMAGES: files, folders, patterns, or - for names on stdin.
+    """Say what is on IMAGES: files, folders, patterns, or - for names on stdin, or for a picture itself.
 
     Prints the image, its label and how probable that is, with tabs between them; where it is unknown, also why.
     Without --reject that is so where nothing can be said: of images of one colour or of noise, and with only one class.
@@ -106,7 +114,7 @@ def predict(
     """
     if mark is not None and reject is None:
         raise click.UsageError("--mark names what --reject finds; give --reject too.")
-    files = expand(images)
+    files = expand_or_content(images)
     write = _writer(form, coverage is not None, top or 0)
     failed, told, read, waiting = 0, 0, list[str](), list[dict[str, Any]]()
     with open_to_ask(gallery, model=model) as opened, progress(len(files), "images") as bar:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, open_gallery, option_value
+from kcrc.cli.arguments import Decimal, gallery_argument, open_gallery, option_value
+from kcrc.cli.endings import Stopped
 from kcrc.cli.output import note, say, shown
 
 
 @click.command(short_help="Choose the parameters by leaving examples out.")
 @gallery_argument
-@click.option("--seconds", default=60.0, show_default=True, type=click.FloatRange(0, min_open=True), help="At most.")
+@click.option("--seconds", default=60.0, show_default=True, type=Decimal(0, min_open=True), help="At most.")
 @click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Fix a parameter; NAME=auto leaves it to be chosen.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw what each parameter does, as a PNG or PDF.")
 @click.option("--table", is_flag=True, help="Print what was tried, best first.")
@@ -23,7 +24,10 @@ def tune(gallery: Path, seconds: float, fix: tuple[str, ...], plot: Path | None,
     """
     with open_gallery(gallery, write=True) as opened:
         fixed = {**opened.parameters, **dict(option_value(text) for text in fix)}
-        tuning = opened.tune(parameters={k: v for k, v in fixed.items() if v != "auto"}, seconds=seconds)
+        try:
+            tuning = opened.tune(parameters={k: v for k, v in fixed.items() if v != "auto"}, seconds=seconds)
+        except KeyboardInterrupt:
+            raise Stopped("the parameters are as they were.") from None
         if tuning is None:
             note("kcrc: there was nothing to choose: all is fixed, or no class has two examples.")
             return 0

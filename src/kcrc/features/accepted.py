@@ -89,10 +89,23 @@ def no_memory(name: str) -> ImageError:
     return ImageError(name, "out of memory", why)
 
 
+@dataclass(frozen=True)
+class Content(os.PathLike[str]):
+    """A file that is nowhere: the bytes of a picture that came by another way, under the name that is shown of it."""
+
+    name: str
+    data: bytes
+
+    def __fspath__(self) -> str:
+        return self.name
+
+
 def fetch(path: str | os.PathLike[str], *, limits: Limits | None = None) -> bytes:
-    """The bytes of a regular file that is not too large."""
+    """The bytes of a regular file that is not too large, or of a ``Content``."""
     limits = limits or Limits.usual()
     name = os.fspath(path)
+    if isinstance(path, Content):
+        return path.data
     try:
         with open(name, "rb", opener=_open_without_waiting) as file:
             status = os.fstat(file.fileno())

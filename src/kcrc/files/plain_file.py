@@ -9,6 +9,17 @@ from pathlib import Path
 from kcrc.errors import FileError
 
 
+def read_start(path: str | os.PathLike[str], length: int) -> bytes | None:
+    """The first bytes of a regular file; None of anything else, or where it cannot be read."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        descriptor = os.open(path, flags)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(length) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    except (OSError, ValueError):
+        return None
+
+
 def read_plain(path: str | os.PathLike[str], *, limit: int, what: str = "file", follow: bool = True) -> bytes:
     """The whole content of a regular file of at most ``limit`` bytes; anything else is a ``FileError``.
 

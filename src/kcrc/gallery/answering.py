@@ -193,6 +193,16 @@ class Answering:
         """What was tried when the parameters were chosen; None where there was nothing to choose."""
         return self.classifier().tuning_
 
+    @property
+    def choice_due(self) -> str | None:
+        """Why the next question chooses the parameters, or None where it takes those that are stored."""
+        moment = self._moment(vectors=False)
+        if not moment.tuned:
+            return "The parameters have yet to be chosen from the examples"
+        if moment.facts is not None and moment.facts.outgrown(moment.contents):
+            return "The parameters were chosen on less than half of the examples"
+        return None
+
     def facts(self) -> Facts | None:
         """On what the stored choice rests; None where there is none."""
         return self._moment(vectors=False).facts

@@ -48,6 +48,8 @@ class Search:
         self.field, self.bench = field, bench
         self.n_jobs, self.progress = budget.n_jobs, budget.progress
         self.budget, self.spent = SPEED * budget.seconds, 0.0
+        self.phase = (0.0, 0.5)
+        """The share of the work that the present step begins and ends at: each takes about half of what is left."""
         self.scores: dict[Setting, Score] = {}
         self.margins: dict[Setting, list[Array]] = {}
         self.order = stratified(field.labels, np.random.default_rng(budget.seed), field.eligible)
@@ -86,7 +88,9 @@ class Search:
         return self.field.whole and self.geometry(name).has_folds
 
     def tried(self, settings: list[Setting], n_trials: int, share: float) -> None:
-        """Bring all ``settings`` to ``n_trials`` trials, or to as many as ``share`` of the budget allows."""
+        """Bring all ``settings`` to ``n_trials`` trials, or to as many as ``share`` of the budget allows.
+
+        Progress goes by the work of this step, not by the budget: small data need a part of that only."""
         groups: dict[tuple[str, str, int], list[Setting]] = {}
         for setting in settings:
             done = self.scores.setdefault(setting, Score()).trials
@@ -98,6 +102,8 @@ class Search:
 
         while n_trials > 32 and self.spent + cost(n_trials) > share * self.budget:
             n_trials = max(32, n_trials * 3 // 4)
+        before, due = self.spent, max(cost(n_trials), 1.0)
+        start, end = self.phase
         for (name, locality, done), group in groups.items():
             rows = self.order[done : max(done, n_trials)]
             largest = max(s.n_neighbors for s in group)
@@ -116,7 +122,8 @@ class Search:
                     self.margins.setdefault(setting, []).append(own)
                     self.scores[setting].right += int((own > 0).sum())
                     self.scores[setting].trials += len(batch)
-                self.progress(min(1.0, self.spent / self.budget))
+                self.progress(start + (end - start) * min(1.0, (self.spent - before) / due))
+        self.phase = (end, (1.0 + end) / 2)
 
     def _left_out(self, geometry: Geometry, locality: str, group: list[Setting], rows: Array, step: int) -> Array:
         """Margins (settings, B) of the examples ``rows``."""

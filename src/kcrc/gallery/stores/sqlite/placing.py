@@ -11,13 +11,17 @@ import contextlib
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from kcrc.errors import FileError, StateError
 from kcrc.gallery.stores.sqlite import file
 from kcrc.gallery.stores.sqlite.connection import Connection
+from kcrc.gallery.stores.sqlite.schema import APPLICATION_ID
 from kcrc.gallery.stores.sqlite.side_files import ENDINGS
+
+_OLD = 60.0  # seconds that nobody wrote to an unfinished file: whoever has just made one has yet to lock it
 
 
 @contextlib.contextmanager
@@ -27,6 +31,7 @@ def placing(goal: Path, ending: str, *, overwrite: bool, mode: int = 0o644) -> I
     ``ending`` tells the passing files of different makers apart. ``mode`` are the file's rights, as far as the
     process's mask lets them be."""
     check_free(goal, overwrite)
+    _clear_deserted(goal.parent, ending)
     passing = goal.with_name(f".{goal.name}.{ending}")
     with _spoken(goal):
         db = _fresh(passing, goal, mode)
@@ -93,6 +98,28 @@ def _fresh(passing: Path, goal: Path, mode: int) -> Connection:
         db.close()
         raise
     return db
+
+
+def _clear_deserted(folder: Path, ending: str) -> None:
+    """Delete what killed programs left of other galleries that they were making in the folder.
+
+    Only plain files under a passing name that nobody holds, and that are of kcrc (or empty still), are touched; one
+    with a journal beside it is none of ours, for whoever makes a file here keeps the journal in memory."""
+    for left in folder.glob(f".*.kcrc.{ending}"):
+        with contextlib.suppress(OSError, sqlite3.Error):
+            status = os.lstat(left)
+            old = stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > _OLD
+            if old and not any(os.path.lexists(f"{left}{end}") for end in ENDINGS) and _is_deserted(left):
+                left.unlink()
+
+
+def _is_deserted(left: Path) -> bool:
+    """Whether an unfinished gallery is nobody's: SQLite's own locks say so."""
+    with contextlib.closing(sqlite3.connect(left, timeout=0, isolation_level=None)) as held:
+        held.execute("PRAGMA trusted_schema = OFF")
+        held.execute("BEGIN EXCLUSIVE")  # an error where it is held
+        (application,) = held.execute("PRAGMA application_id").fetchone()
+        return application == APPLICATION_ID or not os.lstat(left).st_size
 
 
 def _check_deserted(passing: Path, goal: Path) -> None:

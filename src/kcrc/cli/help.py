@@ -1,0 +1,24 @@
+"""``kcrc help``: what ``--help`` says, for those who ask in words."""
+
+from __future__ import annotations
+
+import click
+
+from kcrc.cli.output import say
+
+
+@click.command(short_help="Show this, or how a command is used.", add_help_option=True)
+@click.argument("command", required=False)
+@click.pass_context
+def help(ctx: click.Context, command: str | None) -> int:
+    """Show what commands there are, or how COMMAND is used."""
+    above = ctx.parent
+    assert above is not None and isinstance(above.command, click.Group)
+    if command is None:
+        say(above.get_help())
+        return 0
+    name, found, _ = above.command.resolve_command(above, [command])
+    assert found is not None  # an unknown name is an error before
+    with click.Context(found, info_name=name, parent=above) as asked:
+        say(found.get_help(asked))
+    return 0
