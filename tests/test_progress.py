@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -35,3 +36,24 @@ def test_short_work_shows_nothing_on_a_terminal(
         report(1.0)
         bar.update(2)
     assert "work" not in capsys.readouterr().err
+
+
+def test_the_time_left_goes_by_the_pace_of_the_whole_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a burst of quick steps, as one chunk of a batch makes them, it does not jump to nothing."""
+    now = [0.0]
+    monkeypatch.setattr("tqdm.std.time", lambda: now[0])
+    with count_bar("things", 100, unit=" things", show=True, mininterval=0, miniters=1) as bar:
+        now[0] = 40.0
+        bar.update(40)
+        for _ in range(10):
+            now[0] += 0.01
+            bar.update(1)
+        left = re.search(r"<(\d+):(\d+)", str(bar))
+    assert left is not None
+    assert 35 <= 60 * int(left[1]) + int(left[2]) <= 45  # 50 things, at 50 in 40 seconds
+
+
+def test_a_share_says_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    with share_bar("work", show=True) as report:
+        report(0.5)
+    assert re.search(r"50 %, about \d+:\d+ left", capsys.readouterr().err)

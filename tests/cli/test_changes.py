@@ -75,7 +75,14 @@ def test_a_dry_run_changes_nothing(birds: str, capsys: pytest.CaptureFixture[str
     assert "Erasing 1" in capsys.readouterr().err
     assert main(["remove", birds, "999", "--dry-run"]) == 1
     assert "There is no example 999" in capsys.readouterr().err
+    assert main(["compact", birds, "--dry-run"]) == 0
+    assert capsys.readouterr().out == "would drop 0 removed examples; nothing was changed\n"
     assert Path(birds).read_bytes() == content
+    assert main(["remove", birds, "1"]) == 0
+    capsys.readouterr()
+    assert main(["compact", birds, "--dry-run"]) == 0
+    assert capsys.readouterr().out == "would drop 1 removed example; nothing was changed\n"
+    assert main(["undo", birds]) == 0
 
 
 def test_a_new_class_is_announced(birds: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,6 +63,14 @@ def test_the_arithmetic_stays_within_the_budget(clouds):
         assert shown[-1] <= 1.0
 
 
+def test_progress_goes_by_the_work_and_not_by_the_budget(clouds):
+    """Small data need a hundredth of the budget; who waits wants to see how much of the way is left all the same."""
+    _, _, shown = searched(*clouds, seconds=60.0)
+    assert shown == sorted(shown)
+    assert 0.7 < shown[-1] <= 1.0
+    assert np.diff([0.0, *shown]).max() <= 0.5
+
+
 def grouped(settings):
     groups = {}
     for s in settings:

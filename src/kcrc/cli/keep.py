@@ -132,8 +132,14 @@ def backup(gallery: Path, output: Path, force: bool) -> int:
 
 @click.command(short_help="Drop removed examples for good.")
 @gallery_argument
-def compact(gallery: Path) -> int:
+@click.option("--dry-run", is_flag=True, help="Say what would be dropped, and change nothing.")
+def compact(gallery: Path, dry_run: bool) -> int:
     """Drop removed examples of GALLERY for good and give their space back. Nothing before can be undone then."""
+    if dry_run:
+        with open_gallery(gallery) as opened:
+            removed = len(opened.find(removed=True)) - len(opened)
+        say(f"would drop {counted(removed, 'removed example')}; nothing was changed")
+        return 0
     with open_gallery(gallery, write=True) as opened:
         before = opened.store.size()
         dropped = opened.compact()
