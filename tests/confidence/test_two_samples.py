@@ -22,15 +22,36 @@ def test_signs_drawn_alike_raise_few_alarms_and_others_many():
             rng = np.random.default_rng(seed)
             columns = rng.lognormal(size=(260, 3))
             columns[200:, 1] *= np.exp(shift)
-            alarms[shift] += of_signs(columns, second(200, 60), rng).p_value <= 0.05
+            alarms[shift] += of_signs(columns, columns[:, 0], second(200, 60), rng).p_value <= 0.05
     assert alarms[0.0] <= 5  # of 40 at 5 %: 2 are expected
     assert alarms[0.8] >= 36
+
+
+def test_few_that_are_far_out_are_seen_and_those_far_in_are_not_strange():
+    """Every twentieth of the second sample is stranger than all others: ranks hardly move, exponential scores do."""
+    alarms = {"alike": 0, "few far out": 0, "far in": 0}
+    for kind in alarms:
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            columns = rng.normal(size=(1500, 4))
+            if kind == "few far out":
+                columns[1000::20, 0] += 6
+            if kind == "far in":
+                columns[1000:, 0] -= 0.5
+            found = of_signs(columns, columns[:, 0], second(1000, 500), rng)
+            alarms[kind] += found.p_value <= 0.02
+            if kind == "few far out" and found.far_out:
+                assert set(np.argsort(-found.pull)[:25]) == set(range(0, 500, 20))
+            assert not (kind == "far in" and found.far_out)
+    assert alarms["alike"] <= 3
+    assert alarms["few far out"] >= 30
+    assert alarms["far in"] == 40  # the columns show that
 
 
 def test_a_column_that_never_varied_among_the_examples_counts():
     columns = np.zeros((120, 2))
     columns[100:, 1] = 1.0
-    found = of_signs(columns, second(100, 20), np.random.default_rng(0))
+    found = of_signs(columns, columns[:, 0], second(100, 20), np.random.default_rng(0))
     assert found.p_value == 1 / 500
     assert found.shift[1] > 1
     assert found.shift[0] == 0

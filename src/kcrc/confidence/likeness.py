@@ -3,8 +3,8 @@
 What ``predict_proba``, ``predict_set`` and ``reject`` promise holds for queries of the examples' own source. The
 examples' own answers, each asked as if it were not stored, show what answers to such queries look like. Two tests
 (``kcrc.confidence.two_samples``), each at half the level, compare them with the queries': one the signs that give a
-stranger away (``kcrc.confidence.open_set``), one the vectors themselves among those with the same answer, which see a
-change that no sign shows yet.
+stranger away and the score made of them (``kcrc.confidence.open_set``), one the vectors themselves among those with
+the same answer, which see a change that no sign shows yet.
 
 By how much the promises are off is told in two ways. The queries' own probabilities say how often their answers are
 wrong and their sets miss the truth: harder queries show there. Strangers do not, so the worst case counts as lost all
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.02
 MOST = 4000  # queries whose signs are looked at; more would not make the test surer of anything that matters
-VECTORS = 1000  # queries, and examples, whose vectors are
+VECTORS, EXAMPLES = 1000, 2500  # queries, and examples, whose vectors are
 SHOWN = 10  # queries named
 COVERAGE, REJECT = 0.95, 0.05  # the promises that are looked at
 
@@ -42,6 +42,7 @@ WORDS = (  # what queries are that have more, and less, of a sign; the last is "
     ("represented more by the class answered alone", "represented more by several classes together"),
     ("more often amid examples of one class", "more often amid examples of several classes"),
 )
+FAR_OUT = "more often strange to the stored classes"
 IN_VECTORS = "other than the examples of the same class in what is measured of them"
 
 
@@ -151,21 +152,22 @@ def likeness(model: FittedModel, confidence: Confidence, asked: Seen, *, level: 
     """Of the queries ``asked``, with the examples' own answers in ``confidence``."""
     if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
         raise ParameterError(f"level is the share of false alarms, between 0 and 1, such as 0.02; got {level!r}.")
-    usual = confidence.needed_usual()
+    usual, open_set = confidence.needed_usual(), confidence.needed_open_set()
     rng = np.random.default_rng(0)
     which = _some(len(asked), MOST, rng)
     second = np.repeat([False, True], [len(usual.labels), len(which)])
-    columns = _columns(np.concatenate([usual.signs, asked.signs[which]]))
+    signs = np.concatenate([usual.signs, asked.signs[which]])
+    columns, strangeness = _columns(signs), open_set.score(signs)
     if not _can_agree(model):
-        columns = columns[:, :2]  # the distances; what is coded is another kind of query there
-    found = by_signs = of_signs(columns, second, rng)
+        columns, strangeness = columns[:, :2], signs[:, 0]  # distances; what is coded is another kind of query there
+    found = by_signs = of_signs(columns, strangeness, second, rng)
     strongest = int(np.abs(by_signs.shift).argmax())
-    different, rows = WORDS[strongest][0 if by_signs.shift[strongest] > 0 else 1], which
+    in_words = FAR_OUT if by_signs.far_out else WORDS[strongest][0 if by_signs.shift[strongest] > 0 else 1]
+    different, rows = in_words, which
     if len(asked.vectors) and not _given_as_table(model):
         rows_of_vectors, by_vectors = _by_vectors(model, usual, asked, rng)
         if by_vectors.p_value < by_signs.p_value:
             found, different, rows = by_vectors, IN_VECTORS, rows_of_vectors
-    open_set = confidence.needed_open_set()
     unknown = float((open_set.score(asked.signs) > open_set.threshold(REJECT)).mean())
     strangers = max(0.0, unknown - REJECT)
     covered, wrong = float(asked.covered.mean()), float(asked.wrong.mean())
@@ -210,7 +212,7 @@ def _by_vectors(
     """Which queries were compared, and how: with the examples that got the same answer."""
     at = np.minimum(np.searchsorted(model.ids, usual.rows), len(model) - 1)
     there = np.flatnonzero(model.ids[at] == usual.rows)  # some may have been forgotten
-    mine = there[_some(len(there), VECTORS, rng)]
+    mine = there[_some(len(there), EXAMPLES, rng)]
     theirs = _some(len(asked.vectors), VECTORS, rng)
     vectors = np.concatenate([model.raw[at[mine]], asked.vectors[theirs]])
     labels = np.concatenate([usual.labels[mine], asked.labels[theirs]])
