@@ -189,6 +189,34 @@ def test_a_class_folder_that_leads_elsewhere_is_refused(images: list[Path], out:
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+@every_way
+def test_what_is_in_its_place_already_stays_there(out: Path, how: str) -> None:
+    image = out / "wren" / "a.jpg"
+    image.parent.mkdir(parents=True)
+    image.write_bytes(b"only one")
+    (out.parent / "way").symlink_to(out / "wren")
+    for name in (image, out.parent / "way" / "a.jpg"):
+        with Sorter(out, ["wren"], how=how) as sorter:
+            sorter.take(name, SURE)
+        assert b"only one" in [path.read_bytes() for path in out.rglob("a*.jpg")]
+    while logs(out):
+        assert take_back(out).refused == []
+    assert image.read_bytes() == b"only one"
+
+
+@pytest.mark.parametrize("how", ["copy", "move"])
+def test_a_forged_log_does_not_delete_the_original_itself(out: Path, tmp_path: Path, how: str) -> None:
+    (out / "wren").mkdir(parents=True)
+    (out / "wren" / "a.jpg").write_bytes(b"only one")
+    (tmp_path / "link.jpg").symlink_to(out / "wren" / "a.jpg")
+    for source in (out / "wren" / "a.jpg", tmp_path / "link.jpg"):
+        forged = {**LINE, "how": how, "from": str(source), "sha256": hashlib.sha256(b"only one").hexdigest()}
+        (out / NAME).write_text("".join(json.dumps(line) + "\n" for line in (HEAD, forged)))
+        told = take_back(out)
+        assert [reason for _, reason in told.refused] == ["It is the original itself."]
+        assert (out / "wren" / "a.jpg").exists()
+
+
 HEAD = {"kcrc sort": 1}
 LINE = {"how": "move", "from": "/in/a.jpg", "to": "wren/a.jpg", "sha256": "0" * 64}
 

@@ -165,6 +165,15 @@ def _names(folder: Path, name: str) -> Iterator[Path]:
         yield folder / f"{stem}-{number}{suffix}"
 
 
+def two_names(one: Path, other: Path) -> bool:
+    """Whether a file has these two names, so that it is still there without one of them."""
+    try:
+        same = os.path.samefile(one, other) and one.lstat().st_nlink > 1
+    except OSError:
+        return False
+    return same and not other.is_symlink() and os.path.realpath(one) != os.path.realpath(other)
+
+
 def _same(goal: Path, source: Path, content: bytes, how: str) -> bool:
     """Whether an interrupted sorting did this already; a move that it only half did is completed."""
     try:
@@ -173,10 +182,10 @@ def _same(goal: Path, source: Path, content: bytes, how: str) -> bool:
         if goal.is_symlink() or not goal.is_file():
             return False
         if how == "move":
-            if not os.path.samefile(goal, source):
-                return False
-            source.unlink()
-            return True
+            if two_names(goal, source):
+                source.unlink()
+                return True
+            return os.path.samefile(goal, source)  # it is in its place
         return goal.stat().st_size == len(content) and fetch(goal) == content
     except (KCRCError, OSError):
         return False

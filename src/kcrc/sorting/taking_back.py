@@ -13,7 +13,7 @@ from kcrc.features.images import fetch
 from kcrc.files.aside import NameTaken, leftovers
 from kcrc.files.inside import inside
 from kcrc.sorting.sort_log import Placed, logs, read_log
-from kcrc.sorting.sorter import put
+from kcrc.sorting.sorter import put, two_names
 
 
 @dataclass
@@ -70,6 +70,8 @@ def _way_back(root: Path, one: Placed) -> Callable[[], None]:
     if content is None or hashlib.sha256(content).hexdigest() != one.sha256:
         raise FileError("It was changed since.")
     if there == one.sha256:  # the original of a copy, or a move that was only half done
+        if os.path.samefile(source, goal) and not two_names(goal, source):
+            raise FileError("It is the original itself.")
         return goal.unlink
     if one.how == "copy":
         raise FileError("Its original is no longer there as it was; the copy stays.")
