@@ -19,7 +19,7 @@ from kcrc.cli import COMMANDS, main
 from kcrc.gallery import Gallery
 
 _CODES = (0, 1, 2)
-_LEFT_OUT = ("bench", "demo", "reproduce", "serve", "tune")  # they run for minutes, or write where they are told to
+_LEFT_OUT = ("bench", "demo", "reproduce", "serve", "tune", "watch")  # they run on, or write where they are told to
 _OPTIONS = ("--json", "--csv", "--label", "-l", "--reject", "--set", "--mark", "--html", "--top", "--erase", "-n",
 "--force",
             "--feature", "-f", "--option", "-o", "--duplicates", "--on-error", "--file-names", "--worst", "--",
@@ -104,8 +104,11 @@ def _arguments(names: list[str], rng: random.Random) -> list[str]:
         "info": [gallery, *rng.choice([[], ["--json"]])],
         "evaluate": [gallery, "photos", *rng.choice([[], ["--json"], ["--html", "x.html"]])],
         "build": ["photos", "-o", out, "-f", rng.choice(["pixels", "hog", label])],
-        "export": [gallery, out],
-        "import": [rng.choice([gallery, out]), export],
+        "list": [gallery, *rng.choice([[], ["--json"], ["--csv"], ["--page", "x.html"], ["--label", label]])],
+        "show": [gallery, "1", *rng.choice([[], ["--json"]])],
+        "sort": rng.choice([[gallery, "photos", out, "--dry-run"], [gallery, image, out], ["--undo", out]]),
+        "export": [gallery, out, *rng.choice([[], ["--format", "csv"], ["--format", "folders"]])],
+        "import": [rng.choice([gallery, out]), rng.choice([export, "photos", image])],
     }
     command = rng.choice(known)
     words = [command, *sensible.get(command, [gallery])]

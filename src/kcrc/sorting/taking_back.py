@@ -57,9 +57,8 @@ def take_back(out: str | os.PathLike[str], *, dry_run: bool = False) -> TakenBac
 def _way_back(root: Path, one: Placed) -> Callable[[], None]:
     """What takes one file back; an error where it is not as it was."""
     source, goal = Path(one.source), inside(root, one.to) if one.how != "link" else _link_inside(root, one.to)
-    there = _digest(source)
     if not os.path.lexists(goal):
-        if one.how == "move" and there != one.sha256:
+        if one.how == "move" and not os.path.lexists(source):
             raise FileError("It is gone from both places.")
         return lambda: None  # a kill came first, or it was taken back already
     if one.how == "link":
@@ -69,7 +68,7 @@ def _way_back(root: Path, one: Placed) -> Callable[[], None]:
     content = None if goal.is_symlink() else fetch(goal)
     if content is None or hashlib.sha256(content).hexdigest() != one.sha256:
         raise FileError("It was changed since.")
-    if there == one.sha256:  # the original of a copy, or a move that was only half done
+    if _digest(source) == one.sha256:  # the original of a copy, or a move that was only half done
         if os.path.samefile(source, goal) and not two_names(goal, source):
             raise FileError("It is the original itself.")
         return goal.unlink

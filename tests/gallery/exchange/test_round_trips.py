@@ -159,6 +159,7 @@ def test_the_csv_is_csv(home: Path) -> None:
         ("data:image/png;base64,AAAA", "is an address"),
         ("none.jpg", "is not a file below"),
         ("sub", "is not a file below"),
+        ("a" * 5000, "is not a file below"),
         ("a\0b.jpg", "no name of a file"),
     ],
 )

@@ -120,7 +120,7 @@ def _file(root: Path, image: str) -> Path:
     if "://" in image or image.startswith("data:"):
         raise FileError(f"'{image[:200]}' is an address, and nothing is fetched.")
     path = inside(root, image)
-    if not path.is_file():
+    if not os.path.isfile(path):  # False too where no file can have such a name
         raise FileError(f"'{image[:200]}' is not a file below '{root}'; --images names another folder.")
     return path
 
