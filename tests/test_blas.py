@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -174,3 +176,17 @@ def test_a_child_process_wants_only_what_its_own_thread_wants(inside):
         leave.set()
         other.result(PATIENCE)
     assert numbers() == {2}
+
+
+def test_a_library_that_is_loaded_later_is_held_back_too():
+    program = """
+import kcrc.blas, sys
+with kcrc.blas.one_blas_thread():
+    assert "scipy.linalg" not in sys.modules
+import scipy.linalg
+from threadpoolctl import threadpool_info
+with kcrc.blas.one_blas_thread():
+    print(sorted({one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "[1]"

@@ -8,18 +8,28 @@ meanwhile: it is what is put back.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
+_known: dict[str, Any] = {}
+
+
+def _libraries() -> list[Any]:
+    """Those that are loaded. SciPy brings its own, and comes when something first needs it."""
+    _look(scipy="scipy.linalg" in sys.modules)
+    return list(_known.values())
+
 
 @cache
-def _libraries() -> list[Any]:
+def _look(*, scipy: bool) -> None:
     from threadpoolctl import ThreadpoolController
 
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+    for library in ThreadpoolController().select(user_api="blas").lib_controllers:
+        _known.setdefault(library.filepath, library)
 
 
 def _set(library: Any, number: int) -> int:

@@ -157,7 +157,7 @@ class Stage:
         if self._shape is None:
             cross = self._kernel.cross(asked, self._atoms, np.maximum(near.rows, 0))
             return {"cross": np.ascontiguousarray(cross, self._working)}
-        if self._distances_serve:
+        if self._distances_serve and near.distances.dtype == np.float64:
             return {"squared": near.distances**2 if self._power == 2 else np.ascontiguousarray(near.distances)}
         return {
             "queries": np.ascontiguousarray(asked["vectors"], self._working),

@@ -21,13 +21,13 @@ from kcrc.confidence.open_set import signs
 from kcrc.evidence import Evidence
 from kcrc.kernels import Linear, VectorKernel
 from kcrc.left_out.dictionaries import neighbours_without
-from kcrc.left_out.exclusion import Exclusion, TrialKernel, profile_of
+from kcrc.left_out.exclusion import Exclusion, Removed, TrialKernel, profile_of
 from kcrc.left_out.sample import stratified_by_row
 from kcrc.left_out.surroundings import MICROSECOND, STORED
 from kcrc.model import RAW, FittedModel
+from kcrc.neighbours.base import Neighbourhood
 from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Samples
-from kcrc.spaces import Space
 
 T = TypeVar("T")
 
@@ -44,19 +44,39 @@ def answers_without(
 ) -> list[T]:
     """``read(evidence, positions)`` for chunks of the examples at ``which``, each asked as if it were not stored."""
     groups = exclusion.groups_of(model)
-    base = _dot_kernel(model)
     products = None
-    if base is not None and _keeps_products(model):
-        vectors = widened(model.examples(base)["vectors"])
+    if exclusion.removed(model, which[:1]) is not None and _keeps_products(model):
+        vectors = widened(model.vectors)
         products = vectors @ vectors.T
 
     def piece(part: slice) -> T:
         some = which[part]
+        kept = {key: store.prepared.take(some) for key, store in model.stores.items() if key != RAW}
+        queries = Samples(widened(model.vectors[some]), kept)
         removed = exclusion.removed(model, some)
-        kernel = None if base is None else TrialKernel(base, removed, products)
-        return read(_classify_without(model, some, groups, kernel), some)
+        near = neighbours_without(model, some, groups, queries, removed)
+        if removed is None:  # a question like any other
+            return read(pipeline.among(model, queries, near), some)
+        return read(pipeline.judged(model, near, _posed(model, queries, near, removed, products)), some)
 
     return over_chunks(piece, len(which), _chunk(model, len(which)), model.method.n_jobs)
+
+
+def _posed(
+    model: FittedModel, queries: Samples, near: Neighbourhood, removed: Removed, products: Array | None
+) -> Callable[[Array], tuple[Dictionary, Target]]:
+    """The local problems of examples, each in the geometry without it."""
+    base, form = _dot_kernel(model), model.method.space.of_kernel
+    assert base is not None
+
+    def posed(open_: Array) -> tuple[Dictionary, Target]:
+        rows = near.rows[open_]
+        own = TrialKernel(base, removed.take(open_), products)
+        known = replace(model, method=replace(model.method, kernel=own))
+        basis = form.basis(known, rows)
+        return basis.dictionary, form.target(known, basis, queries.take(open_), rows)
+
+    return posed
 
 
 def _dot_kernel(model: FittedModel) -> VectorKernel | None:
@@ -69,28 +89,6 @@ def _dot_kernel(model: FittedModel) -> VectorKernel | None:
 
 def _keeps_products(model: FittedModel) -> bool:
     return len(model) <= STORED and 8 * len(model) ** 2 <= model.method.memory_budget // 4
-
-
-def _classify_without(model: FittedModel, which: Array, groups: Array, kernel: TrialKernel | None) -> Evidence:
-    """``kernel`` is the trials' own; None leaves them the model's."""
-    kept = {key: store.prepared.take(which) for key, store in model.stores.items() if key != RAW}
-    queries = Samples(widened(model.vectors[which]), kept)
-    removed = None if kernel is None else kernel.removed
-    near = neighbours_without(model, which, groups, queries, removed)
-    space: Space = model.method.space
-
-    def posed(open_: Array) -> tuple[Dictionary, Target]:
-        rows = near.rows[open_]
-        asked, form, known = queries.take(open_), space, model
-        if kernel is not None:
-            own = replace(kernel, removed=None if removed is None else removed.take(open_))
-            known = replace(model, method=replace(model.method, kernel=own))
-            form = space.of_kernel
-        basis = form.basis(known, rows)
-        far = near.distances[open_] if removed is None else None
-        return basis.dictionary, form.target(known, basis, asked, rows, far)
-
-    return pipeline.judged(model, near, posed)
 
 
 def _width(model: FittedModel) -> int:

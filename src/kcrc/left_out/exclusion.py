@@ -132,12 +132,12 @@ class Removed:
 class TrialKernel(Kernel):
     """A kernel of dot products in the geometry each trial would have without its example: query i has its own.
 
-    removed: what the geometry loses, None where it loses nothing; products (n, n): the dot products of all examples,
-    where they are few enough to be kept and trials need not make them again.
+    removed: what the geometry loses; products (n, n): the dot products of all examples, where they are few enough to be
+    kept and trials need not make them again.
     """
 
     base: VectorKernel
-    removed: Removed | None
+    removed: Removed
     products: Array | None
 
     @property
@@ -151,19 +151,14 @@ class TrialKernel(Kernel):
         raise NotImplementedError("Every trial has its own geometry: there is no kernel of all with all.")
 
     def _queries(self, queries: Prepared) -> tuple[Array, Array, Array]:
-        assert self.removed is not None
         gains = self.removed.gains(widened(queries["vectors"])[:, None])
         return gains, *self.removed.lengths(queries["squares"][:, None], gains)
 
     def diagonal(self, a: Prepared) -> Array:
-        if self.removed is None:
-            return self.base.diagonal(a)
         squares = self._queries(a)[1][:, 0]
         return self.base.profile(squares.copy(), squares, squares)
 
     def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
-        if self.removed is None:
-            return self.base.cross(queries, atoms, rows)
         vectors = widened(atoms["vectors"][rows])
         gains = self.removed.gains(vectors)
         squares, lengths = self.removed.lengths(atoms["squares"][rows], gains)
@@ -178,9 +173,8 @@ class TrialKernel(Kernel):
         else:
             vectors = widened(atoms["vectors"][rows])
             dot = vectors @ vectors.transpose(0, 2, 1)
-        if self.removed is not None:
-            gains = self.removed.gains(widened(atoms["vectors"][rows]))
-            squares, lengths = self.removed.lengths(squares, gains)
-            dot += gains[:, :, None] * gains[:, None, :]
-            dot /= lengths[:, :, None] * lengths[:, None, :]
+        gains = self.removed.gains(widened(atoms["vectors"][rows]))
+        squares, lengths = self.removed.lengths(squares, gains)
+        dot += gains[:, :, None] * gains[:, None, :]
+        dot /= lengths[:, :, None] * lengths[:, None, :]
         return self.base.profile(dot, squares[:, :, None], squares[:, None, :])

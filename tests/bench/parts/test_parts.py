@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from kcrc import KCRCClassifier, datasets, distances
 from kcrc.bench import parts
-from kcrc.bench.parts import asking, fitting, lasso, photographs, pixel, robust
+from kcrc.bench.parts import asking, changing, fitting, lasso, photographs, pixel, robust
 from kcrc.bench.results import Results, stored_ratios
 from kcrc.cli import main
 from kcrc.errors import ParameterError
@@ -105,3 +105,12 @@ def test_a_fit_beside_a_grid_of_support_vector_machines(monkeypatch: pytest.Monk
     assert set(results.accuracy) == {"clusters 60 x 8, no arguments", "clusters 60 x 8, SVC"}
     assert [claim.bound for claim in results.claims] == [2.5]
     assert "of the grid" in said[0]
+
+
+def test_fits_and_changes_beside_what_cannot_be_saved() -> None:
+    results, said = Results(True, {}), []
+    changing.measure(parts.PartRun(True, None, results, said.append))
+    assert len(results.ratios) == 1 + 3 + 3
+    assert [claim.bound for claim in results.claims] == [3.0, 2.0, *[2.0, 5.0, 20.0] * 2]
+    assert "plain, 200 x 8: copy" in said[2]
+    assert "after one less (aim 200)" in said[-1]
