@@ -8,8 +8,8 @@ For each data set and split, with nothing tuned on test rows:
   (where queries have other shares of the classes than the examples, as in caltech101-spm, only the latter and the
   coverage with all classes of the queries balanced can hold).
   how many of the first 500 answers share their probability with one to another sample.
-Must hold: coverage within 2 points of what was asked; calibration error below that of kNN, and no more than 0.001 above
-what it is if equally clear answers are not told apart by distance; no probability shared.
+Must hold: coverage within 2 points of what was asked; calibration error below that of kNN; log-loss no more than 0.002
+above what it is if equally clear answers are not told apart by distance; no probability shared.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def measured(name: str, seed: int, seconds: float, with_svc: bool, data: Path | 
     out["accuracy"] = float(np.mean(p.argmax(axis=1) == truth))
     out["log-loss"], out["ece"] = log_loss(p, truth), calibration_error(p, truth)
     shared = replace(clf.confidence_.calibration, familiarity=Familiarity())
-    out["shared ece"] = calibration_error(shared.probabilities(clf.answerer_.answer(Xq).evidence.residuals), truth)
+    by_residuals = shared.probabilities(clf.answerer_.answer(Xq).evidence.residuals)
+    out["shared log-loss"], out["shared ece"] = log_loss(by_residuals, truth), calibration_error(by_residuals, truth)
     out["sharing"] = sharing(p[:500], Xq[:500])
     votes = knn(X, y).predict_proba(Xq)
     out["knn log-loss"], out["knn ece"] = log_loss(votes, truth), calibration_error(votes, truth)
@@ -181,10 +182,14 @@ def shown(name: str, runs: Sequence[dict[str, float]], with_svc: bool) -> bool:
     others = ""
     if with_svc:
         others = f", SVC Platt-scaled {mean['platt log-loss']:.3f}, by temperature {mean['temperature log-loss']:.3f}"
-    say(f"  log-loss           {mean['log-loss']:.3f}   kNN votes {mean['knn log-loss']:.3f}{others}")
+    kept = mean["log-loss"] <= mean["shared log-loss"] + 0.002
+    say(
+        f"  log-loss           {mean['log-loss']:.3f}   not told apart {mean['shared log-loss']:.3f}, kNN votes "
+        f"{mean['knn log-loss']:.3f}{others}   ({'holds' if kept else 'MISSED'})"
+    )
     if with_svc:
         others = f", SVC by Platt {mean['platt ece']:.4f}, by temperature {mean['temperature ece']:.4f}"
-    calibrated = mean["ece"] < mean["knn ece"] and mean["ece"] <= mean["shared ece"] + 0.001
+    calibrated = mean["ece"] < mean["knn ece"]
     say(
         f"  calibration error  {mean['ece']:.4f}  not told apart {mean['shared ece']:.4f}, kNN votes "
         f"{mean['knn ece']:.4f}{others}   ({'holds' if calibrated else 'MISSED'})"
@@ -206,7 +211,7 @@ def shown(name: str, runs: Sequence[dict[str, float]], with_svc: bool) -> bool:
             f"balanced {mean[f'balanced {asked}']:.1%}; "
             f"by class {mean[f'coverage by class {asked}']:.1%}, {mean[f'size by class {asked}']:.2f} classes"
         )
-    return calibrated and apart and covered
+    return kept and calibrated and apart and covered
 
 
 def study(given: argparse.Namespace) -> bool:
