@@ -25,9 +25,9 @@ DONE = {"copy": "copied", "move": "moved", "link": "linked"}
 
 
 @click.command(short_help="Put images into class folders, the doubtful ones aside; or take that back.")
-@click.argument("gallery", type=GalleryAddress(path_type=Path), required=False)
+@click.argument("gallery", metavar="GALLERY", type=GalleryAddress(path_type=Path), required=False)
 @click.argument("images", metavar="IN", required=False)
-@click.argument("out", type=click.Path(path_type=Path), required=False)
+@click.argument("out", metavar="OUT", type=click.Path(path_type=Path), required=False)
 @click.option("--copy", "how", flag_value="copy", default="copy", help="Copy the images [default].")
 @click.option("--move", "how", flag_value="move", help="Move them.")
 @click.option("--link", "how", flag_value="link", help="Make symbolic links to them.")
@@ -38,7 +38,13 @@ DONE = {"copy": "copied", "move": "moved", "link": "linked"}
     show_default=True,
     help="Aside goes what is less probable than this, and what is unknown.",
 )
-@click.option("--reject", type=Share(), default=0.05, show_default=True, help="RATE of kcrc predict --reject.")
+@click.option(
+    "--reject",
+    type=Share(),
+    default=0.05,
+    show_default=True,
+    help="So many images of these classes may be called unknown by mistake.",
+)
 @click.option("--undo", type=click.Path(path_type=Path), metavar="OUT", help="Take back the latest sorting into OUT.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a line.")

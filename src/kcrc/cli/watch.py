@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--new", "only_new", is_flag=True, help="Pass over the pictures that are there when it begins.")
 @click.option("--seconds", type=click.FloatRange(0.05, 3600), default=2.0, show_default=True, help="Between two looks.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a line.")
-@click.option("--reject", type=Share(), default=0.05, show_default=True, help="RATE of kcrc predict --reject.")
+@click.option("--reject", type=Share(), default=0.05, show_default=True, help="As in kcrc sort.")
 @click.option(
     "--sort-into", type=click.Path(path_type=Path), metavar="OUT", help="Put each into a class folder: see kcrc sort."
 )
