@@ -65,13 +65,13 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def look(chromium: Any, pages: Path) -> Iterator[Any]:
     """Open a page and watch it: what it says on the console and what it asks for end up in ``seen``."""
     contexts = []
 
-    def opened(name: str, *, scheme: str = "light", **more: Any) -> Any:
-        context = chromium.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme, **more)
+    def opened(name: str, **more: Any) -> Any:
+        context = chromium.new_context(viewport={"width": 1280, "height": 800}, **more)
         contexts.append(context)
         tab = context.new_page()
         tab.set_default_timeout(10_000)
@@ -87,6 +87,14 @@ def look(chromium: Any, pages: Path) -> Iterator[Any]:
     yield opened
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def tab(request: pytest.FixtureRequest, look: Any) -> Any:
+    """Each of the pages, opened once for all tests; ``tab.named`` is which."""
+    opened = look(request.param)
+    opened.named = request.param
+    return opened
 
 
 def _noted(seen: list[str], address: str, own: str) -> None:

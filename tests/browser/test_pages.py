@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from browser.conftest import PAGES, keep
+from browser.conftest import keep
 from kcrc.report.style import DARK, LIGHT
 
 pytestmark = pytest.mark.browser
@@ -28,36 +28,27 @@ def rgb(colour: str) -> str:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_fits_and_is_quiet(look: Any, name: str, scheme: str) -> None:
-    tab = look(name, scheme=scheme)
-    for place, width in (("screen", 1280), ("phone", 360)):
+def test_a_page_fits_and_is_quiet(tab: Any, scheme: str) -> None:
+    tab.emulate_media(media="screen", color_scheme=scheme)
+    for place, width in (("phone", 360), ("screen", 1280)):
         tab.set_viewport_size({"width": width, "height": 800})
         assert tab.evaluate(WIDER) == []
         assert tab.evaluate("() => document.documentElement.scrollWidth") == width
         assert tab.evaluate(BACKGROUND) == rgb((DARK if scheme == "dark" else LIGHT)["bg"])
-        keep(tab, f"{name}-{place}-{scheme}")
-    tab.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    assert tab.evaluate(WIDER) == []
-    keep(tab, f"{name}-unfolded-{scheme}")
+        keep(tab, f"{tab.named}-{place}-{scheme}")
     assert tab.seen == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_on_paper_it_is_light(look: Any, name: str) -> None:
-    tab = look(name, scheme="dark")
+def test_on_paper_it_is_light(tab: Any) -> None:
     tab.emulate_media(media="print", color_scheme="dark")
-    ink, paper = tab.evaluate(
-        "() => [getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
-    )
-    assert (ink, paper) == (rgb(LIGHT["ink"]), "rgb(255, 255, 255)")
-    keep(tab, f"{name}-print")
+    ink = tab.evaluate("() => getComputedStyle(document.body).color")
+    assert (ink, tab.evaluate(BACKGROUND)) == (rgb(LIGHT["ink"]), "rgb(255, 255, 255)")
+    keep(tab, f"{tab.named}-print")
     assert tab.pdf(format="A4").startswith(b"%PDF")
+    tab.emulate_media(media="screen", color_scheme="light")
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_headings_are_in_order_and_links_lead_somewhere(look: Any, name: str) -> None:
-    tab = look(name)
+def test_headings_are_in_order_and_links_lead_somewhere(tab: Any) -> None:
     levels = tab.evaluate("() => [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map((h) => +h.tagName[1])")
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -68,6 +59,13 @@ def test_headings_are_in_order_and_links_lead_somewhere(look: Any, name: str) ->
     pictures = tab.evaluate("() => [...document.images].map((one) => [one.naturalWidth, one.alt])")
     assert pictures
     assert all(width and alt for width, alt in pictures)
+
+
+def test_unfolded_it_fits_a_phone_too(tab: Any) -> None:
+    tab.set_viewport_size({"width": 360, "height": 800})
+    tab.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert tab.evaluate(WIDER) == []
+    keep(tab, f"{tab.named}-unfolded")
 
 
 def test_commands_follow_the_ticks(look: Any) -> None:

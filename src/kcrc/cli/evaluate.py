@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kcrc.report.measured import Measured
 
 WIDEST = 30  # characters of a class's name
-PICTURES = 100  # of mistakes on a page, those beyond --worst without their evidence
+PICTURES = 100  # of mistakes on a page at most, those beyond --worst without their evidence
 
 
 @click.command(short_help="Measure how often answers are right.")
@@ -156,7 +156,7 @@ def _page(
     unread = [f"Not counted, unreadable: {counted(len(found.problems), 'file')}."] if found.problems else []
     return evaluation_page(
         told,
-        [found.case(at).smaller() for at in told.mistakes[: max(worst, PICTURES)]],
+        [found.case(at).smaller() for at in told.mistakes[:PICTURES]],
         gallery=str(gallery.path),
         asked=asked,
         facts=facts_of(gallery),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +24,9 @@ def page_options(function: F) -> F:
 
 def publish(page: str, *, name: str, html: Path | None, open_page: bool) -> None:
     """Write the page, say where it is, and open it where that is asked for. ``name`` is for one nobody named."""
+    import tempfile
+    import webbrowser
+
     from kcrc.report.html import write_page
 
     path = html if html is not None else Path(tempfile.mkdtemp(prefix="kcrc-")) / f"{name}.html"  # a folder of our own

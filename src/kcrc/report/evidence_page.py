@@ -13,7 +13,7 @@ from kcrc.report.words import about, counted, file_name, percent
 
 CLASSES = 6  # with a bar
 LINES = 100  # of the folded table of examples
-LONG = 16  # characters of an answer, from which on it is written smaller
+LONG, LONGER = 16, 60  # characters of an answer, from which on it is written smaller
 SURE, CLOSE = 0.995, 0.5
 
 
@@ -58,7 +58,7 @@ def _article(case: Case, *, top: int, level: int, name: str) -> Element:
     the chances. ``level`` is that of its heading."""
     chance = case.chance(case.label)
     sure = [] if chance is None else [" ", element("span", about(chance), class_="chance")]
-    long = " long" if len(case.label) > LONG else ""
+    long = " longer" if len(case.label) > LONGER else " long" if len(case.label) > LONG else ""
     return element(
         "article",
         element(

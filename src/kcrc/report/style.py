@@ -95,7 +95,9 @@ _EVIDENCE = """
   background: var(--sunk); }
 .asked .nopicture { height: 10rem; } .asked figcaption { margin-top: .4rem; } .asked { margin: 0; }
 .answer { font-size: 3.75rem; font-weight: 700; letter-spacing: -.035em; line-height: 1; margin: 0; }
-.answer.long { font-size: 2rem; } .answer .chance { color: var(--muted); font-weight: 400; white-space: nowrap; }
+.answer.long { font-size: 2rem; }
+.answer.longer { font-size: 1.125rem; letter-spacing: 0; line-height: 1.25; }
+.answer .chance { color: var(--muted); font-weight: 400; white-space: nowrap; }
 .verdict .lead { margin-top: .7rem; }
 .chances { margin-top: 1.25rem; }
 .chances :is(h2, h3, h4, h5) { font-size: .9375rem; margin: 0; }
@@ -148,6 +150,7 @@ _EVIDENCE = """
   .case > div { display: contents; }
   .asked { grid-column: 1; grid-row: 1; } .verdict { grid-column: 2; grid-row: 1; align-self: center; }
   .asked img { max-height: 9rem; } .answer { font-size: 2.375rem; } .answer.long { font-size: 1.5rem; }
+  .answer.longer { font-size: .9375rem; }
   .verdict .lead { margin-top: .4rem; }
   .evidence { grid-column: 1 / 3; grid-row: 2; } .chances { grid-column: 1 / 3; grid-row: 3; }
   .numbers { grid-column: 1 / 3; grid-row: 4; min-width: 0; }
