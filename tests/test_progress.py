@@ -53,6 +53,20 @@ def test_the_time_left_goes_by_the_pace_of_the_whole_way(monkeypatch: pytest.Mon
     assert 35 <= 60 * int(left[1]) + int(left[2]) <= 45  # 50 things, at 50 in 40 seconds
 
 
+def test_what_is_prepared_has_no_pace(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    monkeypatch.setattr("tqdm.std.time", lambda: now[0])
+    monkeypatch.setattr("kcrc.progress.time.time", lambda: now[0])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with share_bar("work") as report:
+        for now[0] in (1.5, 3.0, 30.0):
+            report(0.0)
+        assert "0 %, about ? left" in capsys.readouterr().err
+        now[0] = 40.0
+        report(0.5)
+        assert "50 %, about 00:10 left" in capsys.readouterr().err
+
+
 def test_a_share_says_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     with share_bar("work", show=True) as report:
         report(0.5)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,12 +30,22 @@ def count_bar(what: str, total: int, *, unit: str, show: bool | None = None, **o
 
 @contextlib.contextmanager
 def share_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[float], None]]:
-    """Gives ``report(share)``, share from 0 to 1."""
+    """Gives ``report(share)``, share from 0 to 1; with 0 the work is being prepared, and its pace counts from then."""
     if not _shown(show):
         yield lambda share: None
         return
     with count_bar(what, 100, unit="%", show=show, bar_format=_SHARE) as bar:
-        yield lambda share: bar.update(max(0.0, 100.0 * share - bar.n))
+        begun = time.time()
+
+        def report(share: float) -> None:
+            bar.update(max(0.0, 100.0 * share - bar.n))
+            if share <= 0.0:
+                if time.time() - begun >= bar.delay:
+                    bar.delay = 0.0
+                    bar.refresh()
+                bar.start_t = time.time()
+
+        yield report
 
 
 def _shown(show: bool | None) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -76,7 +75,7 @@ def _euclidean(request: Request, X: Array, around: Surroundings) -> tuple[Makers
         made.keeps_vectors = request.reads_entries
         return made
 
-    found = dict(_metrics(request.params["metric"], X, around.labels))
+    found = dict(_metrics(request, X, around.labels))
     return (
         {name: partial(geometry, one) for name, one in found.items()},
         {**found},
@@ -119,8 +118,9 @@ def _differ(X: Array) -> bool:
     return bool(lengths.std() > SAME_LENGTH * lengths.mean())
 
 
-def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Metric]]:
+def _metrics(request: Request, X: Array, labels: Array) -> list[tuple[str, metrics.Metric]]:
     """The fitted metrics to try, by the name the table shows."""
+    metric = request.params["metric"]
     if not is_open(metric):
         chosen = metrics.fitted(metric, X, labels)
         return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), chosen)]
@@ -130,14 +130,14 @@ def _metrics(metric: Any, X: Array, labels: Array) -> list[tuple[str, metrics.Me
         found.append(("unit" + STANDARDISED, metrics.Unit(first)))
     spare = len(X) - len(np.unique(labels))
     if X.shape[1] <= WIDEST_WITHIN and spare >= 2:
-        found += _whitenings(X, labels, first, scaled=False)
+        found += _whitenings(request, X, labels, first, scaled=False)
         if _differ(X if first is None else first.transform(X)):
-            found += _whitenings(X, labels, first, scaled=True)
+            found += _whitenings(request, X, labels, first, scaled=True)
     return found
 
 
 def _whitenings(
-    X: Array, labels: Array, first: metrics.Standard | None, *, scaled: bool
+    request: Request, X: Array, labels: Array, first: metrics.Standard | None, *, scaled: bool
 ) -> list[tuple[str, metrics.Metric]]:
     """The within-class metrics to try, of vectors standardised ``first`` where units differ, since the shrinkage is one
     for all features; none where nothing varies inside classes."""
@@ -149,7 +149,11 @@ def _whitenings(
     tried = {f"{before} {s:g}{after}": replace(base, shrinkage=s) for s in SHRINKAGES}
     if not scaled:
         tried[f"within 0.2, any length{after}"] = replace(base, shrinkage=0.2, unit=False)
-    return [(name, one.fit_covariance(X, covariance)) for name, one in tried.items()]
+    found: list[tuple[str, metrics.Metric]] = []
+    for name, one in tried.items():
+        request.progress(0.0)  # of many features each takes a while
+        found.append((name, one.fit_covariance(X, covariance)))
+    return found
 
 
 def _narrowed(X: Array) -> Array:

@@ -167,6 +167,7 @@ class Search:
 
     def run(self) -> Setting:
         """The best setting."""
+        self.progress(0.0)
         first = {name: self.grid.first(name) for name in self.grid.makers}
         self.tried([s for group in first.values() for s in group], TRIALS_FIRST, 0.25)
         kept = self._kept([s for group in first.values() for s in group])
