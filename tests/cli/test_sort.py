@@ -71,7 +71,7 @@ def test_what_resembles_no_class_goes_aside_however_probable(kcrc: Run, home: Pa
 
 
 def test_a_dry_run_says_where_they_would_go(kcrc: Run, home: Path) -> None:
-    code, out, err = kcrc("sort", "birds.kcrc", "test", "sorted", "--dry-run", "--json")
+    code, out, err = kcrc("sort", "birds.kcrc", "test", "sorted", "--dry-run", "--json", "--below", "0,5")
     assert code == 0
     rows = [json.loads(line) for line in out.splitlines()]
     assert {row["to"] for row in rows} <= {"sorted/wren", "sorted/robin", "sorted/heron", "sorted/_doubtful"}

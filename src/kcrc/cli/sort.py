@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kcrc.cli.arguments import GalleryAddress, expand, model_option, open_to_ask
+from kcrc.cli.arguments import Decimal, GalleryAddress, expand, model_option, open_to_ask
 from kcrc.cli.output import complain, note, progress, say, say_json, shown
 from kcrc.cli.predict import Share
 from kcrc.errors import FileError, KCRCError
@@ -33,7 +33,7 @@ DONE = {"copy": "copied", "move": "moved", "link": "linked"}
 @click.option("--link", "how", flag_value="link", help="Make symbolic links to them.")
 @click.option(
     "--below",
-    type=click.FloatRange(0, 1),
+    type=Decimal(0, 1),
     default=0.9,
     show_default=True,
     help="Aside goes what is less probable than this, and what is unknown.",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
+from kcrc.cli.arguments import Decimal, gallery_argument, model_option, open_to_ask
 from kcrc.cli.output import complain, note, say, say_json, shown
 from kcrc.cli.predict import Share, line_of, row_of
 from kcrc.cli.sort import Placing, asked, sorter_of
@@ -24,16 +24,14 @@ if TYPE_CHECKING:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--once", is_flag=True, help="Answer what is there, wait for what is still growing, and end.")
 @click.option("--new", "only_new", is_flag=True, help="Pass over the pictures that are there when it begins.")
-@click.option("--seconds", type=click.FloatRange(0.05, 3600), default=2.0, show_default=True, help="Between two looks.")
+@click.option("--seconds", type=Decimal(0.05, 3600), default=2.0, show_default=True, help="Between two looks.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a line.")
 @click.option("--reject", type=Share(), default=0.05, show_default=True, help="As in kcrc sort.")
 @click.option(
     "--sort-into", type=click.Path(path_type=Path), metavar="OUT", help="Put each into a class folder: see kcrc sort."
 )
 @click.option("--move", is_flag=True, help="With --sort-into: move the pictures instead of copying them.")
-@click.option(
-    "--below", type=click.FloatRange(0, 1), default=0.9, show_default=True, help="With --sort-into: as there."
-)
+@click.option("--below", type=Decimal(0, 1), default=0.9, show_default=True, help="With --sort-into: as there.")
 @model_option
 def watch(
     gallery: Path,

@@ -70,11 +70,11 @@ def write_aside(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def move_aside(source: Path, goal: Path) -> None:
-    """Give a file another place, on the same disk, where none may be yet (``NameTaken``).
+    """Give a file (no link) another place, on the same disk, where none may be yet (``NameTaken``).
 
     At every moment it is in one place at least. Where the disk cannot do that, it is an ``OSError``."""
     try:
-        os.link(source, goal, follow_symlinks=False)
+        os.link(source, goal)
     except FileExistsError:
         raise NameTaken(f"'{goal}' is there already.") from None
     _sync_folder(goal.parent)

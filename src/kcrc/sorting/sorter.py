@@ -150,7 +150,8 @@ def put(source: Path, goal: Path, content: bytes, how: str) -> None:
     with aside(goal, overwrite=False) as file:
         file.write(content)
         file.flush()
-        os.utime(file.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
+        if os.utime in os.supports_fd:  # not on every system
+            os.utime(file.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
     if how == "move":
         if fetch(source) != content:
             raise FileError(f"'{source}' changed while it was moved: it stays, and the copy in '{goal}' too.")
