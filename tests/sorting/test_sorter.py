@@ -122,6 +122,24 @@ def test_a_disk_without_links_does_it_by_other_means(
     assert tree(images[0].parent) == before
 
 
+def test_an_image_that_may_not_be_taken_away_stays_and_leaves_no_copy(
+    images: list[Path], out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink = os.unlink
+
+    def refused(path: Any, **more: Any) -> None:
+        if Path(path) == images[0]:
+            raise PermissionError(13, "Permission denied")
+        unlink(path, **more)
+
+    monkeypatch.setattr(os, "unlink", refused)
+    with Sorter(out, ["wren"], how="move") as sorter, pytest.raises(FileError, match="Permission denied"):
+        sorter.take(images[0], SURE)
+    assert images[0].exists()
+    assert images_in(out) == {}
+    assert take_back(out).refused == []
+
+
 def test_the_same_copy_is_not_made_again(images: list[Path], out: Path) -> None:
     sort(images, out, "copy")
     found = images_in(out)

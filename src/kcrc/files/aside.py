@@ -78,7 +78,16 @@ def move_aside(source: Path, goal: Path) -> None:
     except FileExistsError:
         raise NameTaken(f"'{goal}' is there already.") from None
     _sync_folder(goal.parent)
-    os.unlink(source)
+    unlink_or_else(source, goal)
+
+
+def unlink_or_else(source: Path, goal: Path) -> None:
+    """Take the old place away from what is in the new one by now; where that is refused, the new one again."""
+    try:
+        os.unlink(source)
+    except OSError:
+        os.unlink(goal)
+        raise
 
 
 def leftovers(path: Path) -> list[Path]:

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from kcrc.errors import FileError, KCRCError, ParameterError
 from kcrc.features.images import fetch
-from kcrc.files.aside import NameTaken, aside, move_aside
+from kcrc.files.aside import NameTaken, aside, move_aside, unlink_or_else
 from kcrc.files.growing import GrowingLog
 from kcrc.files.inside import inside
 from kcrc.sorting.folder_names import folder_names
@@ -155,7 +155,7 @@ def put(source: Path, goal: Path, content: bytes, how: str) -> None:
     if how == "move":
         if fetch(source) != content:
             raise FileError(f"'{source}' changed while it was moved: it stays, and the copy in '{goal}' too.")
-        source.unlink()
+        unlink_or_else(source, goal)
 
 
 def _names(folder: Path, name: str) -> Iterator[Path]:

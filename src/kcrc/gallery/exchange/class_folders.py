@@ -28,7 +28,6 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     for row in rows:
         content = picture(row)
         if content is not None:
-            (path / names[row.label]).mkdir(exist_ok=True)
             put_picture(path / names[row.label], row, content)
             written += 1
     changed = {name: label for label, name in names.items() if name != label}

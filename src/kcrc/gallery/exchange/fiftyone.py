@@ -20,13 +20,13 @@ MAKES_FOLDER = True
 
 def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     new_folder(path)
-    new_folder(path / "data")
     classes = sorted({row.label for row in rows})
+    numbers = {label: number for number, label in enumerate(classes)}
     labels = {}
     for row in rows:
         content = picture(row)
         if content is not None:
-            labels[put_picture(path / "data", row, content)] = classes.index(row.label)
+            labels[put_picture(path / "data", row, content)] = numbers[row.label]
     with aside(path / "labels.json") as file:
         file.write(json.dumps({"classes": classes, "labels": labels}, indent=1).encode())
     return len(labels)

@@ -29,6 +29,6 @@ def put_picture(folder: Path, row: Labelled, content: bytes) -> str:
     while any((folder / f"{name}{kind}").exists() for kind in {*dict(_KINDS).values(), ".tif"}):
         number += 1
         name = f"{row.picture_name}.{number}"
-    with aside(folder / f"{name}{suffix}", overwrite=False) as file:
+    with aside(folder / f"{name}{suffix}", parents=True, overwrite=False) as file:
         file.write(content)
     return name
