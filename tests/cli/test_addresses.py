@@ -31,7 +31,7 @@ def test_a_gallery_of_another_store_is_built_asked_and_changed(
     assert said("predict", birds, one).split()[-2] == "wren"
     said("add", birds, one, "--label", "owl")
     said("remove", birds, "1")
-    assert "dropped 1 removed examples" in said("compact", birds)
+    assert "dropped 1 removed example" in said("compact", birds)
     assert json.loads(said("info", birds, "--json"))["examples"] == 12
     assert "12 examples" in said("export", birds, "birds.npz")
     assert "made memory://again with 12" in said("import", "memory://again", "birds.npz")
