@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kcrc import KCRCClassifier
 from kcrc.report.case import Case, Part, every_part
 from kcrc.report.evidence_page import evidence_page, lead
-from kcrc.report.seam import LEAST, seam, sides_of, tiled
+from kcrc.report.seam import LEAST, laid, seam, sides_of, tiled
 from kcrc.report.words import about, whole_percents
 from photos import small_picture
 
@@ -31,10 +31,12 @@ def case(names: list[str], *, apart: float = 0.0, probabilities: list[float] | N
     return Case("q.jpg", evidence, PICTURE, lambda i: PICTURE, lambda i: f"{i}.jpg", probabilities=p)
 
 
-@given(SHARES, st.floats(50, 1000), st.floats(50, 1000))
-def test_tiles_have_their_areas_and_fill_the_whole(areas: list[float], width: float, height: float) -> None:
-    areas = sorted(areas, reverse=True)
-    boxes = tiled(areas, width=width, height=height)
+@given(SHARES, st.floats(0.001, 1.0), st.floats(50, 1000), st.floats(50, 1000))
+def test_tiles_have_their_areas_and_fill_the_whole(
+    areas: list[float], rest: float, width: float, height: float
+) -> None:
+    areas = [*sorted(areas, reverse=True), rest]
+    boxes = laid(areas, width=width, height=height)
     assert [box.width * box.height for box in boxes] == pytest.approx([area / sum(areas) for area in areas])
     assert all(box.x > -1e-9 and box.y > -1e-9 for box in boxes)
     assert all(box.x + box.width < 1 + 1e-9 and box.y + box.height < 1 + 1e-9 for box in boxes)

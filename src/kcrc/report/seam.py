@@ -20,6 +20,7 @@ WIDE, NARROW = (936.0, 300.0), (328.0, 420.0)  # pixels of the whole on a screen
 NARROWEST = 0.24  # of the width, for a side that weighs little: it is less high instead
 LEAST = 0.008  # the share of an example that has room for a picture
 REST = 0.012  # the area of what is left, at least, for its number to be read
+STRIP = 40.0  # pixels, what a number needs
 CROPPED = 1.7  # a picture of another shape than its tile, by this factor, is shown whole
 
 
@@ -79,6 +80,19 @@ def tiled(areas: Sequence[float], *, width: float, height: float) -> list[Box]:
     return boxes
 
 
+def laid(areas: Sequence[float], *, width: float, height: float) -> list[Box]:
+    """``tiled``; where the last is larger than the one before, as what is left may be, it has the far end to itself if
+    that leaves room for its number."""
+    part = areas[-1] / sum(areas)
+    if len(areas) < 2 or areas[-1] <= areas[-2] or part * max(width, height) < STRIP:
+        return tiled(areas, width=width, height=height)
+    if width >= height:
+        boxes = tiled(areas[:-1], width=width * (1 - part), height=height)
+        return [*(Box(b.x * (1 - part), b.y, b.width * (1 - part), b.height) for b in boxes), Box(1 - part, 0, part, 1)]
+    boxes = tiled(areas[:-1], width=width, height=height * (1 - part))
+    return [*(Box(b.x, b.y * (1 - part), b.width, b.height * (1 - part)) for b in boxes), Box(0, 1 - part, 1, part)]
+
+
 def _flattest(row: Sequence[float], short: float) -> float:
     thick = sum(row) / short
     return max(max(thick * thick / area, area / (thick * thick)) for area in row)
@@ -125,7 +139,7 @@ def _side(case: Case, side: Side, percents: list[int], *, across: float, share: 
     weights = [*side.weights[: len(side.parts)], *[max(side.rest_share, REST)] * bool(side.rest)]
     wide = (WIDE[0] * across, WIDE[1] * share / across)
     narrow = (NARROW[0], max(64.0, NARROW[1] * share))
-    boxes = [tiled(weights, width=width, height=height) for width, height in (wide, narrow)]
+    boxes = [laid(weights, width=width, height=height) for width, height in (wide, narrow)]
     if side.kind == "for":  # the strongest at the seam
         boxes[0] = [Box(1 - box.x - box.width, box.y, box.width, box.height) for box in boxes[0]]
     tiles = []

@@ -161,7 +161,11 @@ _EVIDENCE = """
   .sides, .side { display: block; } .side + .side { margin-top: .75rem; }
   .side + .side :is(h2, h3, h4, h5) { text-align: left; }
   .tiles { aspect-ratio: var(--narrow-shape); }
-  .tile { left: var(--nx); top: var(--ny); width: var(--nw); height: var(--nh); }
+  .tile { left: var(--nx); top: var(--ny); width: var(--nw); height: var(--nh); padding: 1px; }
+  .tile > div { border-width: 2px; border-bottom-width: 6px; }
+  .tile:not(.rest) figcaption { left: 0; bottom: .2rem; padding: 0 .15rem; max-width: 100%; font-size: .6875rem;
+    text-overflow: clip; }
+  .tile.big figcaption { font-size: .9375rem; padding: 0 .3rem; } .tile.rest figcaption { font-size: .6875rem; }
 }
 """
 
