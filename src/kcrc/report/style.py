@@ -71,7 +71,7 @@ a { color: var(--for); text-underline-offset: .15em; } img { display: block; }
 .bar > span { display: block; height: 100%; min-width: 1px; background: var(--muted); }
 .bar > .for { background: var(--for); } .bar > .against { background: var(--hatch); }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .8125rem; }
+table { border-collapse: collapse; font-size: .8125rem; overflow-wrap: break-word; }
 th, td { text-align: left; padding: .3rem 1rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { color: var(--muted); font-weight: 500; } tbody th { font-weight: 600; }
 td.number, th.number { text-align: right; font-weight: inherit; }
