@@ -56,6 +56,7 @@ def test_what_was_left_out_is_counted_by_reason(run, monkeypatch: pytest.MonkeyP
     for number in range(3):
         Path(f"photos/wren/IMG_{number}.HEIC").write_bytes(HEIC)
     Path("photos/wren/IMG_4.cr2").write_bytes(b"II*\0\x10\0\0\0CR\2\0")
+    Path("photos/wren/1.CR2").write_bytes(b"II*\0\x10\0\0\0CR\2\0")
     Image.new("RGB", (1, 1)).save("photos/wren/dot.png")
     Image.new("RGB", (40, 30), (9, 99, 200)).save("photos/wren/blue.jpg")
     Path("photos/wren/notes.txt").write_text("two males")
@@ -67,7 +68,7 @@ def test_what_was_left_out_is_counted_by_reason(run, monkeypatch: pytest.MonkeyP
     assert code == 0
     assert out.startswith("new.kcrc: 12 examples of 3 classes, pixels")
     assert lines[0].startswith("kcrc: photos/wren/torn.jpg: begins like a JPEG")
-    assert lines[1:10] == [
+    assert lines[1:11] == [
         "Not used:",
         "  3 .heic not read: pip install 'kcrc[photos]'",
         "  1 .cr2 not read: pip install 'kcrc[photos]'",
@@ -75,10 +76,11 @@ def test_what_was_left_out_is_counted_by_reason(run, monkeypatch: pytest.MonkeyP
         "  1 broken: photos/wren/torn.jpg",
         "  1 in already, the same bytes: photos/robin/again.jpg",
         "  1 in no class folder: photos/loose.jpg",
+        "  1 RAW beside a picture of the same name, which is taken: photos/wren/1.CR2",
         "  1 no picture that kcrc reads: 1 .txt",
         "Worth a look:",
     ]
-    assert lines[10] == "  1 class folder without a picture: kite"
+    assert lines[11] == "  1 class folder without a picture: kite"
     code, out, _ = build(run, "--blank", "--force")
     assert out.startswith("new.kcrc: 14 examples")
 

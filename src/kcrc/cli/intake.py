@@ -56,6 +56,9 @@ def _beside(folders: Sequence[ClassFolders]) -> Iterable[str]:
     loose = [str(path) for found in folders for path in found.loose]
     if loose:
         yield _files(loose, "in no class folder")
+    paired = [str(path) for found in folders for path in found.paired]
+    if paired:
+        yield _files(paired, "RAW beside a picture of the same name, which is taken")
     others: Counter[str] = Counter()
     for found in folders:
         others.update(found.others)

@@ -21,6 +21,7 @@ class ClassFolders:
     """A folder of class folders as it is: the pictures and the class of each, and what is there beside them.
 
     loose   pictures that lie in no class folder
+    paired  RAW files beside a picture of the same name, as cameras write both: the picture is taken
     empty   class folders without a picture
     others  how many files are no pictures by their name, by its ending
     """
@@ -28,6 +29,7 @@ class ClassFolders:
     paths: tuple[Path, ...]
     labels: tuple[str, ...]
     loose: tuple[Path, ...] = ()
+    paired: tuple[Path, ...] = ()
     empty: tuple[str, ...] = ()
     others: Mapping[str, int] = field(default_factory=dict)
 
@@ -39,7 +41,9 @@ def class_folders(folder: Path | str, *, deep: bool = True) -> ClassFolders:
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder. Give a folder with one folder of images for each class.")
     classes = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    files = {c: image_files(folder / c, deep=deep) for c in classes}
+    every = {c: image_files(folder / c, deep=deep) for c in classes}
+    paired = {path for found in every.values() for path in _paired(found)}
+    files = {c: [path for path in found if path not in paired] for c, found in every.items()}
     loose = tuple(image_files(folder, deep=False))
     if not any(files.values()):
         there = f" ({len(loose)} lie in it directly)" if loose else ""
@@ -50,9 +54,17 @@ def class_folders(folder: Path | str, *, deep: bool = True) -> ClassFolders:
         tuple(path for found in files.values() for path in found),
         tuple(c for c, found in files.items() for _ in found),
         loose,
+        tuple(sorted(paired)),
         tuple(c for c, found in files.items() if not found),
         _others(folder),
     )
+
+
+def _paired(files: Iterable[Path]) -> list[Path]:
+    """The RAW files that lie beside a picture of the same name in another format."""
+    raw = {path for path in files if EXTENSION_FORMATS[path.suffix.lower()] == "RAW"}
+    pictures = {(path.parent, path.stem.casefold()) for path in files if path not in raw}
+    return [path for path in raw if (path.parent, path.stem.casefold()) in pictures]
 
 
 def _others(folder: Path) -> dict[str, int]:

@@ -28,7 +28,9 @@ _PIXEL_BYTES = {"HEIC": 14, "RAW": 16}  # planes or sensor values, RGB, and the 
 
 
 def kind_of(content: bytes, name: str) -> str | None:
-    """ "HEIC", "RAW", or None for all else. Most RAW files begin like a TIFF, and only their name says more."""
+    """What a file is: "HEIC", "RAW", or None for all else.
+
+    Most RAW files begin like a TIFF, and only their name says more."""
     if content[4:8] == b"ftyp":
         return "RAW" if content[8:12] == b"crx " else "HEIC" if content[8:12] in _BRANDS else None
     if content.startswith(_RAW_HEADS) or (content[:4] == b"II*\0" and content[8:10] == b"CR"):
