@@ -56,3 +56,13 @@ def test_units_differ_where_ranges_do_and_not_where_a_pixel_is_seldom_lit(rng):
     seldom[:, 0], seldom[0, 1] = rng.integers(0, 256, size=5000), 1.0
     assert not units_differ(seldom)
     assert units_differ(np.array([[-1.7e308, 0.0], [1.7e308, 1.0]]))
+
+
+def test_a_feature_that_was_seen_once_and_faintly_is_in_no_unit_of_its_own():
+    """A network's feature that is 0 for 19 of 20 photographs: its range is luck."""
+    X = np.random.default_rng(0).random((20, 5))
+    X[:, 2] = 0.0
+    X[7, 2] = 1e-4
+    assert not units_differ(X)
+    X[:, 2] = 1e-4 * X[:, 3]
+    assert units_differ(X)

@@ -53,7 +53,7 @@ class Short(Search):
         settings = list(dict.fromkeys(replace(s, mu=mu) for s in first for mu in mus))
         settings = settings[:: -(-len(settings) // MOST)]
         self.order = self.order[: self._fold if self.field.whole else ROWS]
-        self.tried(settings, len(self.order), 1e9)
+        self.tried(settings, np.arange(len(self.order)), 1e9)
         Short.last = self
         return settings[0]
 
@@ -123,7 +123,7 @@ def disagreements(monkeypatch, options, X, y):
     for setting, margins in search.margins.items():
         geometry = search.geometry(setting.geometry)
         own = of_setting(setting, geometry, method, options)
-        for at, margin in enumerate(np.concatenate(margins)[:ROWS]):
+        for at, margin in enumerate(margins[:ROWS]):
             i = search.order[at]
             out = search.order[: search._fold] if search._together(setting.geometry) else [i]
             out = np.flatnonzero(np.isin(geometry.groups, geometry.groups[out]))

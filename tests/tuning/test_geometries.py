@@ -122,4 +122,4 @@ def test_the_table_of_learned_weights_holds_both_searches():
     X, y = stretched(2, n=80)
     tuning = KCRCClassifier(distance=Unified(["manhattan", "euclidean"], weights="auto"), tuning_seconds=2).fit(X, y)
     names = {s.geometry for s in tuning.tuning_.scores}
-    assert {"plain", "within 0.2", "equal weights", "manhattan alone"} <= names
+    assert {"plain", "within 0.5", "equal weights", "manhattan alone"} <= names

@@ -10,11 +10,12 @@ import pytest
 from kcrc import KCRCClassifier, metrics
 from kcrc.errors import DataError
 from kcrc.left_out.vector_geometry import VectorGeometry
-from kcrc.tuning import grid
+from kcrc.tuning import grid, trying
 from kcrc.tuning import search as module
+from kcrc.tuning.costs import SPEED
 from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.judging import margins
-from kcrc.tuning.search import SPEED, Search
+from kcrc.tuning.search import Search
 from problems import problem
 
 
@@ -47,7 +48,7 @@ def test_the_clock_changes_nothing(clouds, monkeypatch):
 
 def test_a_search_over_its_arithmetic_is_cut_short(monkeypatch):
     X, y, _ = problem(4, n=600, d=8, classes=4)
-    monkeypatch.setattr(module, "OVERSPENT", 0.0)
+    monkeypatch.setattr(trying, "OVERSPENT", 0.0)
     cut, best, _ = searched(X, y, form="rkhs", names=("plain",))
     assert best in cut.scores
     assert max(score.trials for score in cut.scores.values()) <= module.TRIALS_FIRST
@@ -57,7 +58,7 @@ def test_the_arithmetic_stays_within_the_budget(clouds):
     for seconds in (0.05, 0.5):
         search, _, shown = searched(*clouds, seconds=seconds)
         first = [s for name in search.grid.makers for s in search.grid.first(name)]
-        least = sum(search._cost(*key, group, 32) for key, group in grouped(first).items())
+        least = sum(search.cost(*key, group, 32) for key, group in grouped(first).items())
         assert search.spent <= max(1.3 * SPEED * seconds, 1.3 * least)
         assert shown == sorted(shown)
         assert shown[-1] <= 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
@@ -11,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from kcrc import KCRCClassifier
 from kcrc.errors import ParameterError, StateError
 from kcrc.projections.spectral import KPCA
-from kcrc.tuning.search import stratified
+from kcrc.tuning.trying import stratified
 from problems import given, problem
 
 
@@ -36,23 +38,59 @@ def test_no_arguments_beat_the_nearest_neighbour(digits, tuned):
 def test_the_table_holds_all_that_was_tried(tuned):
     tuning = tuned.tuning_
     assert tuning.best in tuning.scores
-    compared = {s: t for s, t in tuning.scores.items() if t.trials == tuning.scores[tuning.best].trials}
-    top = max(compared.values(), key=lambda t: t.accuracy)
-    least = top.accuracy - max(1.01 / top.trials, 0.5 * top.error)
-    near = {s: t.loss for s, t in compared.items() if t.accuracy >= least}
-    clearest = min(near.values())
-    tied = [s for s, loss in near.items() if loss <= clearest + max(0.02 * clearest, 0.75 / top.trials)]
-    assert tuning.best in tied
-    assert tuning.best.cost == min(s.cost for s in tied)
+    best = tuning.scores[tuning.best]
+    compared = [t for t in tuning.scores.values() if t.trials == best.trials and t.share == 1.0]
+    top = max(compared, key=lambda t: t.accuracy)
+    assert best.accuracy >= top.accuracy - max(1.01 / top.trials, top.error)
+    dominating = [t for t in compared if t.accuracy >= best.accuracy and t.loss <= best.loss and t.price < best.price]
+    assert all(1.25 * t.price >= best.price for t in dominating)  # prices that near count as the same
     assert len(tuning.table) == len(tuning.scores) > 100
-    assert {"geometry", "n_neighbors", "gamma", "mu", "form", "decision", "locality", "accuracy"} <= set(
-        tuning.table[0]
-    )
+    shown = {"geometry", "n_neighbors", "gamma", "mu", "form", "decision", "locality", "accuracy", "trials", "price"}
+    assert shown <= set(tuning.table[0])
     assert "leave-one-out accuracy" in repr(tuning)
     assert tuning.trials == tuning.scores[tuning.best].trials == 300  # few enough to ask them all
     assert tuning.accuracy == tuning.scores[tuning.best].right / tuning.trials
     pytest.importorskip("pandas")
     assert len(tuning.to_frame()) == len(tuning.scores)
+
+
+def test_the_walk_asks_hard_examples_and_the_finalists_all(tuned):
+    """Whoever was asked about hard examples alone says so by how many those were and what share of all they are."""
+    scores = tuned.tuning_.scores.values()
+    walked = [t for t in scores if t.share < 1.0]
+    assert len(walked) > 50
+    assert {t.trials for t in walked} <= set(range(1, 151))
+    for t in walked:
+        assert t.accuracy == pytest.approx(1.0 - t.share * (t.trials - t.right) / t.trials)
+        assert t.error < 0.5 * t.share
+    assert 2 <= sum(t.trials == 300 for t in scores) < 40
+
+
+def test_the_frontier_rises_with_the_price_and_a_cheaper_setting_can_be_had(digits, tuned):
+    X, Xq, y, yq = digits
+    tuning = tuned.tuning_
+    frontier = tuning.frontier
+    assert frontier
+    for less, more in itertools.pairwise(frontier):
+        assert less["price"] < more["price"]
+        assert less["accuracy"] < more["accuracy"]
+    assert {row["trials"] for row in frontier} == {300}
+    cheap = tuning.cheaper(within=0.05)
+    price = {(s.n_neighbors, s.mu, s.form, s.decision, s.locality, s.kernel): t.price for s, t in tuning.scores.items()}
+    key = tuple(cheap[name] for name in ("n_neighbors", "mu", "form", "decision", "locality", "kernel"))
+    assert price[key] <= tuning.scores[tuning.best].price
+    assert np.mean(KCRCClassifier(**cheap).fit(X, y).predict(Xq) == yq) > np.mean(tuned.predict(Xq) == yq) - 0.05
+    with pytest.raises(ParameterError, match="within is a loss of accuracy"):
+        tuning.cheaper(within=1.0)
+
+
+def test_what_is_given_stays_out_of_what_is_cheaper():
+    X, y = load_iris(return_X_y=True)
+    manhattan = KCRCClassifier(distance="manhattan", metric="plain", tuning_seconds=2).fit(X, y).tuning_.cheaper()
+    assert "metric" not in manhattan
+    assert manhattan["kernel"] == "exp"
+    fixed = KCRCClassifier(kernel="polynomial", tuning_seconds=2).fit(X, y).tuning_.cheaper()
+    assert {"kernel", "gamma"}.isdisjoint(fixed)
 
 
 def test_the_table_as_a_picture(tuned, tmp_path):

@@ -58,8 +58,8 @@ def test_features_in_one_unit_are_tried_as_before():
     X, y, _ = classes(2)
     tried = {s.geometry for s in KCRCClassifier(tuning_seconds=1).fit(X, y).tuning_.scores}
     assert tried == {
-        *("plain", "unit", "standard", "within 0.05", "within 0.2", "within 0.5", "within 0.2, any length"),
-        *("scaled, within 0.05", "scaled, within 0.2", "scaled, within 0.5"),
+        *("plain", "unit", "standard", "within 0.05", "within 0.032", "within 0.5", "within 0.032, any length"),
+        *("scaled, within 0.05", "scaled, within 0.032", "scaled, within 0.5"),
     }
 
 

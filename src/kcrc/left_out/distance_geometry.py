@@ -43,6 +43,11 @@ class MeasuredGeometry(Geometry):
         return total
 
     @property
+    def finding(self) -> float:
+        candidates = len(self.labels) if self.around.coarse is None else self.around.coarse[1]
+        return candidates * sum(self.around.arithmetic(self.distance, name) for name in self.distance.components)
+
+    @property
     def scale(self) -> float:
         return widths.of_distance(self.distance, self.around.samples)
 

@@ -98,6 +98,11 @@ class Geometry(ABC):
 
     @property
     @abstractmethod
+    def finding(self) -> float:
+        """Arithmetic of finding the dictionary of one query, roughly."""
+
+    @property
+    @abstractmethod
     def scale(self) -> float:
         """What gamma = "scale" is here."""
 

@@ -75,6 +75,11 @@ class VectorGeometry(Geometry):
         return float(trials * (finding + width**2 / 2 * pair))
 
     @property
+    def finding(self) -> float:
+        n, d = self.Z.shape
+        return float(2 * n * d + 30 * n + (0 if self.directions is None else 2 * d * d))
+
+    @property
     def scale(self) -> float:
         return widths.of_vectors(Unit().transform(self.Z) if self.unit else self.Z)
 

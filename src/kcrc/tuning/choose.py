@@ -28,11 +28,12 @@ from kcrc.prepared import Samples
 from kcrc.tuning.benches import bench_of, fixed_of, projected
 from kcrc.tuning.costs import SPEED
 from kcrc.tuning.field import Bench, Field, SearchBudget
-from kcrc.tuning.geometries import LABEL_FREE, TABLES, geometries_of, learned_anew, of_kernel
+from kcrc.tuning.geometries import LABEL_FREE, TABLES, favoured, geometries_of, learned_anew, of_kernel
 from kcrc.tuning.loss import loss
 from kcrc.tuning.request import Request, is_open
-from kcrc.tuning.search import Search, stratified
+from kcrc.tuning.search import Search
 from kcrc.tuning.setting import Setting, Tuning
+from kcrc.tuning.trying import stratified
 from kcrc.tuning.weights import WeightSearch
 
 SAFE: dict[str, Any] = {  # where no class has a second example to ask
@@ -45,6 +46,8 @@ SAFE: dict[str, Any] = {  # where no class has a second example to ask
     "locality": "atoms",
     "metric": "plain",
 }
+# Seconds, seconds an example and seconds a number of it: where data are few, a longer search would fit their noise.
+ENOUGH, ENOUGH_EACH, ENOUGH_ENTRY = 0.5, 2e-3, 4e-6
 FOR_METRIC = 0.4  # of the time is for the metric, and the Euclidean member under it, where weights are learned
 LEARNING = 0.25  # of the time is for the weights
 ALONE = " alone"  # how the names of single members end in the table
@@ -103,8 +106,8 @@ def _weighted(request: Request, distance: Unified, X: Array, labels: Array, grou
     assert found.tuning is not None and found.margins is not None  # the same examples can be asked as before
     scores = {**before.tuning.scores, **found.tuning.scores}
     seconds = before.tuning.seconds + found.tuning.seconds
-    asked = min(len(before.margins), len(found.margins))  # both asked the same examples in the same order
-    alone, weighted = before.margins[:asked], found.margins[:asked]
+    both = ~np.isnan(before.margins) & ~np.isnan(found.margins)  # the examples stand in the same order
+    alone, weighted = before.margins[both], found.margins[both]
     if euclidean and ((alone > 0).sum(), -loss(alone)) >= ((weighted > 0).sum(), -loss(weighted)):
         weights = {name: float(name == euclidean) for name in distance.weights_}
         tuning = replace(before.tuning, weights=weights, scores=scores, seconds=seconds)
@@ -130,10 +133,13 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         fixed,
         most=None if request.coarse is None else request.coarse[1],
         whole=request.whole,
+        favoured=favoured(fitted, *asked.X.shape) if is_open(request.params["metric"]) else None,
         keep=tuple(weightings),
         alone=tuple(name for name in weightings if name.endswith(ALONE)),
     )
     seconds = (1.0 - LEARNING if weightings else 1.0) * request.seconds
+    if request.by_products and bench.effort == 1.0 and not request.whole:
+        seconds = min(seconds, ENOUGH + ENOUGH_EACH * len(X) + ENOUGH_ENTRY * X.size)
     search = Search(field, bench, SearchBudget(seconds, request.n_jobs, request.seed, request.progress))
     best = search.run()
     metric = fitted[best.geometry]
@@ -144,7 +150,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     if not distance.is_euclidean and metric is not None:
         distance = learned_anew(distance, metric.transform(X), labels)
     tuning = Tuning(best, search.scores, time.perf_counter() - begun, metric, weights=distance.weights_)
-    return Found(_settled(request, best, metric, distance), tuning, np.concatenate(search.margins[best]))
+    return Found(_settled(request, best, metric, distance), tuning, search.margins[best])
 
 
 class Asked(NamedTuple):

@@ -1,6 +1,7 @@
 """The arithmetic of local problems, roughly: what the budgets of searches are counted in."""
 
 SPEED = 3e10  # arithmetic a second of two ordinary cores
+DOUBLE = 4.0  # how much dearer a problem is that has to be posed and solved in double precision
 
 
 def posing_cost(k: float, form: str, projecting: float = 0.0) -> float:

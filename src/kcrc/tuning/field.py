@@ -36,6 +36,7 @@ class Field:
     fixed       parameters that have one value; the share of dimensions is searched where it has none
     most        atoms that n_neighbors may count, None for all but the one asked; ``whole``: the dictionary is the
                 global one
+    favoured    the geometry that the prior's favourites are of, where there is one
     keep        geometries whose best setting stays to the end, and those ``alone`` that the best must not be below
     """
 
@@ -46,6 +47,7 @@ class Field:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     most: int | None = None
     whole: bool = False
+    favoured: str | None = None
     keep: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
 

@@ -23,7 +23,7 @@ from kcrc.tuning.costs import SPEED
 from kcrc.tuning.request import Request, is_open
 
 LABEL_FREE = ("plain", "unit", "standard")
-SHRINKAGES = (0.05, 0.2, 0.5)
+SHRINKAGES = (0.05, 0.5)  # beside that of the examples' number
 SAME_LENGTH = 0.01  # spread of the vectors' lengths over their mean, below which scaling them first changes nothing
 TABLES = 0.15  # of the arithmetic a search may spend, for measuring all pairs of examples
 WIDEST_WITHIN = 4096  # features; the within-class covariance is a matrix of that side
@@ -146,13 +146,45 @@ def _whitenings(
     if np.trace(covariance) <= 0:
         return []
     before, after = "scaled, within" if scaled else "within", "" if first is None else STANDARDISED
-    tried = {f"{before} {s:g}{after}": replace(base, shrinkage=s) for s in SHRINKAGES}
+    own = shrinkage_of(*X.shape)
+    tried = {f"{before} {s:g}{after}": replace(base, shrinkage=s) for s in sorted({*SHRINKAGES, own})}
     if not scaled:
-        tried[f"within 0.2, any length{after}"] = replace(base, shrinkage=0.2, unit=False)
+        tried[f"within {own:g}, any length{after}"] = replace(base, shrinkage=own, unit=False)
     found: list[tuple[str, metrics.Metric]] = []
     for name, one in tried.items():
         request.progress(0.0)  # of many features each takes a while
         found.append((name, one.fit_covariance(X, covariance)))
+    return found
+
+
+def shrinkage_of(examples: int, features: int) -> float:
+    """d / (n − 1 + d) with two digits: much where a covariance is of few examples."""
+    return float(f"{features / (examples - 1 + features):.2g}")
+
+
+def metric_named(name: str) -> metrics.Metric | None:
+    """The metric of a name that the table shows, not fitted; None where the name is of something else."""
+    plain = name.removesuffix(STANDARDISED)
+    first = None if plain == name else metrics.Standard()
+    if first is None and name in LABEL_FREE:
+        return metrics.make(name)
+    if plain == "unit":
+        return metrics.Unit(first)
+    kind, _, amount = plain.removeprefix("scaled, ").removesuffix(", any length").partition(" ")
+    if kind != "within" or not amount:
+        return None
+    unit, scaled = not plain.endswith("any length"), plain.startswith("scaled")
+    return metrics.Within(float(amount), unit=unit, scaled=scaled, first=first)
+
+
+def favoured(fitted: Fitted, examples: int, features: int) -> str | None:
+    """The name of the within-class metric with the shrinkage of the examples' number; of vectors scaled to length 1
+    where they differ in it."""
+    own, found = shrinkage_of(examples, features), None
+    for name, metric in fitted.items():
+        within = None if metric is None else metric.by_class
+        if within is not None and within.shrinkage == own and within.unit:
+            found = name if found is None or within.scaled else found
     return found
 
 

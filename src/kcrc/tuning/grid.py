@@ -17,7 +17,7 @@ from kcrc.tuning.field import Field
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.setting import Setting
 
-SIZES = (25, 150)  # where the walk starts: atoms,
+SIZES = (25,)  # where the walk starts: atoms,
 CLASS_COUNTS = (4, 12)  # classes, where whole classes make the dictionary,
 WIDTHS = (0.5, 2.0)  # gamma, times 1 / the squared distance of neighbour 25,
 PENALTIES = (1e-3, 1e-1)  # mu,
@@ -37,12 +37,26 @@ class Grid:
         self.fixed = dict(field.fixed)
         self.makers = dict(field.geometries)
         self.made: dict[str, Geometry] = {}
+        self.facts: dict[str, tuple[int, float]] = {}  # what is kept of a geometry that is let go
         self.base: dict[str, float] = {}  # gamma at which the kernel is as wide as the neighbourhood, by geometry
 
     def geometry(self, name: str) -> Geometry:
         if name not in self.made:
             self.made[name] = self.makers[name]()
+            self.facts[name] = self.made[name].members, self.made[name].finding
         return self.made[name]
+
+    def members(self, name: str) -> int:
+        """Distances whose nearest examples make up a dictionary of this geometry."""
+        return (self.facts.get(name) or self._known(name))[0]
+
+    def finding(self, name: str) -> float:
+        """Arithmetic of finding the dictionary of one query."""
+        return (self.facts.get(name) or self._known(name))[1]
+
+    def _known(self, name: str) -> tuple[int, float]:
+        self.geometry(name)
+        return self.facts[name]
 
     def forget(self, keep: Iterable[str]) -> None:
         """Let go of all geometries but those to ``keep``."""
@@ -52,10 +66,17 @@ class Grid:
         return [self.fixed[name]] if name in self.fixed else list(otherwise)
 
     def first(self, name: str) -> list[Setting]:
-        """Where the walk starts in a geometry."""
+        """Where the walk starts in a geometry: with atoms, which cost less, where whole classes are not asked for."""
+        return self._starts(name, self._open("locality", ("atoms",)))
+
+    def first_classes(self, name: str) -> list[Setting]:
+        """Where the walk starts with whole classes, if those are open to it."""
+        return self._starts(name, () if "locality" in self.fixed else ("classes",))
+
+    def _starts(self, name: str, localities: Iterable[str]) -> list[Setting]:
         found = []
         for kernel, gamma in self._widths(name):
-            for locality in self._open("locality", ("atoms", "classes")):
+            for locality in localities:
                 for size in self._first_sizes(name, locality):
                     start = GRAM_PENALTIES if self.fixed.get("form") == "gram" and not self.iterates else PENALTIES
                     for mu in self._open("mu", start):

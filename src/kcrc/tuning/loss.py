@@ -17,16 +17,28 @@ from kcrc.arrays import Array
 TEMPERATURES = 2.0 ** np.arange(-12, 4)
 
 
-def loss(margins: Array) -> float:
-    """Of the answers with ``margins`` (B,), 0 to 1."""
+def doubts(margins: Array) -> Array:
+    """(B,) of each answer with ``margins`` (B,), 0 to 1; NaN where none was asked."""
     from scipy.special import expit  # not needed to answer
 
     margins = np.asarray(margins, np.float32)
-    right = margins > 0
-    wrong = np.isfinite(margins) & ~right
-    least = 1.0
-    for t in TEMPERATURES:
-        doubt = expit(margins / np.float32(-t)) ** 2
-        of_wrong = (float(doubt[wrong].sum()) + 1.0) / (int(wrong.sum()) + 1)
-        least = min(least, float(doubt[right].sum()) / len(margins) + of_wrong * float(np.mean(~right)))
-    return least
+    asked = ~np.isnan(margins)
+    known = margins[asked]
+    right = known > 0
+    wrong = np.isfinite(known) & ~right
+    doubt = expit(known / -TEMPERATURES[:, None].astype(np.float32)) ** 2
+    of_wrong = (doubt[:, wrong].sum(axis=1) + 1.0) / (int(wrong.sum()) + 1)
+    doubt = np.where(right, doubt, of_wrong[:, None])
+    out = np.full(len(margins), np.nan, np.float32)
+    out[asked] = doubt[int(doubt.sum(axis=1).argmin())]
+    return out
+
+
+def loss(margins: Array) -> float:
+    """The mean of what was asked, 0 to 1."""
+    return float(np.nanmean(doubts(margins)))
+
+
+def paired_error(one: Array, other: Array) -> float:
+    """The standard error of the mean difference of two settings' doubts about the same examples."""
+    return float((one - other).std() / np.sqrt(len(one)))

@@ -1,189 +1,112 @@
 """The search: which setting classifies the stored examples best when each is left out.
 
-A walk on a grid without edges. It starts with a few settings of every geometry; each step tries the neighbours of the
-settings that lead (twice and half the atoms, twice and half the kernel's width, ten times and a tenth of the penalty,
-the other form, twice and half the dimension after projection) until no leader has an untried neighbour; then the
-leaders are compared on more and more examples. All settings of a step are tried on the same examples. Among those that
-are right as often as the best, or nearly, the ``loss`` decides, and where that hardly differs the price.
+A walk on a grid without edges. It starts with a few cheap settings of every geometry. The best of them, the probes, are
+asked about all examples: those about which every probe is clearly right would be answered by any setting worth having,
+so the walk judges settings on the others, the hard ones. Each step tries the neighbours of the settings that lead
+(twice and half the atoms, twice and half the kernel's width, ten times and a tenth of the penalty, the other form,
+twice and half the dimension after projection) until no leader has an untried neighbour; what is dear is tried as far as
+the budget of the step goes. The finalists, among them the favourites of the prior, see all examples, so that what is
+said of them is not biased by the choice of the hard ones. Among those that are right as often as the best, or nearly,
+the ``loss`` decides, and where that cannot be told apart the price.
 
 A local dictionary is another for every example left out anyway. A global one is not, and would have to be made anew
 for each; there an eighth of the examples is left out together, so that one dictionary serves them all.
-
-The clock decides nothing: the budget is counted in arithmetic, so the same data give the same choice on every machine,
-busy or idle. Only a search of which even the fewest trials come to three times its budget is cut short.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.left_out.trials import Geometry, Trials
-from kcrc.parallel import over_chunks
-from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
-from kcrc.tuning.field import Bench, Field, SearchBudget
-from kcrc.tuning.grid import Grid
+from kcrc.tuning import prior
 from kcrc.tuning.judging import DECISIONS
-from kcrc.tuning.loss import loss
+from kcrc.tuning.loss import doubts, paired_error
 from kcrc.tuning.setting import Score, Setting
+from kcrc.tuning.trying import Trying
 
-TRIALS_FIRST, TRIALS_WALK, TRIALS_FINAL = 256, 512, 2500
-STEPS, LEADERS, FINALISTS = 6, 6, 32
+TRIALS_FIRST = 256
+PROBES = 2  # of each geometry that is left
+HARD, HARD_LEAST, HARD_MOST = 2.0, 64, 300  # times as many as some probe got wrong; and places at least and at most
+STEPS, LEADERS, FINALISTS = 6, 4, 12
+DEAREST = 0.3  # of what is left of the budget: more for one finalist would leave too little for the others
 FEW = 200  # with fewer examples a fine grid would only fit their noise
 CLOSE = 2.5  # standard errors
 NEAR, NEAR_EXAMPLES = 0.5, 1.01  # standard errors, or examples: right as often as the best, or nearly
-TIED, TIED_EXAMPLES = 0.02, 0.75  # of the loss, or a loss of so many examples: less is not worth a higher price
-FOLDS = 8  # of a global dictionary
-OVERSPENT = 3.0  # times the budget: from there on every setting is tried on no more examples than one batch
+TIED, TIED_EXAMPLES, TIED_ERRORS = 0.02, 0.75, 0.5  # of the loss, or of so many examples, or standard errors: the same
+SAME_PRICE = 1.25  # factor
 
 
-class Search:
+class Search(Trying):
     """The walk over a field, by who sits on the bench, within a budget."""
-
-    def __init__(self, field: Field, bench: Bench, budget: SearchBudget) -> None:
-        self.field, self.bench = field, bench
-        self.n_jobs, self.progress = budget.n_jobs, budget.progress
-        self.budget, self.spent = SPEED * budget.seconds, 0.0
-        self.phase = (0.0, 0.5)
-        """The share of the work that the present step begins and ends at: each takes about half of what is left."""
-        self.scores: dict[Setting, Score] = {}
-        self.margins: dict[Setting, list[Array]] = {}
-        self.order = stratified(field.labels, np.random.default_rng(budget.seed), field.eligible)
-        self.grid = Grid(field, self.order, iterates=bench.iterates)
-        self.geometry = self.grid.geometry
-
-    # How it is tried ------------------------------------------------------------------------------------------------
-
-    def _cost(self, name: str, locality: str, group: list[Setting], trials: int) -> float:
-        """Arithmetic of trials of a group of settings, roughly."""
-        typical = 1.0 if locality == "atoms" else len(self.field.labels) / self.field.n_classes
-        atoms = {
-            s: min(float(len(self.field.labels)), s.n_neighbors * typical * self.geometry(name).members) for s in group
-        }
-        problems = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.share): atoms[s] for s in group}
-        solved = {(s.kernel, s.gamma, s.form, s.n_neighbors, s.share, s.mu): atoms[s] for s in group}
-        posing = sum(
-            posing_cost(k, form, 0.0 if share is None else self.bench.projecting)
-            for (_, _, form, _, share), k in problems.items()
-        )
-        factorising = sum(k**3 / 3 for k in solved.values())
-        widest = max(atoms.values())
-        if self._together(name):
-            folds = -(-trials // self._fold)
-            each = self.bench.effort * sum(15.0 * k * k for k in solved.values())
-            return self.geometry(name).cost(folds, widest) + trials * each + folds * (posing + factorising)
-        solving = sum(solving_cost(k) for k in solved.values())
-        return self.geometry(name).cost(trials, widest) + trials * self.bench.effort * (posing + solving)
-
-    @property
-    def _fold(self) -> int:
-        return max(1, len(self.field.labels) // FOLDS)
-
-    def _together(self, name: str) -> bool:
-        """Whether examples are left out together, in folds."""
-        return self.field.whole and self.geometry(name).has_folds
-
-    def tried(self, settings: list[Setting], n_trials: int, share: float) -> None:
-        """Bring all ``settings`` to ``n_trials`` trials, or to as many as ``share`` of the budget allows.
-
-        Progress goes by the work of this step, not by the budget: small data need a part of that only."""
-        groups: dict[tuple[str, str, int], list[Setting]] = {}
-        for setting in settings:
-            done = self.scores.setdefault(setting, Score()).trials
-            groups.setdefault((setting.geometry, setting.locality, done), []).append(setting)
-        n_trials = min(n_trials, len(self.order))
-
-        def cost(trials: int) -> float:
-            return sum(self._cost(*key[:2], group, max(0, trials - key[2])) for key, group in groups.items())
-
-        while n_trials > 32 and self.spent + cost(n_trials) > share * self.budget:
-            n_trials = max(32, n_trials * 3 // 4)
-        before, due = self.spent, max(cost(n_trials), 1.0)
-        start, end = self.phase
-        for (name, locality, done), group in groups.items():
-            rows = self.order[done : max(done, n_trials)]
-            largest = max(s.n_neighbors for s in group)
-            width = largest * (
-                self.geometry(name).members if locality == "atoms" else len(self.field.labels) // self.field.n_classes
-            )
-            step = int(np.clip(6e6 / max(width, 40) ** 2, 2, 64))
-            taken = self._fold if self._together(name) else 4 * step
-            for at in range(0, len(rows), taken):
-                if self.spent > OVERSPENT * self.budget and all(self.scores[s].trials for s in group):
-                    break
-                batch = rows[at : at + taken]
-                self.spent += self._cost(name, locality, group, len(batch))
-                margins = self._left_out(self.geometry(name), locality, group, batch, step)
-                for setting, own in zip(group, margins, strict=True):
-                    self.margins.setdefault(setting, []).append(own)
-                    self.scores[setting].right += int((own > 0).sum())
-                    self.scores[setting].trials += len(batch)
-                self.progress(start + (end - start) * min(1.0, (self.spent - before) / due))
-        self.phase = (end, (1.0 + end) / 2)
-
-    def _left_out(self, geometry: Geometry, locality: str, group: list[Setting], rows: Array, step: int) -> Array:
-        """Margins (settings, B) of the examples ``rows``."""
-        largest = max(s.n_neighbors for s in group)
-        if self.field.whole and geometry.has_folds:
-            return self._margins(geometry.fold(rows), group)
-
-        def piece(part: slice) -> Array:
-            which = rows[part]
-            trials = geometry.trials(which, largest) if locality == "atoms" else geometry.class_trials(which, largest)
-            return self._margins(trials, group)
-
-        return np.concatenate(over_chunks(piece, len(rows), step, self.n_jobs), axis=1)
-
-    def _margins(self, trials: Trials, group: list[Setting]) -> Array:
-        """(settings, B); settings that share a kernel, a form and the penalties share the work."""
-        out = np.empty((len(group), len(trials.truth)), np.float32)
-        by_size: dict[tuple[str, float | None, str, float | None, int], list[int]] = {}
-        for i, s in enumerate(group):
-            by_size.setdefault((s.kernel, s.gamma, s.form, s.share, s.n_neighbors), []).append(i)
-        shared: dict[tuple[Any, ...], list[int]] = {}
-        for (kernel, gamma, form, share, size), members in by_size.items():
-            mus = tuple(sorted({group[i].mu for i in members}))
-            count = size if trials.rank is not None else 0
-            shared.setdefault((kernel, gamma, form, share, mus, count), []).extend(members)
-        for (_, gamma, form, share, mus, count), members in shared.items():
-            if trials.rank is None:
-                sizes, labels = sorted({group[i].n_neighbors for i in members}), trials.labels
-            else:  # the atoms of the nearest ``count`` classes, or of the nearest ``count`` of each distance
-                sizes, labels = [trials.labels.shape[1]], np.where(trials.rank < count, trials.labels, -1)
-            found = self.bench.judge(trials, gamma, labels.astype(np.int32), sizes, list(mus), form, share)
-            for i in members:
-                size = 0 if trials.rank is not None else sizes.index(group[i].n_neighbors)
-                out[i] = found[size, mus.index(group[i].mu), DECISIONS.index(group[i].decision)]
-        return out
-
-    # The steps ------------------------------------------------------------------------------------------------------
-
-    def leading(self, settings: Iterable[Setting], count: int) -> list[Setting]:
-        return sorted(settings, key=lambda s: (-self.scores[s].accuracy, self._price(s)))[:count]
 
     def run(self) -> Setting:
         """The best setting."""
         self.progress(0.0)
+        everywhere = np.arange(len(self.order))
+        favourite = prior.favourite(self.grid)
+        self.favourites = [] if favourite is None else [favourite]
+        if favourite is not None and self.mates < prior.FEWEST_MATES:
+            self.tried(self.favourites, everywhere, 1.0)
+            return favourite
         first = {name: self.grid.first(name) for name in self.grid.makers}
-        self.tried([s for group in first.values() for s in group], TRIALS_FIRST, 0.25)
-        kept = self._kept([s for group in first.values() for s in group])
+        started = [s for group in first.values() for s in group]
+        self.tried(list(dict.fromkeys([*started, *self.favourites])), everywhere[:TRIALS_FIRST], 0.25)
+        kept = self._kept(started)
         names = self._best_geometries(first)
-        settings = list(dict.fromkeys([*(s for name in names for s in first[name]), *kept]))
-        n_trials = min(TRIALS_WALK, len(self.order))
-        self.tried(list(dict.fromkeys([*self._close(settings), *kept])), n_trials, 0.35)
+        settings = list(dict.fromkeys([*(s for name in names for s in first[name]), *self.favourites, *kept]))
+        self._find_hard([s for name in names for s in self.leading(first[name], PROBES)], everywhere)
+        settings += [s for name in names for s in self.grid.first_classes(name) if s not in self.margins]
+        self.tried(list(dict.fromkeys([*self._close(settings), *self.favourites, *kept])), self.hard, 0.4)
         steps = STEPS if len(self.order) >= FEW else 2
         for step in range(steps):
-            leaders = self._leaders(settings)
-            new = {n: None for s in leaders for n in self.grid.neighbours(s) if n not in self.scores}
-            if not new or self.spent > 0.65 * self.budget:
+            until = 0.4 + 0.3 * (step + 1) / steps
+            near = {n: None for s in self._leaders(settings) for n in self.grid.neighbours(s) if n not in self.margins}
+            if not near or self.spent > until * self.budget:
                 break
-            self.tried(list(new), n_trials, 0.35 + 0.3 * (step + 1) / steps)
+            costs = self._prices(near, self.hard)
+            new = self._affordable(sorted(near, key=lambda s: costs[s]), self.hard, until)
+            self.tried(new, self.hard, until)
             settings += new
-        return self._final(settings)
+        return self._final(settings, everywhere)
+
+    def _find_hard(self, probes: list[Setting], everywhere: Array) -> None:
+        """The places about which some probe is wrong, and those that are nearly so."""
+        if any(self._together(s.geometry) for s in probes):
+            return
+        self.tried(probes, everywhere, 0.35)
+        margins = np.stack([self.margins[s] for s in probes])
+        if np.isnan(margins).any():
+            return
+        wrong = (margins <= 0).any(axis=0)
+        rank = margins.argsort(axis=1, kind="stable").argsort(axis=1).min(axis=0)
+        count = int(np.clip(HARD * wrong.sum(), HARD_LEAST, len(self.order)))
+        if count < len(self.order):
+            self.share = count / len(self.order)
+            self.hard = np.sort(np.lexsort((rank, ~wrong))[:count])[:HARD_MOST]  # a beginning is a fair sample of them
+
+    def _affordable(self, settings: Iterable[Setting], places: Array, until: float, most: float = 1.0) -> list[Setting]:
+        """In their order those that can be tried before so much of the budget is spent, each for no more than the share
+        ``most`` of what is left of that; the cheapest where that is none."""
+        left, each = until * self.budget - self.spent, self._prices(settings, places)
+        found: dict[Setting, None] = {}
+        for s, price in each.items():
+            same = any(replace(s, decision=other) in found for other in DECISIONS)  # both come of one solution
+            if same or price <= most * left:
+                left -= 0.0 if same else price
+                found[s] = None
+        return list(found) or sorted(each, key=lambda s: each[s])[:1]
+
+    def _prices(self, settings: Iterable[Setting], places: Array) -> dict[Setting, float]:
+        """Arithmetic of trying each at these places."""
+        return {s: self.cost(s.geometry, s.locality, [s], len(places)) for s in settings}
+
+    def leading(self, settings: Iterable[Setting], count: int) -> list[Setting]:
+        """The best of those that were tried."""
+        known = {s: self.score(s).accuracy for s in settings if s in self.margins}
+        return sorted(known, key=lambda s: (-known[s], self.price(s)))[:count]
 
     def _leaders(self, settings: list[Setting]) -> list[Setting]:
         """Those the walk goes on from: the best of all, and the best of each kind that is close."""
@@ -191,13 +114,16 @@ class Search:
         kinds: dict[tuple[str, str, str], list[Setting]] = {}
         for s in close:
             kinds.setdefault((s.geometry, s.locality, s.kernel), []).append(s)
-        best_of_kinds = [s for kind in kinds.values() for s in self.leading(kind, 2)]
+        best_of_kinds = [s for kind in kinds.values() for s in self.leading(kind, 1)]
         return list(dict.fromkeys([*self.leading(close, LEADERS), *best_of_kinds]))
 
     def _close(self, settings: list[Setting]) -> list[Setting]:
-        """Without those that are clearly behind the best: more trials would not change that."""
-        best = max((self.scores[s] for s in settings), key=lambda score: score.accuracy)
-        return [s for s in settings if self.scores[s].accuracy >= best.accuracy - CLOSE * best.error]
+        """Without those that are clearly behind the best: more trials would not change that. What has not been tried
+        is close."""
+        scores = {s: self.score(s) for s in settings if s in self.margins}
+        best = max(scores.values(), key=lambda score: score.accuracy)
+        least = best.accuracy - CLOSE * best.error
+        return [s for s in settings if s not in scores or scores[s].accuracy >= least]
 
     def _kept(self, settings: Iterable[Setting]) -> list[Setting]:
         """The best setting of each geometry that stays to the end."""
@@ -205,59 +131,66 @@ class Search:
         return [s for name in self.field.keep for s in self.leading([s for s in settings if s.geometry == name], 1)]
 
     def _best_geometries(self, first: Mapping[str, list[Setting]]) -> list[str]:
-        best = {name: max((self.scores[s] for s in group), key=lambda x: x.accuracy) for name, group in first.items()}
+        best = {name: max((self.score(s) for s in group), key=lambda x: x.accuracy) for name, group in first.items()}
         top = max(best.values(), key=lambda score: score.accuracy)
         near = [name for name in best if best[name].accuracy >= top.accuracy - 2 * max(top.error, 0.004)]
         near.sort(key=lambda name: -best[name].accuracy)
         # One of each kind: the shrinkages of the within-class metric are near to each other by nature.
         kinds = [name if name in self.field.keep else name.split()[0] for name in near]
         keep = [name for at, name in enumerate(near) if kinds[at] not in kinds[:at]][:3]
-        self.grid.forget(keep)
+        self.grid.forget([*keep, *(s.geometry for s in self.favourites)])
         return keep
 
-    def _final(self, settings: list[Setting]) -> Setting:
-        trials = max(self.scores[s].trials for s in settings)
-        known = self.leading([s for s in settings if 2 * self.scores[s].trials >= trials], FINALISTS // 4)
-        finalists = list(dict.fromkeys([*self.leading(settings, FINALISTS), *known, *self._kept(settings)]))
-        n_trials, most = TRIALS_WALK, min(TRIALS_FINAL, len(self.order))
-        self.tried(finalists, n_trials, 0.7)  # those of the start may have had fewer trials
-        while n_trials < most and self.spent < 0.95 * self.budget:
-            n_trials = min(2 * n_trials, most)
-            self.tried(finalists, n_trials, 0.95)
-            best = [*self.leading(finalists, max(8, len(finalists) // 2)), *self._kept(finalists)]
-            finalists = list(dict.fromkeys(best))
+    def _final(self, settings: list[Setting], everywhere: Array) -> Setting:
+        leading = self._affordable(self.leading(settings, FINALISTS), everywhere, 0.95, most=DEAREST)
+        finalists = list(dict.fromkeys([*leading, *self.favourites, *self._kept(settings)]))
+        self.tried(finalists, everywhere, 1.0)
         # Where the budget ended first, those found late have had fewer trials: half as many are enough to be compared.
-        trials = max(self.scores[s].trials for s in finalists)
-        compared = self.leading([s for s in finalists if 2 * self.scores[s].trials >= trials], len(finalists))
-        for setting, margins in self.margins.items():
-            self.scores[setting].loss = loss(np.concatenate(margins))
+        trials = max(self.score(s).trials for s in finalists)
+        compared = [s for s in finalists if 2 * self.score(s).trials >= trials]
         alone = [s for s in compared if s.geometry in self.field.alone]
         if alone:  # however clear its answers, the best is right no less often than any of these
-            least = max(self.scores[s].accuracy for s in alone)
-            compared = [s for s in compared if self.scores[s].accuracy >= least]
+            least = max(self.score(s).accuracy for s in alone)
+            compared = [s for s in compared if self.score(s).accuracy >= least]
         return self._best(compared)
 
     def _best(self, settings: list[Setting]) -> Setting:
-        """Of those that are nearly as often right as any, the least doubting; of those, the cheapest."""
-        top = max((self.scores[s] for s in settings), key=lambda score: score.accuracy)
+        """Of those that are nearly as often right as any, the least doubting; of those that doubt no more, the
+        cheapest; and a favourite of the prior where that does not beat it clearly."""
+        scores = {s: self.score(s) for s in settings}
+        together = ~np.isnan([self.margins[s] for s in settings]).any(axis=0)  # all were asked there
+        doubt = {s: doubts(self.margins[s][together]) for s in settings}
+        mean = {s: float(doubt[s].mean()) for s in settings}
+        top = max(scores.values(), key=lambda score: score.accuracy)
         least = top.accuracy - max(NEAR * top.error, NEAR_EXAMPLES / top.trials)
-        near = [s for s in settings if self.scores[s].accuracy >= least]
-        clearest = min(self.scores[s].loss for s in near)
-        most = clearest + max(TIED * clearest, TIED_EXAMPLES / top.trials)
-        tied = [s for s in near if self.scores[s].loss <= most]
-        return min(tied, key=lambda s: (self._price(s), self.scores[s].loss))
+        near = [s for s in settings if scores[s].accuracy >= least]
+        clearest = min(near, key=lambda s: mean[s])
 
-    def _price(self, setting: Setting) -> float:
-        """Of an answer: the union of several members' nearest examples is as large as all of them together."""
-        atoms = setting.n_neighbors * self.geometry(setting.geometry).members
-        return replace(setting, n_neighbors=min(atoms, len(self.field.labels))).cost
+        def tied(s: Setting) -> bool:
+            noise = TIED_ERRORS * paired_error(doubt[s], doubt[clearest])
+            return mean[s] - mean[clearest] <= max(TIED * mean[clearest], TIED_EXAMPLES / top.trials, noise)
 
+        same = [s for s in near if tied(s)]
+        cheapest = min(self.price(s) for s in same)
+        best = min((s for s in same if self.price(s) <= SAME_PRICE * cheapest), key=lambda s: mean[s])
+        return next((s for s in self.favourites if s in doubt and not self._beats(best, s, doubt)), best)
 
-def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:
-    """The eligible rows in an order of which every beginning holds the classes in their own shares."""
-    rows = np.flatnonzero(eligible)
-    place = np.empty(len(rows))
-    for c in np.unique(labels[rows]):
-        mine = np.flatnonzero(labels[rows] == c)
-        place[mine] = (rng.permutation(len(mine)) + rng.random(len(mine))) / len(mine)
-    return rows[np.argsort(place, kind="stable")]
+    def _beats(self, one: Setting, favourite: Setting, doubt: Mapping[Setting, Array]) -> bool:
+        """Whether it is better than the favourite by more than the noise of the answers: less in doubt, or more often
+        right."""
+        errors = prior.errors_needed(self.mates)
+        clearer = float((doubt[favourite] - doubt[one]).mean()) > errors * paired_error(doubt[one], doubt[favourite])
+        both = ~(np.isnan(self.margins[one]) | np.isnan(self.margins[favourite]))
+        gained = (self.margins[one][both] > 0).astype(int) - (self.margins[favourite][both] > 0)
+        return clearer or bool(gained.sum() > errors * np.sqrt(np.abs(gained).sum()))
+
+    @property
+    def scores(self) -> dict[Setting, Score]:
+        """Of all that was tried, by the examples each was asked about."""
+        found = {}
+        for setting, margins in self.margins.items():
+            score = self.score(setting)
+            asked = margins[self.hard] if score.share < 1.0 else margins
+            loss = score.share * float(np.nanmean(doubts(asked)))
+            found[setting] = replace(score, loss=loss, price=self.price(setting))
+        return found

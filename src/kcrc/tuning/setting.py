@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from kcrc.errors import ParameterError
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -25,33 +27,33 @@ class Setting:
     decision: str
     share: float | None = None
 
-    @property
-    def cost(self) -> float:
-        """Arithmetic of one answer, roughly: ties go to the cheaper setting."""
-        size = self.n_neighbors * (20 if self.locality == "classes" else 1)
-        posing = 1.0 if self.form != "gram" else 4.0 if self.share is None else 2.0 + 2.0 * self.share
-        return float(size**2 * (size / 3 + 10) * posing * (1 if self.kernel == "linear" else 1.2))
-
 
 @dataclass
 class Score:
-    """Right answers among the trials a setting was tried on, and their ``loss``: see ``kcrc.tuning.loss``."""
+    """Right answers among the trials a setting was tried on, and their ``loss``: see ``kcrc.tuning.loss``.
+
+    ``share``: where it was asked about the hard examples alone, what share of all they are; the others
+    are taken as right.
+    ``price``: the arithmetic of one answer, roughly, with the search for its neighbours.
+    """
 
     right: int = 0
     trials: int = 0
     loss: float = 1.0
+    share: float = 1.0
+    price: float = 0.0
 
     @property
     def accuracy(self) -> float:
-        return self.right / self.trials if self.trials else 0.0
+        return 1.0 - self.share * (1.0 - self.right / self.trials) if self.trials else 0.0
 
     @property
     def error(self) -> float:
         """The standard error of the accuracy; never 0, so that 10 of 10 does not count as certainty."""
         if not self.trials:
             return 1.0
-        share = (self.right + 1) / (self.trials + 2)
-        return float(np.sqrt(share * (1 - share) / self.trials))
+        p = (self.right + 1) / (self.trials + 2)
+        return float(self.share * np.sqrt(p * (1 - p) / self.trials))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +83,48 @@ class Tuning:
         """Every setting tried, best first: its parameters, accuracy, standard error, loss and number of trials."""
         score = self.scores
         order = sorted(score, key=lambda s: (-score[s].trials, -score[s].accuracy, score[s].loss))
-        return [
-            {
-                **vars(s),
-                "accuracy": score[s].accuracy,
-                "error": score[s].error,
-                "loss": score[s].loss,
-                "trials": score[s].trials,
-            }
-            for s in order
+        return [self._line(s) for s in order]
+
+    def _line(self, setting: Setting) -> dict[str, Any]:
+        score = self.scores[setting]
+        told = {name: getattr(score, name) for name in ("accuracy", "error", "loss", "trials", "price")}
+        return {**vars(setting), **told}
+
+    @property
+    def frontier(self) -> list[dict[str, Any]]:
+        """Accuracy against price: of the settings asked about as many examples as the chosen one, those of which none
+        is both cheaper and at least as accurate; cheapest first, as lines of the table."""
+        found: list[dict[str, Any]] = []
+        for setting in sorted(self._compared, key=lambda s: (self.scores[s].price, -self.scores[s].accuracy)):
+            if not found or self.scores[setting].accuracy > found[-1]["accuracy"]:
+                found.append(self._line(setting))
+        return found
+
+    @property
+    def _compared(self) -> list[Setting]:
+        """The settings asked about as many examples as the chosen one, all of them."""
+        return [s for s, score in self.scores.items() if score.trials >= self.trials and score.share == 1.0]
+
+    def cheaper(self, *, within: float = 0.002) -> dict[str, Any]:
+        """The cheapest setting whose accuracy is at most ``within`` below the chosen one's, as parameters:
+        ``KCRCClassifier(**clf.tuning_.cheaper(within=0.002))``. The chosen one's own where none is cheaper."""
+        if not 0.0 <= within < 1.0:
+            raise ParameterError(f"within is a loss of accuracy, at least 0 and below 1; got {within!r}.")
+        from kcrc.tuning.geometries import metric_named  # only where somebody asks
+
+        score, named = self.scores, metric_named(self.best.geometry) is not None
+        near = [
+            s
+            for s in self._compared
+            if score[s].accuracy >= self.accuracy - within
+            and s.share == self.best.share
+            and (named or s.geometry == self.best.geometry)
         ]
+        found = min([*near, self.best], key=lambda s: (score[s].price, -score[s].accuracy))
+        wanted = {name: getattr(found, name) for name in ("n_neighbors", "mu", "form", "decision", "locality")}
+        if found.kernel != "given":
+            wanted |= {"kernel": found.kernel, "gamma": "scale" if found.gamma is None else found.gamma}
+        return wanted | ({"metric": metric_named(found.geometry)} if named else {})
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame (needs pandas)."""

@@ -90,7 +90,7 @@ def tried(X: Array, y: Array, Xq: Array, yq: Array) -> dict[str, float]:
         settings = dict(grid(name, 1.0 / float(np.median(far)), len(y) / len(classes), len(classes)))
         field = Field({name: partial(_same, geometry)}, numbers, queries, ())
         search = Search(field, Bench(margins), SearchBudget(np.inf))
-        search.tried(list(settings), len(yq), 1.0)
+        search.tried(list(settings), np.arange(len(search.order)), 1.0)
         found |= {settings[setting]: score.accuracy for setting, score in search.scores.items()}
     return found
 

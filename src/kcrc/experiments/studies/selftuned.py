@@ -28,13 +28,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import Normalizer
 from sklearn.svm import SVC, LinearSVC
 
-from kcrc import KCRCClassifier, metrics
+from kcrc import KCRCClassifier
 from kcrc.arrays import Array
 from kcrc.cli.output import say
 from kcrc.experiments.studies import command
 from kcrc.experiments.studies.seven_sets import SETS, load
 from kcrc.files.aside import write_aside
 from kcrc.report.tables import Table
+from kcrc.tuning.geometries import metric_named
 
 OURS = "kcrc, no arguments"
 
@@ -64,13 +65,7 @@ def finalists(clf: KCRCClassifier, X: Array, y: Array, Xq: Array, yq: Array, cou
     most = max(score.trials for score in clf.tuning_.scores.values())
     leading = sorted(clf.tuning_.table, key=lambda row: (-(row["trials"] >= most // 2), -row["accuracy"]))[:count]
     for row in leading:
-        named = row["geometry"].removesuffix(", standard")
-        first = metrics.Standard() if named != row["geometry"] else None
-        kind, _, amount = named.removeprefix("scaled, ").partition(" ")
-        metric: Any = kind if first is None else metrics.Unit(first)
-        if kind == "within":
-            shrinkage, scaled = float(amount.split(",")[0]), named.startswith("scaled")
-            metric = metrics.Within(shrinkage, unit="any" not in amount, scaled=scaled, first=first)
+        metric: Any = metric_named(row["geometry"])
         names = ("n_neighbors", "kernel", "mu", "form", "decision", "locality")
         other = KCRCClassifier(metric=metric, gamma=row["gamma"] or "scale", **{n: row[n] for n in names}).fit(X, y)
         best = max(best, float(np.mean(other.predict(Xq) == yq)))
