@@ -18,12 +18,13 @@ from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.setting import Setting
 
 SIZES = (25,)  # where the walk starts: atoms,
-CLASS_COUNTS = (4, 12)  # classes, where whole classes make the dictionary,
+CLASS_COUNT = 4  # classes, where whole classes make the dictionary,
 WIDTHS = (0.5, 2.0)  # gamma, times 1 / the squared distance of neighbour 25,
 PENALTIES = (1e-3, 1e-1)  # mu,
 GRAM_PENALTIES = (1e-5, 1e-2)  # mu where D = G, of which DᵀD has the squared condition,
 SHARES = (1.0,)  # and the dimension after projection over the most there can be
-LARGEST, LARGEST_FIRST = 800, 250  # atoms of a dictionary, and of one tried at the start
+LARGEST, LARGEST_FIRST = 800, 250  # atoms of a dictionary, and of the smallest of whole classes
+START = 120  # atoms of whole classes with which the walk starts, where two classes are not more
 LARGEST_CLASSES = 400  # atoms of whole classes: where classes are large, the nearest atoms serve as well for less
 LEAST_ITERATING = 1e-3  # mu for coders that iterate, which need tens of times longer for a tenth of it
 
@@ -97,15 +98,10 @@ class Grid:
                 {min(s, self.field.largest) for s in self._open("n_neighbors", [max(4, s // members) for s in SIZES])}
             )
         typical = len(self.field.labels) / self.field.n_classes
-        most = int(min(LARGEST_FIRST / typical, self.field.n_classes - 1))
-        if "locality" not in self.fixed and most < 2:
+        if "locality" not in self.fixed and min(LARGEST_FIRST / typical, self.field.n_classes - 1) < 2:
             return []  # two classes are too many atoms, or all there are
-        return sorted(
-            {
-                min(s, self.field.n_classes)
-                for s in self._open("n_neighbors", {min(c, max(most, 2)) for c in CLASS_COUNTS})
-            }
-        )
+        start = int(np.clip(START / typical, 2, CLASS_COUNT))
+        return [min(s, self.field.n_classes) for s in self._open("n_neighbors", [start])]
 
     def _widths(self, name: str) -> list[tuple[str, float | None]]:
         """(kernel, gamma) pairs; gammas are placed from the data's own distances."""

@@ -58,16 +58,17 @@ class Search(Trying):
         names = self._best_geometries(first)
         settings = list(dict.fromkeys([*(s for name in names for s in first[name]), *self.favourites, *kept]))
         self._find_hard([s for name in names for s in self.leading(first[name], PROBES)], everywhere)
-        settings += [s for name in names for s in self.grid.first_classes(name) if s not in self.margins]
-        self.tried(list(dict.fromkeys([*self._close(settings), *self.favourites, *kept])), self.hard, 0.4)
+        classes = [s for name in names for s in self.grid.first_classes(name)]
+        again = dict.fromkeys([*self.favourites, *kept, *self._close(settings)])
+        self.tried([*again, *self._cheapest(classes, self.hard, 0.4)], self.hard, 0.4)
+        settings += classes
         steps = STEPS if len(self.order) >= FEW else 2
         for step in range(steps):
             until = 0.4 + 0.3 * (step + 1) / steps
             near = {n: None for s in self._leaders(settings) for n in self.grid.neighbours(s) if n not in self.margins}
             if not near or self.spent > until * self.budget:
                 break
-            costs = self._prices(near, self.hard)
-            new = self._affordable(sorted(near, key=lambda s: costs[s]), self.hard, until)
+            new = self._cheapest(near, self.hard, until)
             self.tried(new, self.hard, until)
             settings += new
         return self._final(settings, everywhere)
@@ -98,6 +99,11 @@ class Search(Trying):
                 left -= 0.0 if same else price
                 found[s] = None
         return list(found) or sorted(each, key=lambda s: each[s])[:1]
+
+    def _cheapest(self, settings: Iterable[Setting], places: Array, until: float) -> list[Setting]:
+        """As many of them as can be tried, the cheapest first."""
+        each = self._prices(settings, places)
+        return self._affordable(sorted(each, key=lambda s: each[s]), places, until)
 
     def _prices(self, settings: Iterable[Setting], places: Array) -> dict[Setting, float]:
         """Arithmetic of trying each at these places."""
