@@ -69,8 +69,7 @@ def among(
     fast = plan(model) if compiled else None  # the only gate to the compiled path
     posed = local_problems(model, queries, near)
     verdict = judged(model, near, posed, None if fast is None else partial(fast, queries, near))
-    agreed = np.flatnonzero(verdict.how == ev.UNANIMOUS)
-    if code_all and len(agreed):
+    if code_all and len(agreed := np.flatnonzero(verdict.how == ev.UNANIMOUS)):
         dictionary, target = posed(agreed)
         code = model.method.coder.code(dictionary, target)
         _fill(verdict, agreed, verdict.neighbour_labels[agreed], dictionary, target, code)

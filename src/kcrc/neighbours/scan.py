@@ -18,6 +18,8 @@ lower bound cannot rule out. With u = 2⁻²⁴, R the longest scan vector and d
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -183,7 +185,7 @@ class Scan:
         with np.errstate(over="ignore"):
             coordinates = self.coordinates(queries)
         square = np.einsum("ij,ij->i", coordinates, coordinates, dtype=np.float64)
-        if not square.max(initial=0.0) <= FARTHEST**2:
+        if not (square[0] if len(square) == 1 else square.max(initial=0.0)) <= FARTHEST**2:
             near = square <= FARTHEST**2
             far = ~near  # their coordinates are no numbers to go by: every example is measured for them
             rows, squared = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
@@ -196,22 +198,24 @@ class Scan:
             panels = self.panels
             options = {"panels": panels.coordinates, "slots": panels.rows, "halves": self._halves(panels)}
         else:
-            wide = np.float64 if vectors.dtype == np.float64 else np.float32
-            options = {"centre": self.centre.astype(wide)}
-        length = np.sqrt(square)
-        width, depth, reach = len(self.centre), coordinates.shape[1], self.longest * (1.0 + 1e-6)
+            options = {"centre": self.centre if vectors.dtype == np.float64 else self._single_centre}
+        length, reach = np.sqrt(square), self.longest * (1.0 + 1e-6)
         rows, squared = native.nearest(
             vectors=vectors,
             queries=queries,
             k=k,
             coordinates=coordinates,
             square=square,
-            rounding=(depth + 8) * SINGLE * (reach * length + reach**2),
-            slack=(8 * SINGLE + 2 * np.sqrt(8 * width * DOUBLE)) * (reach + length),
+            rounding=((coordinates.shape[1] + 8) * SINGLE * reach) * (length + reach),
+            slack=(8 * SINGLE + 2 * sqrt(8 * len(self.centre) * DOUBLE)) * (length + reach),
             scale=self.scale,
             **options,
         )
         return rows, squared
+
+    @cached_property
+    def _single_centre(self) -> Array:
+        return self.centre.astype(np.float32)
 
     def _halves(self, panels: _Panels) -> Array:
         """‖a‖²/2 with ∞ where the slots of this scan end, though a later one may have filled them."""
