@@ -31,7 +31,7 @@ class Decisions:
     """What is to become of examples by id; ``seen`` are the labels that were looked at, ``kept`` counts the others."""
 
     labels: dict[int, str] = field(default_factory=dict)
-    remove: list[int] = field(default_factory=list)
+    remove: set[int] = field(default_factory=set)
     seen: dict[int, str] = field(default_factory=dict)
     kept: int = 0
 
@@ -77,8 +77,8 @@ def _take(found: Decisions, row: Mapping[str, Any], labels: Mapping[int, str], b
     found.seen[example] = labels[example] if by_cell and looked_at == _cell(labels[example]) else looked_at
     if new is not None:
         found.labels[example] = new
-    elif example not in found.remove:
-        found.remove.append(example)
+    else:
+        found.remove.add(example)
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:

@@ -183,6 +183,10 @@ def test_two_labels_for_one_example_are_refused(home: Path) -> None:
         (home / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         with pytest.raises(DataError, match="two labels for example 1"):
             receive(gallery, home / "x.jsonl", form="jsonl", relabel=True)
+        photo(home / "new.jpg", "owl", 1)
+        (home / "y.csv").write_text("image,label\nnew.jpg,auk\nnew.jpg,owl\n")
+        with pytest.raises(DataError, match=r"two labels for '.*new\.jpg': 'auk' and 'owl'"):
+            receive(gallery, home / "y.csv", form="csv")
     assert state(home / "birds.kcrc") == before
 
 

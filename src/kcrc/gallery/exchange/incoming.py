@@ -61,13 +61,15 @@ def receive(
             told.unlabelled += 1
             continue
         label, example = checked_label(row.label), known.example(row)
-        try:
-            if example is None:
-                wanted.files[_file(root, row.image)] = label
-        except KCRCError as problem:
-            told.problems.append(str(problem))
         if example is not None:
             wanted.label(example, label)
+            continue
+        try:
+            file = _file(root, row.image)
+        except KCRCError as problem:
+            told.problems.append(str(problem))
+        else:
+            wanted.file(file, label)
     with gallery.changing():
         _change(gallery, told, wanted, relabel=relabel)
     return told
@@ -81,11 +83,15 @@ class _Wanted:
     files: dict[Path, str] = field(default_factory=dict)
 
     def label(self, example: int, label: str) -> None:
-        had = self.labels.setdefault(example, label)
-        if had != label:
-            raise DataError(
-                f"There are two labels for example {example}: '{had}' and '{label}'. Nothing was relabelled."
-            )
+        _agreed(self.labels.setdefault(example, label), label, f"example {example}")
+
+    def file(self, path: Path, label: str) -> None:
+        _agreed(self.files.setdefault(path, label), label, f"'{path}'")
+
+
+def _agreed(label: str, other: str, what: str) -> None:
+    if label != other:
+        raise DataError(f"There are two labels for {what}: '{label}' and '{other}'. Nothing was relabelled.")
 
 
 class _Known:
