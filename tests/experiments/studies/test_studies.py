@@ -25,6 +25,7 @@ from kcrc.experiments.studies import (
     nearest,
     occlusion,
     photographs,
+    prior,
     reject,
     selftuned,
     seven_sets,
@@ -240,3 +241,14 @@ def test_the_script_that_runs_are_compared_by_is_the_study() -> None:
     done = subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True, check=True)
     for option in ("--sets", "--splits", "--queries", "--grid", "--rivals", "--out", "--compare"):
         assert option in done.stdout
+
+
+def test_the_table_behind_the_prior(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(prior, "METRICS", ("unit", "within own", "scaled, within own"))
+    monkeypatch.setattr(prior, "SIZES", (25,))
+    monkeypatch.setattr(prior, "MADE_UP", {"clusters of 8": 8})
+    assert prior.main(["--sets", "digits", "--sizes", "2,100", "--draws", "1", "--show", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "digits, 2 a class: best" in told
+    assert "digits, 100 a class" not in told  # there are no more to be asked
+    assert "mean regret" in told
