@@ -43,7 +43,7 @@ READING = {
 }
 ASKING = ["predict", "show", "explain", "evaluate", "audit"]
 WRITING = {"build", "add", "remove", "relabel", "rename", "undo", "redo", "tune", "compact", "import"}
-NO_GALLERY = {"demo", "bench", "reproduce", "completion"}
+NO_GALLERY = {"demo", "bench", "reproduce", "completion", "help"}
 CHILD = Path(__file__).with_name("unwritable_child.py")
 
 
