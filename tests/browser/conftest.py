@@ -44,7 +44,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ["evaluate", "birds.kcrc", "--html", "left-out.html"],
             ["audit", "birds.kcrc", "--html", "audit.html"],
             ["advise", "birds.kcrc", "test", "--html", "advice.html"],
-            ["list", "birds.kcrc", "--page", "list.html"],
+            ["list", "birds.kcrc", "--html", "list.html"],
             ["rename", "birds.kcrc", "wren", HOSTILE],
             ["explain", "birds.kcrc", "test/wren/50.jpg", "test/wren/51.jpg", "--html", "hostile.html"],
         ):

@@ -54,7 +54,7 @@ def test_csv_has_every_column(kcrc: Run) -> None:
 
 
 def test_the_page_has_a_picture_each_and_no_folders(kcrc: Run, home: Path) -> None:
-    code, out, err = kcrc("list", "birds.kcrc", "--page", "all.html")
+    code, out, err = kcrc("list", "birds.kcrc", "--html", "all.html")
     assert (code, out, err) == (0, "", "wrote all.html\n")
     text = (home / "all.html").read_text()
     assert text.count("<img ") == 18

@@ -140,7 +140,7 @@ def test_every_command_of_an_evil_gallery_is_harmless(evil: str, capsys: pytest.
         (["audit", gallery, "--csv"], 0),
         (["audit", gallery, "--html", f"{evil}.html"], 0),
         (["audit", gallery, "--apply", f"{evil}.html"], 1),
-        (["list", gallery, "--page", f"{evil}.html"], 0),
+        (["list", gallery, "--html", f"{evil}.html"], 0),
         (["list", gallery, "--csv"], 0),
         (["list", gallery, "--since", evil], 2),
         (["list", gallery, "--label", f"{evil}3"], 1),

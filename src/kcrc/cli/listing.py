@@ -9,6 +9,7 @@ import click
 
 from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask
 from kcrc.cli.output import csv_writer, note, say, say_json, shown
+from kcrc.cli.pages import page_options, publish
 from kcrc.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ COLUMNS = ("id", "label", "source", "added_at", "sha256")
 @click.option("--by", type=click.Choice(["id", "label", "date", "source"]), default="id", show_default=True)
 @click.option("--json", "form", flag_value="json", help="A JSON object a line.")
 @click.option("--csv", "form", flag_value="csv", help="CSV with a header line.")
-@click.option("--page", type=click.Path(path_type=Path), help="Write a page of their pictures: one file.")
+@page_options
 def list_(
     gallery: Path,
     label: str | None,
@@ -34,7 +35,8 @@ def list_(
     source: str | None,
     by: str,
     form: str | None,
-    page: Path | None,
+    html: Path | None,
+    open_page: bool,
 ) -> int:
     """List the examples of GALLERY: id, when added, class, source."""
     from kcrc.gallery.listing import facts_of, listed, moment_given
@@ -45,12 +47,10 @@ def list_(
         if label is not None and not opened.find(label=label):
             raise DataError(f"There is no class '{shown(label)}' in the gallery.")
         found = listed(opened, label=label, since=earliest, source=source, by=by)
-        if page is not None:
-            from kcrc.report.html import write_page
+        if html is not None or open_page:
             from kcrc.report.list_page import list_page
 
-            write_page(page, list_page(opened, found))
-            note(f"wrote {shown(page)}")
+            publish(list_page(opened, found), name="examples", html=html, open_page=open_page)
     if form == "json":
         for example in found:
             say_json(facts_of(example))
@@ -58,7 +58,7 @@ def list_(
         write = csv_writer(COLUMNS)
         for example in found:
             write(facts_of(example))
-    elif page is None:
+    elif html is None and not open_page:
         for example in found:
             say(f"{example.id:>5}  {in_words(example.added_at)}  {shown(example.label)}\t{shown(example.source)}")
     if not found:
