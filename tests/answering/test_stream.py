@@ -71,6 +71,12 @@ def test_what_cannot_be_made_out_is_told_with_each_image(files: list[Path], tmp_
     assert chunk.empty == [None] * 60
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_arrays_that_hold_no_numbers_are_refused_as_everywhere(value: float, feature) -> None:
+    with pytest.raises(DataError):
+        list(stream([np.full((9, 9), value)], feature, len))
+
+
 def test_bytes_and_arrays_have_no_names(files: list[Path], feature) -> None:
     pictures = [path.read_bytes() for path in files]
     chunks = list(stream(pictures, feature, lambda vectors: vectors))

@@ -120,7 +120,7 @@ def test_unknown_and_sets(run, birds: Path) -> None:
     owl = str(photo(birds / "q.jpg", "owl", 9))
     for arguments in (["--reject", "0.2", owl], [owl, "--reject=0.2"]):
         said = run("predict", "birds.kcrc", *arguments)[1]
-        assert said.startswith(f"{owl}\tunknown\t-\tit resembles no class: it is ")
+        assert said.startswith(f"{owl}\tunknown\t-\tit resembles no class: ")
     assert run("predict", "birds.kcrc", "--reject", "0.2", "--mark", "?", owl)[1].startswith(f"{owl}\t?\t-\tit ")
     for arguments in (["--reject", owl, "--set", "test/wren/50.jpg"], [owl, "test/wren/50.jpg", "--set", "--reject"]):
         code, out, err = run("predict", "birds.kcrc", *arguments, "--json")

@@ -101,19 +101,20 @@ def test_it_is_unknown_what_is_on_a_picture_with_nothing_on_it(made: Gallery, qu
         made.predict(odd, unknown="heron")
 
 
-def test_unless_examples_are_such_pictures(made: Gallery, tmp_path: Path) -> None:
-    """A gallery of colours, or of noise, answers; a damaged picture in it is no reason not to."""
-    rng = np.random.default_rng(1)
+def test_unless_examples_are_such_pictures(tmp_path: Path) -> None:
+    """A gallery of colours and of noise answers, by a feature that tells them."""
+    rng, photos = np.random.default_rng(1), folder(tmp_path / "photos", 6)
     for number in range(6):
         for label, pixels in (
             ("plain", np.full((48, 64, 3), 84 + 2 * number, np.uint8)),
             ("static", rng.integers(0, 256, (48, 64, 3), np.uint8)),
         ):
-            (tmp_path / label).mkdir(exist_ok=True)
-            Image.fromarray(pixels).save(tmp_path / label / f"{number}.png")
-    made.add_images("plain", sorted((tmp_path / "plain").iterdir()))
-    made.add_images("static", sorted((tmp_path / "static").iterdir()))
-    assert made.predict(odd_pictures()).tolist() == ["plain", "static"]
+            (photos / label).mkdir(exist_ok=True)
+            Image.fromarray(pixels).save(photos / label / f"{number}.png")
+    with Gallery.from_folder(photos, tmp_path / "odd.kcrc", feature="lbp") as gallery:
+        assert gallery.predict(odd_pictures()).tolist() == ["plain", "static"]
+        gallery.remove([row.id for row in gallery.contents.rows if row.label == "static"])
+        assert gallery.predict(odd_pictures()).tolist() == ["plain", "unknown"]
 
 
 def test_one_class_alone_is_unknown_until_somebody_asks_whether_it_is_like_it(tmp_path: Path) -> None:

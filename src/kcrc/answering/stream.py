@@ -42,8 +42,9 @@ def stream(
     if not all(isinstance(image, str | os.PathLike) for image in images):
         for start in range(0, len(images), CHUNK):
             for given in feature.batches(images[start : start + CHUNK]):
+                found = answer(feature.transform_seen(given))
                 empty = [emptiness(one) if one.ndim > 1 else None for one in given]  # a row is no picture
-                yield Answered([], answer(feature.transform_seen(given)), [], empty)
+                yield Answered([], found, [], empty)
         return
     for batch in read_chunks(images, feature.view, on_error=on_error, chunk=CHUNK):
         names = [picture.source for picture in batch.pictures]

@@ -288,14 +288,18 @@ class Answering:
         return answers.but_unknown(why)
 
     def _emptiness_near(self, evidence: Evidence) -> set[str | None]:
-        """What keeps the examples nearest to one image from being made out, as far as they have a picture."""
+        """What keeps the examples nearest to one image, of any class and of the one answered, from being made out, as
+        far as they have a picture."""
         from kcrc.features.emptiness import emptiness
         from kcrc.features.images import decode
 
         found: set[str | None] = set()
-        for example in evidence.rows[0, np.argsort(evidence.distances[0], kind="stable")[:LOOKED_AT]]:
+        order = np.argsort(evidence.distances[0], kind="stable")
+        answered = order[evidence.neighbour_labels[0, order] == evidence.winner[0]]
+        for place in {*order[:LOOKED_AT].tolist(), *answered[:LOOKED_AT].tolist()}:
+            example = int(evidence.rows[0, place])
             with contextlib.suppress(KCRCError):  # a damaged picture is no reason not to answer
-                picture = self._gallery.thumbnail(int(example)) if example >= 0 else None
+                picture = self._gallery.thumbnail(example) if example >= 0 else None
                 if picture is not None:
                     found.add(emptiness(decode(picture).pixels))
         return found

@@ -125,8 +125,8 @@ def study(given: argparse.Namespace) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = command.options("likeness", __doc__)
     parser.add_argument("sets", nargs="*", choices=[*SETS, []], default=[])
-    parser.add_argument("--splits", type=int, default=20, help="into examples and queries")
-    parser.add_argument("--batches", type=int, default=10, help="of each split")
+    parser.add_argument("--splits", type=int, default=100, help="into examples and queries")
+    parser.add_argument("--batches", type=int, default=1, help="of each split; several share its examples, and luck")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=3.0, help="for tuning")
     return command.run(study, parser, arguments)
