@@ -159,8 +159,8 @@ def test_parameters_that_have_yet_to_be_chosen_are_no_surprise(run, monkeypatch:
         code, _, err = run("tune", "birds.kcrc")
         assert (code, err) == (130, "\nkcrc: interrupted; the parameters are as they were.\n")
     code, _, err = run("predict", "birds.kcrc", "photos/wren/1.jpg")
-    told = "The parameters have yet to be chosen from the examples; they are chosen now, once,"
-    assert (code, err) == (0, f"{told} which takes a minute at most.\n")
+    told = "The parameters have yet to be chosen from the examples; they are chosen now, once."
+    assert (code, err) == (0, f"{told} That takes a minute at most.\n")
     assert run("predict", "birds.kcrc", "photos/wren/1.jpg")[2] == ""
 
 

@@ -80,15 +80,17 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
         if not len(opened):
             raise StateError(f"The gallery '{shown(path)}' is empty: it has no examples to answer by. Add some first.")
         due = opened.answering.choice_due
+        storable = isinstance(path, str) or os.access(path, os.W_OK)
         if due is not None:
-            note(f"{due}; they are chosen now, once, which takes a minute at most.")
+            how_long = "once" if storable else "for this command alone: the gallery may not be written"
+            note(f"{due}; they are chosen now, {how_long}. That takes a minute at most.")
         try:
             opened.answering.answerer()
         except KeyboardInterrupt:
             raise Stopped(
                 f"the parameters were not chosen. 'kcrc tune --seconds 10 {shown(path)}' takes less time for it."
             ) from None
-        if opened.answering.unstored and (isinstance(path, str) or os.access(path, os.W_OK)):
+        if opened.answering.unstored and storable:
             with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:
                 opened.answering.keep(writer)
     except BaseException:
