@@ -174,20 +174,25 @@ class Within(Metric):
         """z before it is scaled to unit length."""
         if self.mean is None or self.whitening is None:
             raise ParameterError("The within metric needs fit(X, y) before it can transform.")
-        return _whitened(self.ready(X), self.mean, self.whitening)
+        return tiled_product(self.ready(X) - self.mean, self.whitening)
 
     def transform(self, X: Array) -> Array:
         z = self.whitened(X)
         return Unit().transform(z) if self.unit else z
 
 
-def _whitened(X: Array, mean: Array, whitening: Array) -> Array:
-    """(X − mean) whitening, each row as if it were alone: a matrix product of more rows or fewer may take its sums in
-    another order, so that all are made of TILE rows."""
+def tiled_product(X: Array, A: Array) -> Array:
+    """X A, each row as if it were alone: a matrix product of more rows or fewer may take its sums in another order, so
+    that all are made of TILE rows."""
     n, d = X.shape
-    tiles = np.zeros((-(-n // TILE), TILE, d), np.result_type(X, mean))
-    np.subtract(X, mean, out=tiles.reshape(-1, d)[:n])
-    return np.asarray((tiles @ whitening).reshape(-1, whitening.shape[1])[:n])
+    whole = n - n % TILE
+    out = np.empty((n, A.shape[1]), np.result_type(X, A))
+    np.matmul(X[:whole].reshape(-1, TILE, d), A, out=out[:whole].reshape(-1, TILE, A.shape[1]))
+    if whole < n:
+        last = np.zeros((TILE, d), X.dtype)
+        last[: n - whole] = X[whole:]
+        out[whole:] = (last @ A)[: n - whole]
+    return out
 
 
 def within_deviations(X: Array, y: Array) -> tuple[Array, Array]:

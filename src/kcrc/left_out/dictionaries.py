@@ -26,7 +26,7 @@ def neighbours_without(
     if method.n_neighbors is not None and method.locality == "classes":
         return _whole_classes(model, which, groups, queries, removed, k)
     if removed is not None:
-        return _smallest(_corrected_distances(model, which, groups, removed), k)
+        return _remeasured(model, _smallest(_corrected_distances(model, which, groups, removed), k), queries, removed)
     if method.n_neighbors is not None and (model.pairs or len(method.distance.components) > 1):
         return _measured(model, which, groups, k)
     spare = int(np.bincount(groups)[groups[which]].max())
@@ -110,7 +110,23 @@ def _whole_classes(
         exact = _corrected_to_means(model, which[at], groups, removed.take(np.array([at])), line)
         chosen = line[np.argsort(exact, kind="stable")[:n_classes]]
         far[at, ~np.isin(model.labels, chosen[np.isfinite(far_means[at, chosen])])] = np.inf
-    return _smallest(far, int(np.isfinite(far).sum(axis=1).max()))
+    near = _smallest(far, int(np.isfinite(far).sum(axis=1).max()))
+    return _remeasured(model, near, queries, removed)
+
+
+def _remeasured(model: FittedModel, near: Neighbourhood, queries: Samples, removed: Removed) -> Neighbourhood:
+    """The same dictionaries with distances that do not depend on who else was asked: one pair after the other."""
+    fine = model.method.distance
+    asked, atoms, rows = queries.of(fine), model.examples(fine), np.maximum(near.rows, 0)
+    vectors, own = atoms["vectors"][rows].astype(np.float64), asked["vectors"].astype(np.float64)
+    gains, own_gains = removed.gains(vectors), removed.gains(own[:, None])
+    lengths2, lengths = removed.lengths(np.einsum("bkd,bkd->bk", vectors, vectors), gains)
+    own_length2, own_length = removed.lengths(np.einsum("bd,bd->b", own, own)[:, None], own_gains)
+    products = (np.einsum("bd,bkd->bk", own, vectors) + own_gains * gains) / (own_length * lengths)
+    far = np.maximum(own_length2 + lengths2 - 2.0 * products, 0.0)
+    if fine.power == 2:
+        np.sqrt(far, out=far)
+    return _padded(nearest(np.where(near.real, far, np.inf), near.rows, near.rows.shape[1]))
 
 
 def _corrected_to_means(model: FittedModel, row: int, groups: Array, removed: Removed, classes: Array) -> Array:

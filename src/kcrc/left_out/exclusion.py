@@ -18,6 +18,7 @@ from kcrc.distances.base import VECTORS, prepare_vectors
 from kcrc.kernels import Kernel, VectorKernel
 from kcrc.left_out.groups import duplicate_groups
 from kcrc.left_out.leverage import removed_weights, strengths
+from kcrc.metrics import tiled_product
 from kcrc.model import FittedModel
 from kcrc.prepared import Prepared
 
@@ -82,7 +83,7 @@ class Exclusion:
         assert metric.whitening is not None
         at, known = self._places(model.ids[which])
         deviations = metric.ready(model.raw[which]) - self.means[self.labels[at]]
-        directions = deviations @ metric.whitening.astype(np.float64)
+        directions = tiled_product(deviations, metric.whitening.astype(np.float64))
         weights = np.where(known, self.weights[at], 0.0)
         return Removed(directions, strengths(directions, weights), metric.unit)
 
