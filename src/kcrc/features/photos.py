@@ -1,8 +1,9 @@
 """HEIC and RAW photographs, made into common pictures by readers of their own (the extra ``photos``).
 
-HEIC is decoded by pillow-heif. Of a RAW file the preview that the camera stored is taken, which shows what the
-photographer saw; where there is none of a useful size it is developed by rawpy at half its size. Bytes, pixels and
-memory are counted before either begins. Unlike Pillow, these readers see the whole file.
+HEIC is decoded by pi-heif, which has no encoder, and so nothing under the GPL in it. Of a RAW file the preview that the
+camera stored is taken, which shows what the photographer saw; where there is none of a useful size it is developed by
+rawpy at half its size. Bytes, pixels and memory are counted before either begins. Unlike Pillow, these readers see the
+whole file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kcrc.features.stored import Damaged, TooMuch, begins_like
 
 _BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 _RAW_HEADS = (b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"MMOR", b"IIU\0")
-_READERS = {"HEIC": "pillow_heif", "RAW": "rawpy"}
+_READERS = {"HEIC": "pi_heif", "RAW": "rawpy"}
 _NESTED = {b"meta": 4, b"iprp": 0, b"ipco": 0}  # boxes that lead to the sizes, and the bytes before what is in them
 _MOST_BOXES = 20_000
 _LONG_SIDE = 512  # pixels: a smaller preview is not worth looking at
@@ -50,7 +51,7 @@ def as_plain(content: bytes, kind: str, *, source: str, limits: Limits) -> bytes
 def _decoded(content: bytes, source: str, limits: Limits) -> bytes:
     width, height = _largest(content)
     with _room("HEIC", width, height, source, limits):
-        image: Any = import_module("pillow_heif").HeifImageFile(io.BytesIO(content))
+        image: Any = import_module("pi_heif").HeifImageFile(io.BytesIO(content))
         if image.width * image.height > width * height:
             raise Damaged
         return _as_bmp(image.convert("RGB"))
