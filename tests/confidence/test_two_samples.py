@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.confidence.two_samples import of_signs, of_vectors, ranks
+from kcrc.confidence.two_samples import of_signs, of_vectors, ranks, together
 
 
 def second(examples, queries):
@@ -95,3 +95,13 @@ def test_nothing_to_compare_with_is_no_difference():
     found = of_vectors(np.ones((15, 2)), second(10, 5), strata, np.random.default_rng(0))
     assert found.p_value == 1.0
     np.testing.assert_array_equal(found.pull, np.zeros(5))
+
+
+def test_p_values_together_hold_the_level_and_gain_where_both_speak():
+    uniform = np.random.default_rng(0).random((20000, 2))
+    alarms = np.mean([together(pair) <= 0.02 for pair in uniform])
+    assert 0.016 < alarms < 0.024
+    assert np.mean([together([p, p]) <= 0.02 for p in uniform[:, 0]]) < 0.024  # the same test twice
+    assert together([0.013, 0.02]) < 0.02 < 2 * 0.013
+    assert abs(together([0.005, 0.5]) - 0.01) < 1e-4
+    assert together([0.005, 1.0]) < 0.015

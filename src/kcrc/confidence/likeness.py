@@ -2,8 +2,8 @@
 
 What ``predict_proba``, ``predict_set`` and ``reject`` promise holds for queries of the examples' own source. The
 examples' own answers, each asked as if it were not stored, show what answers to such queries look like. Two tests
-(``kcrc.confidence.two_samples``), each at half the level, compare them with the queries': one the signs that give a
-stranger away and the score made of them (``kcrc.confidence.open_set``), one the vectors themselves among those with
+(``kcrc.confidence.two_samples``), taken together, compare them with the queries': one the signs that give a stranger
+away and the score made of them (``kcrc.confidence.open_set``), one the vectors themselves among those with
 the same answer, which see a change that no sign shows yet.
 
 By how much the promises are off is told in two ways. The queries' own probabilities say how often their answers are
@@ -21,7 +21,7 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.confidence.open_set import signs as signs_of
-from kcrc.confidence.two_samples import Comparison, of_signs, of_vectors, ranks
+from kcrc.confidence.two_samples import Comparison, of_signs, of_vectors, ranks, together
 from kcrc.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -163,9 +163,10 @@ def likeness(model: FittedModel, confidence: Confidence, asked: Seen, *, level: 
     found = by_signs = of_signs(columns, strangeness, second, rng)
     strongest = int(np.abs(by_signs.shift).argmax())
     in_words = FAR_OUT if by_signs.far_out else WORDS[strongest][0 if by_signs.shift[strongest] > 0 else 1]
-    different, rows = in_words, which
+    different, rows, p_value = in_words, which, by_signs.p_value
     if len(asked.vectors) and not _given_as_table(model):
         rows_of_vectors, by_vectors = _by_vectors(model, usual, asked, rng)
+        p_value = together([by_signs.p_value, by_vectors.p_value])
         if by_vectors.p_value < by_signs.p_value:
             found, different, rows = by_vectors, IN_VECTORS, rows_of_vectors
     unknown = float((open_set.score(asked.signs) > open_set.threshold(REJECT)).mean())
@@ -174,7 +175,7 @@ def likeness(model: FittedModel, confidence: Confidence, asked: Seen, *, level: 
     return Likeness(
         queries=len(asked),
         examples=len(usual.labels),
-        p_value=min(1.0, 2.0 * found.p_value),  # the smaller of two
+        p_value=p_value,
         level=float(level),
         different=different,
         covered=Promise(COVERAGE, covered, max(0.0, covered - strangers)),
