@@ -104,7 +104,7 @@ def test_a_fit_beside_a_grid_of_support_vector_machines(monkeypatch: pytest.Monk
     assert list(results.ratios) == ["fit with no arguments / grid of SVC, clusters 60 x 8"]
     assert set(results.accuracy) == {"clusters 60 x 8, no arguments", "clusters 60 x 8, SVC"}
     assert [claim.bound for claim in results.claims] == [2.5]
-    assert "of the grid" in said[0]
+    assert "of the grid" in said[-1]
 
 
 def test_fits_and_changes_beside_what_cannot_be_saved() -> None:
