@@ -34,7 +34,11 @@ def files(root: Path) -> set[str]:
 @pytest.mark.parametrize("how", ["--copy", "--move", "--link"])
 def test_images_go_into_class_folders_and_back(kcrc: Run, home: Path, new: Path, how: str) -> None:
     before = files(new)
-    code, out, err = kcrc("sort", "birds.kcrc", "new", "sorted", how, "--below", "0.6")
+    told = [line.split("\t") for line in kcrc("predict", "birds.kcrc", "new")[1].splitlines()]
+    (least, image), (next_least, _) = sorted((float(chance.rstrip("%")), image) for image, _, chance in told)[:2]
+    assert image == "new/owl.jpg"
+    limit = f"{(least + next_least) / 200:.4f}"
+    code, out, err = kcrc("sort", "birds.kcrc", "new", "sorted", how, "--below", limit)
     assert code == 1  # for the one that is no picture
     assert "new/broken.jpg" in err
     lines = [line.split("\t") for line in out.splitlines()]
@@ -42,7 +46,7 @@ def test_images_go_into_class_folders_and_back(kcrc: Run, home: Path, new: Path,
     for image, label, _, where in lines:
         folder = "_doubtful" if image == "new/owl.jpg" else label
         assert Path(where).parent.as_posix() == f"sorted/{folder}"
-    assert "less probable than 0.6, or unknown" in err
+    assert f"less probable than {float(limit):g}, or unknown" in err
     assert "'kcrc sort --undo sorted' takes it back" in err
     assert files(home / "sorted") == {
         *(f"{label}/{name}" for label in ("wren", "robin", "heron") for name in ("50.jpg", "51.jpg")),

@@ -450,7 +450,7 @@ def test_commands(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert main(["remove", path, str(secret)]) == 0
     assert main(["remove", "--erase", path, str(secret)]) == 0  # found among the removed, by its content
     said = capsys.readouterr()
-    assert f"erased 1 (examples {owl})" in said.out
+    assert f"erased 1 (example {owl})" in said.out
     assert "chosen anew" in said.err
     assert "'eigenfaces' may have learned" in said.err
     assert "copies of the gallery made before are not changed" in said.err
