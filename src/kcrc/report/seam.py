@@ -145,7 +145,7 @@ def _side(case: Case, side: Side, percents: list[int], *, across: float, share: 
     tiles = []
     for at, (percent, *places) in enumerate(zip(percents, *boxes, strict=True)):
         size = (places[0].width * wide[0], places[0].height * wide[1])
-        content = _rest(side, percent) if at == len(side.parts) else _tile(case, side, side.parts[at], percent, size)
+        content = _rest(side, percent, size) if at == len(side.parts) else _tile(case, side, side.parts[at], percent, size)
         kind = " rest" if at == len(side.parts) else " big" if min(size) > 120 else " tiny" if min(size) < 66 else ""
         style = "; ".join((_placed(places[0], ""), _placed(places[1], "n")))
         tiles.append(element("figure", element("div", content), class_=f"tile{kind}", style=style))
@@ -177,10 +177,11 @@ def _tile(case: Case, side: Side, part: Part, percent: int, size: tuple[float, f
     ]
 
 
-def _rest(side: Side, percent: int) -> list[Any]:
+def _rest(side: Side, percent: int, size: tuple[float, float]) -> list[Any]:
     weight = f"{percent} %" if percent else "< 1 %"
     words = f"+{side.rest}" if side.parts else str(side.rest)
-    return [element("figcaption", element("span", words), " ", element("span", weight))]
+    shown = [element("span", words), " ", element("span", weight)]
+    return [element("figcaption", shown if percent or size[0] >= STRIP else shown[:1])]
 
 
 def _shape(data: bytes | None) -> float | None:
