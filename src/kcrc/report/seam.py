@@ -145,8 +145,9 @@ def _side(case: Case, side: Side, percents: list[int], *, across: float, share: 
     tiles = []
     for at, (percent, *places) in enumerate(zip(percents, *boxes, strict=True)):
         size = (places[0].width * wide[0], places[0].height * wide[1])
-        content = _rest(side, percent, size) if at == len(side.parts) else _tile(case, side, side.parts[at], percent, size)
-        kind = " rest" if at == len(side.parts) else " big" if min(size) > 120 else " tiny" if min(size) < 66 else ""
+        left = at == len(side.parts)
+        content = _rest(side, percent, size) if left else _tile(case, side, side.parts[at], percent, size)
+        kind = " rest" if left else " big" if min(size) > 120 else " tiny" if min(size) < 66 else ""
         style = "; ".join((_placed(places[0], ""), _placed(places[1], "n")))
         tiles.append(element("figure", element("div", content), class_=f"tile{kind}", style=style))
     shapes = f"--shape: {wide[0]:.1f} / {wide[1]:.1f}; --narrow-shape: {narrow[0]:.1f} / {narrow[1]:.1f}"
