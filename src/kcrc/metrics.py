@@ -114,7 +114,7 @@ class Unit(Metric):
     def transform(self, X: Array) -> Array:
         X = X if self.first is None else self.first.transform(X)
         length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
-        return np.asarray(np.divide(X, length, out=np.zeros_like(X), where=length > 0))
+        return np.asarray(X / np.where(length > 0, length, 1))  # a row of zeros stays one
 
 
 @register("within")
