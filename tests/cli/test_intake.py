@@ -193,7 +193,11 @@ def test_an_interrupted_add_says_what_stayed(run, monkeypatch: pytest.MonkeyPatc
 
     def interrupted(feature, paths, **options):
         yield from (chunk for chunk, _ in zip(real(feature, paths, chunk=5, **options), range(1), strict=False))
-        signal.raise_signal(signal.SIGINT)  # in this thread, before it goes on
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+        try:
+            signal.raise_signal(signal.SIGINT)  # in this thread, before it goes on
+        finally:
+            signal.signal(signal.SIGINT, before)
         yield from ()
 
     monkeypatch.setattr(pictures, "extract_chunks", interrupted)
