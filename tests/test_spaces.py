@@ -113,7 +113,7 @@ class Walk:
         classifier = KCRCClassifier(**options)
         vectors, labels = classifier._checked(X, self.y, reset=True)
         parameters = Parameters(classifier)
-        method = parameters.method(vectors, labels, parameters.chosen(vectors, labels, None).values)
+        method, _ = parameters.method(vectors, labels, parameters.chosen(vectors, labels, None).values)
         self.model = FittedModel.build(method, vectors, np.arange(N_CLASSES), labels, np.arange(self.n))
 
     def mean_square(self):

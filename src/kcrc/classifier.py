@@ -230,8 +230,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         chosen = parameters.chosen(among, numbers, groups)
         if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values):
             vectors, among = widened(vectors), widened(among)
-        method = parameters.method(among, numbers, chosen.values)
-        self.model_ = FittedModel.build(method, vectors, classes, numbers, ids, chosen.pairs, searchable=False)
+        method, scaled = parameters.method(among, numbers, chosen.values)
+        whole = scaled if among is vectors else None
+        self.model_ = FittedModel.build(
+            method, vectors, classes, numbers, ids, chosen.pairs, scaled=whole, searchable=False
+        )
         self.classes_ = classes
         self._confidence = ConfidenceHolder(Groups.of(ids, groups), fixed=metrics.is_fixed(self.metric))
         self.tuning_ = chosen.tuning

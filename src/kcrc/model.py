@@ -147,11 +147,13 @@ class FittedModel:
         ids: Array,
         pairs: Mapping[str, PairCache] | None = None,
         *,
+        scaled: Array | None = None,
         searchable: bool = True,
     ) -> FittedModel:
-        """From examples as they were given; ``pairs`` are distances between them that are known already. What searches
-        among them may wait (``searchable`` False) until it is needed: see ``searched``."""
-        made = cls._prepared(method, given, ids)
+        """From examples as they were given; ``scaled`` is what the metric makes of them, where that is known already,
+        ``pairs`` are distances between them that are. What searches among them may wait (``searchable`` False) until it
+        is needed: see ``searched``."""
+        made = cls._prepared(method, given, ids, scaled)
         stores = {key: PreparedExamples(prepared) for key, prepared in made.prepared_by_key.items()}
         bare = cls(method, classes, labels, ids, stores, None, None, None)
         return replace(bare, pairs=bare._paired(pairs or {}))._derived(labels, searchable=searchable)
@@ -172,10 +174,10 @@ class FittedModel:
         return caches
 
     @staticmethod
-    def _prepared(method: Method, given: Array, ids: Array) -> Samples:
+    def _prepared(method: Method, given: Array, ids: Array, scaled: Array | None = None) -> Samples:
         """What all parts keep of new examples, and the examples as given where the metric changes them. Of a matrix
         that the caller computed, the column of an example is its row number, also when others were forgotten."""
-        vectors = method.metric.transform(given)
+        vectors = method.metric.transform(given) if scaled is None else scaled
         if vectors is not given:
             magnitudes.check_scaled(vectors, vectors.dtype, type(method.metric).__name__)
         made: dict[Hashable, Prepared] = {VECTORS: prepare_vectors(vectors)}

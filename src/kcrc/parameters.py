@@ -93,8 +93,8 @@ class Parameters:
         if self.precomputed:
             raise ParameterError('locality="classes" needs class means, which precomputed matrices do not give.')
 
-    def method(self, X: Array, y: Array, chosen: dict[str, Any]) -> Method:
-        """All parameters checked and resolved."""
+    def method(self, X: Array, y: Array, chosen: dict[str, Any]) -> tuple[Method, Array]:
+        """All parameters checked and resolved, and X as the metric scales it."""
         self.check_views(chosen["metric"])
         n_neighbors, n_candidates = _whole(chosen["n_neighbors"]), _whole(self.given.n_candidates)
         if n_candidates is not None and n_neighbors is not None:
@@ -108,7 +108,7 @@ class Parameters:
         distance, coarse = chosen.get("distances") or self.fitted(self.distances(scaled), scaled, y)
         if chosen["locality"] == "classes":
             self.check_means()
-        return Method(
+        method = Method(
             metric=metric,
             distance=distance,
             coarse_distance=coarse,
@@ -125,6 +125,7 @@ class Parameters:
             memory_budget=byte_count(self.given.memory_budget),
             wide_as_data=chosen["gamma"] == "scale" and isinstance(chosen["kernel"], str) and chosen["form"] != "raw",
         )
+        return method, scaled
 
     def distances(self, X: Array) -> tuple[Distance, Distance]:
         """The distance and the coarse one, the same where there is no coarse search, before they are fitted."""

@@ -91,7 +91,7 @@ def asked(monkeypatch, options, X, y):
         vectors, labels = classifier._checked(X, y, reset=True)
         parameters = Parameters(classifier)
         chosen = parameters.chosen(vectors, labels, None).values
-        return Short.last, parameters.method(vectors, labels, chosen)
+        return Short.last, parameters.method(vectors, labels, chosen)[0]
 
 
 def of_setting(setting, geometry, method, options):
