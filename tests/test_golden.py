@@ -39,7 +39,7 @@ def same(now: dict, then: dict) -> None:
 
 
 def test_there_are_golden_files() -> None:
-    assert VERSIONS == ["gallery3-classifier1", "gallery4-classifier2"]
+    assert VERSIONS == ["gallery3-classifier1", "gallery4-classifier2", "gallery4-learned"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

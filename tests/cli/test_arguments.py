@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kcrc.cli import main, output
+from kcrc.cli import output
 from kcrc.gallery import Gallery, building
 from kcrc.gallery.answering import Answering
-from photos import folder, photo
+from photos import photo
 
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("typed")
-    folder(where / "photos", 4)
-    with contextlib.chdir(where):
-        assert main(["build", "photos", "-o", "birds.kcrc", "-f", "pixels", "--no-tune"]) == 0
-    return where
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    capsys.readouterr()
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        code = main(list(arguments))
-        out = capsys.readouterr()
-        return code, out.out, out.err
-
-    return call
+def run(untuned: Run) -> Run:
+    return untuned
 
 
 @pytest.mark.parametrize("command", ["predict", "explain", "evaluate", "add"])

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,37 +16,19 @@ from PIL import Image
 
 from kcrc.cli import COMMANDS, main
 from kcrc.gallery import Gallery
-from photos import folder, photo
+from photos import photo
 
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("built")
-    folder(where / "photos", 6)
-    folder(where / "test", 2, first=50)
-    with contextlib.chdir(where):
-        assert main(["build", "photos", "-o", "birds.kcrc", "-f", "pixels"]) == 0
-    return where
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def birds(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with photos/, test/ and birds.kcrc in it, where the commands are run."""
-    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def birds(home: Path) -> Path:
+    return home
 
 
 @pytest.fixture
-def run(birds: Path, capsys: pytest.CaptureFixture[str]):
-    capsys.readouterr()
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        code = main(list(arguments))
-        out = capsys.readouterr()
-        return code, out.out, out.err
-
-    return call
+def run(kcrc: Run) -> Run:
+    return kcrc
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
 import unicodedata
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,31 +15,14 @@ import pytest
 
 from kcrc.cli import main
 from kcrc.report.evaluation import evaluation, wilson
-from photos import folder, photo
+from photos import photo
 
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("evaluated")
-    folder(where / "photos", 6)
-    folder(where / "test", 2, first=50)
-    with contextlib.chdir(where):
-        assert main(["build", "photos", "-o", "birds.kcrc", "-f", "pixels"]) == 0
-    return where
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    capsys.readouterr()
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        code = main(["evaluate", "birds.kcrc", *arguments])
-        out = capsys.readouterr()
-        return code, out.out, out.err
-
-    return call
+def run(kcrc: Run) -> Run:
+    return partial(kcrc, "evaluate", "birds.kcrc")
 
 
 def test_the_interval_is_wilsons() -> None:

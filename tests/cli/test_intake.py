@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import signal
 import struct
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from kcrc.cli import main
 from kcrc.datasets import class_folders
 from kcrc.features import photos as readers
 from kcrc.gallery import Gallery
 from kcrc.gallery.copies import near_copies
 from photos import folder, photo, shapes
 
+Run = Callable[..., tuple[int, str, str]]
+
 HEIC = struct.pack(">I4s4sI", 16, b"ftyp", b"heic", 0)
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("taken")
-    folder(where / "photos", 4)
-    with contextlib.chdir(where):
-        assert main(["build", "photos", "-o", "birds.kcrc", "-f", "pixels", "--no-tune"]) == 0
-    return where
-
-
 @pytest.fixture
-def run(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    capsys.readouterr()
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        code = main(list(arguments))
-        out = capsys.readouterr()
-        return code, out.out, out.err
-
-    return call
+def run(untuned: Run) -> Run:
+    return untuned
 
 
 def build(run, *more: str) -> tuple[int, str, list[str]]:
