@@ -223,7 +223,8 @@ def test_there_is_a_limit_on_bytes_and_rows(home: Path, form: str, monkeypatch: 
         monkeypatch.setattr(contract, "ROWS", 5)
         with pytest.raises(FileError, match="more than 5 rows"):
             receive(gallery, file, form=form)
-        monkeypatch.setattr(sys.modules[f"kcrc.gallery.exchange.{exchange.HOMES[form]}"], "BYTES", 100)
+        reader = "json_file" if form == "label-studio" else exchange.HOMES[form]
+        monkeypatch.setattr(sys.modules[f"kcrc.gallery.exchange.{reader}"], "BYTES", 100)
         with pytest.raises(FileError, match="more than the limit of 100"):
             receive(gallery, file, form=form)
 

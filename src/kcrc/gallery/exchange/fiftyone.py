@@ -10,9 +10,8 @@ from typing import Any
 
 from kcrc.errors import FileError
 from kcrc.files.aside import aside
-from kcrc.files.plain_file import read_plain
-from kcrc.files.plain_json import read_json
-from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture
+from kcrc.gallery.exchange.contract import Labelled, Picture
+from kcrc.gallery.exchange.json_file import json_of
 from kcrc.gallery.exchange.picture_files import new_folder, put_picture
 
 MAKES_FOLDER = True
@@ -34,12 +33,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 def read(path: Path) -> Iterator[Labelled]:
     file = path / "labels.json" if path.is_dir() else path
-    try:
-        found = read_json(read_plain(file, limit=BYTES, what="file of labels"))
-    except ValueError as problem:
-        if isinstance(problem, FileError):
-            raise
-        raise FileError(f"'{file}' is not JSON: {str(problem)[:200]}.") from None
+    found = json_of(file)
     labels = found.get("labels") if isinstance(found, dict) else None
     if not isinstance(labels, dict):
         raise FileError(f"'{file}' is not FiftyOne's labels.json: it has no labels.")

@@ -16,9 +16,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from kcrc.errors import FileError
 from kcrc.files.aside import aside
-from kcrc.files.plain_file import read_plain
-from kcrc.files.plain_json import read_json
-from kcrc.gallery.exchange.contract import BYTES, IMAGE_NAMES, Labelled, Picture
+from kcrc.gallery.exchange.contract import IMAGE_NAMES, Labelled, Picture
+from kcrc.gallery.exchange.json_file import json_of
 
 _LOCAL = "/data/local-files/"
 _UPLOAD = re.compile(r"/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
@@ -51,12 +50,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 
 def read(path: Path) -> Iterator[Labelled]:
-    try:
-        tasks = read_json(read_plain(path, limit=BYTES, what="file of labels"))
-    except ValueError as problem:
-        if isinstance(problem, FileError):
-            raise
-        raise FileError(f"'{path}' is not JSON: {str(problem)[:200]}.") from None
+    tasks = json_of(path)
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise FileError(f"'{path}' is not a list of Label Studio's tasks.")
     for number, task in enumerate(tasks, 1):
