@@ -11,17 +11,19 @@ if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier as KCRCClassifier
     from kcrc.evidence import Evidence as Evidence
     from kcrc.gallery import Gallery as Gallery
+    from kcrc.looks.classifier import ImageClassifier as ImageClassifier
     from kcrc.views import Views as Views
 
 __version__ = "0.1.0"
 __all__ = [
-    "Evidence", "Gallery", "KCRCClassifier", "Views", "coding", "datasets", "distances", "features", "kernels",
-    "methods", "metrics", "projections",
+    "Evidence", "Gallery", "ImageClassifier", "KCRCClassifier", "Views", "coding", "datasets", "distances", "features",
+    "kernels", "looks", "methods", "metrics", "projections",
 ]  # fmt: skip
 
 _LAZY = {
     "Evidence": "kcrc.evidence",
     "Gallery": "kcrc.gallery",
+    "ImageClassifier": "kcrc.looks.classifier",
     "KCRCClassifier": "kcrc.classifier",
     "Views": "kcrc.views",
 }

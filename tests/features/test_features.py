@@ -23,6 +23,7 @@ OPTIONS = {
     "eigenfaces": {"n_components": 5, "size": (24, 20)},
     "hog": {"size": (32, 32), "cell": 8},
     "lbp": {"size": (32, 32), "grid": (2, 2)},
+    "colour": {"size": (32, 32), "levels": 2},
     "pyramid": {"n_words": 16, "n_components": 6, "levels": 2},
     "embedding": {},
 }

@@ -232,24 +232,28 @@ class Confidence:
         if len(np.unique(model.labels)) > 2:
             few = min(STRANGERS, len(left))
             strangers = LeftOut.of(model, exclusion, without_classes=True, at_most=few, before=known_strangers)
-        far = None if model.method.n_neighbors is None else left.signs[:, FAR]  # a global dictionary orders nothing
+        orders = model.method.n_neighbors is not None  # a global dictionary orders nothing
+        told = cls.learned(exclusion, left, strangers, model.classes, orders=orders)
+        return replace(told, groups=groups, revision=revision)
+
+    @classmethod
+    def learned(
+        cls, exclusion: Exclusion, left: LeftOut, strangers: LeftOut | None, classes: Array, *, orders: bool = True
+    ) -> Confidence:
+        """From answers to examples, whoever gave them; ``orders``: distances in them tell familiar queries."""
+        far = left.signs[:, FAR] if orders else None
         calibration = Calibration.fit(left.residuals, left.truth, far)
         open_set = OpenSet.fit(left.signs, None if strangers is None else strangers.signs)
         bare = cls(exclusion, calibration, left, open_set, None)
         p = calibration.probabilities(left.residuals, far)
         batch = np.arange(len(left))
-        return cls(
-            exclusion,
-            calibration,
-            left,
-            open_set,
-            sets=ConformalSets(bare.scores(p, left.signs)[batch, left.truth], model.classes[left.truth]),
+        return replace(
+            bare,
+            sets=ConformalSets(bare.scores(p, left.signs)[batch, left.truth], classes[left.truth]),
             usual=np.column_stack([left.signs, left.right]),
-            answered=model.classes[left.winner],
+            answered=classes[left.winner],
             asked=left.rows,
             strangers=strangers,
-            groups=groups,
-            revision=revision,
         )
 
     def probabilities(self, evidence: Evidence) -> Array:

@@ -21,6 +21,7 @@ _FILES = {
     "eigenfaces": "linear",
     "hog": "hog",
     "lbp": "lbp",
+    "colour": "colour",
     "pyramid": "pyramid",
     "embedding": "embedding",
     "onnx": "onnx",

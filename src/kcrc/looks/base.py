@@ -1,0 +1,172 @@
+"""The contract of a look, the registry, and the two ways that looks are made: of a feature, of an image distance.
+
+A look is one way to see pictures: what is made of them (``see``) and how that is compared (``distance``). What it
+learns from pictures (visual words, the span of the examples) it learns in ``fit``, which returns the fitted look.
+
+To add one, register a function from the kind of the pictures to a look (None where it makes no sense for them)::
+
+    @kcrc.looks.register("edges")
+    def edges(kind):
+        return kcrc.looks.of_feature("edges", my_function, price=kcrc.looks.Price(picture=500))
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from kcrc import distances, features
+from kcrc.arrays import Array
+from kcrc.distances.base import Distance
+from kcrc.errors import DataError, ParameterError
+from kcrc.features.base import Feature
+from kcrc.features.views import View, view_array
+from kcrc.metrics import Unit, tiled_product
+from kcrc.registry import Registry
+
+registry: Registry[Look | None] = Registry("look", {})
+register = registry.register
+
+Pictures = Sequence[Array]
+CANDIDATES = 100  # that a costly distance is measured to, found by the pixels
+
+
+@dataclass(frozen=True)
+class Price:
+    """Arithmetic, as µs on one ordinary core: ``picture`` to see one, ``pair`` to compare two, ``learning`` once."""
+
+    picture: float = 100.0
+    pair: float = 0.0
+    learning: float = 0.0
+
+    def of(self, n: int) -> float:
+        """Seconds to see n examples and to ask each of them once."""
+        pairs = n * (min(n, CANDIDATES) if self.pair >= 1.0 else n)
+        return 1e-6 * (self.learning + n * self.picture + pairs * self.pair)
+
+
+class Look(ABC):
+    """One way to see pictures. A value: ``fit`` returns another."""
+
+    name: str
+    price: Price
+
+    @property
+    def distance(self) -> str | Distance:
+        """How what ``see`` gives is compared."""
+        return "euclidean"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a classifier of it is made with, beside what it chooses itself."""
+        return {"distance": self.distance}
+
+    def fit(self, pictures: Pictures, labels: Array) -> Look:
+        """Learn from the examples; the default learns nothing."""
+        return self
+
+    @abstractmethod
+    def see(self, pictures: Pictures) -> Array:
+        """(n, …) float32, what is compared of the pictures."""
+
+    def state(self) -> dict[str, Any]:
+        """All of it as plain values and arrays, for a file."""
+        raise DataError(f"The look '{self.name}' cannot be saved.")
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureLook(Look):
+    """Vectors of a feature, each of length 1, in the coordinates ``axes`` (m, d) of the span of the examples where they
+    are fewer than the numbers of a vector: distances between examples stay what they are, and there is less to count.
+    """
+
+    name: str
+    feature: Feature
+    price: Price = Price()
+    axes: Array | None = None
+
+    def fit(self, pictures: Pictures, labels: Array) -> Self:
+        # A feature fitted elsewhere is used as it is: a state of its own is what makes its vectors comparable.
+        feature = self.feature if self.feature.is_fitted else _again(self.feature).fit(list(pictures), labels)
+        vectors = _unit(feature.transform(list(pictures)))
+        return replace(self, feature=feature, axes=span(vectors))
+
+    def see(self, pictures: Pictures) -> Array:
+        vectors = _unit(self.feature.transform(list(pictures)))
+        return vectors if self.axes is None else tiled_product(vectors, self.axes.T)
+
+    def state(self) -> dict[str, Any]:
+        return {"look": "feature", "name": self.name, "feature": self.feature.state(), "axes": self.axes}
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceLook(Look):
+    """Grey pictures of one ``size`` (height, width), of length 1 where ``unit``, under a distance between images."""
+
+    name: str
+    size: tuple[int, int]
+    measure: str
+    price: Price = Price()
+    unit: bool = True
+
+    @property
+    def distance(self) -> str | Distance:
+        return distances.make(self.measure)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        costly = {"n_candidates": CANDIDATES} if self.price.pair >= 1.0 else {}
+        return {"distance": self.distance, **costly}
+
+    def see(self, pictures: Pictures) -> Array:
+        view = View(self.size, colour=False)
+        seen = [view_array(picture, view) for picture in pictures]
+        grey = np.stack([p.astype(np.float32) / (255.0 if p.dtype == np.uint8 else 1.0) for p in seen])
+        if not self.unit:
+            return grey
+        return _unit(grey.reshape(len(grey), -1)).reshape(grey.shape)
+
+    def state(self) -> dict[str, Any]:
+        told = {"look": "distance", "name": self.name, "size": list(self.size), "measure": self.measure}
+        return {**told, "unit": self.unit}
+
+
+def of_feature(
+    name: str, feature: str | Feature | Callable[..., Any], *, price: Price | None = None, **options: Any
+) -> FeatureLook:
+    """A look of a feature: its name with its options, a Feature, or a function from a list of pictures to vectors."""
+    return FeatureLook(name, features.resolve(feature, **options), price or Price())
+
+
+def of_distance(name: str, measure: str, size: tuple[int, int], *, price: Price | None = None) -> DistanceLook:
+    """A look of a distance between images, by the name that ``kcrc.distances`` knows it under."""
+    if measure not in distances.names():
+        raise ParameterError(f"Unknown distance {measure!r}. Known: {', '.join(distances.names())}.")
+    return DistanceLook(name, size, measure, price or Price())
+
+
+def span(vectors: Array) -> Array | None:
+    """(m, d) orthonormal rows whose span holds the vectors (n, d); None where there are as many of those as numbers."""
+    n, d = vectors.shape
+    if d <= n:
+        return None
+    exact = vectors.astype(np.float64)
+    values, directions = np.linalg.eigh(exact @ exact.T)
+    kept = values > max(float(values[-1]), 0.0) * 1e-7
+    if not kept.any():  # pictures that show nothing
+        return None
+    axes = (directions[:, kept] / np.sqrt(values[kept])).T @ exact
+    return np.ascontiguousarray(axes[::-1], np.float32)
+
+
+def _unit(vectors: Array) -> Array:
+    return Unit().transform(vectors)
+
+
+def _again(feature: Feature) -> Feature:
+    """A feature of the same options that has learned nothing: the one in the registry is nobody's to fit."""
+    return type(feature)(**feature.get_params(deep=False))

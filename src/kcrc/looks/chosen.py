@@ -1,0 +1,105 @@
+"""What was chosen of the looks and why: a table of all that were tried, a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class LookScore:
+    """What one look, or a join of some, made of the examples asked as if they were not stored.
+
+    ``right`` of ``asked``, the same examples for all looks; ``loss`` the mean −log p of the truth; ``behind`` the
+    leader by so many points, ``error`` the standard error of that, paired; ``price`` µs to see one picture and to
+    compare it; ``note`` why it was not tried. Where nothing can be left out, ``right`` are the copies of examples that
+    came back to their own original, of ``asked`` copies.
+    """
+
+    name: str
+    right: int = 0
+    asked: int = 0
+    loss: float = np.inf
+    behind: float = 0.0
+    error: float = 0.0
+    price: float = 0.0
+    seconds: float = 0.0
+    note: str = ""
+    nearest: tuple[int, int] | None = None
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.asked if self.asked else float("nan")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """``weights`` of the looks that answer, the heaviest first; ``scores`` of all that were tried, the best first;
+    ``way``: "single", "fusion" or "copies" (few examples); ``right`` of ``asked`` examples are right without
+    themselves."""
+
+    weights: dict[str, float]
+    scores: tuple[LookScore, ...]
+    way: str
+    right: int
+    asked: int
+
+    @property
+    def sentence(self) -> str:
+        """What was chosen, in plain words."""
+        total = sum(self.weights.values())
+        parts = [round(10 * weight / total) for weight in self.weights.values()]
+        names = _listed(list(self.weights))
+        shares = f", {' to '.join(str(max(part, 1)) for part in parts)}" if len(parts) > 1 else ""
+        if not self.asked:
+            return f"{names}{shares}; the examples are too few to be asked."
+        if self.way == "copies":
+            return (
+                f"{names}{shares}; of {self.asked} deformed copies {self.right} come back to their own original. "
+                "The examples are too few to be left out."
+            )
+        return f"{names}{shares}; of {self.asked} examples {self.right} are right without themselves."
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One line a look, the best first."""
+        return [
+            {
+                "look": score.name,
+                "weight": self.weights.get(score.name, 0.0) / sum(self.weights.values()),
+                "accuracy": score.accuracy,
+                "right": score.right,
+                "asked": score.asked,
+                "loss": score.loss,
+                "behind": score.behind,
+                "error": score.error,
+                "price": score.price,
+                "seconds": score.seconds,
+                "nearest": score.nearest,
+                "note": score.note,
+            }
+            for score in self.scores
+        ]
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.table)
+
+    def __repr__(self) -> str:
+        lines = [f"Choice: {self.sentence}"]
+        for line in self.table:
+            chosen = f"{line['weight']:5.0%}" if line["weight"] else "     "
+            told = line["note"] or (
+                f"{line['right']} of {line['asked']} right, loss {line['loss']:.3f}, behind {line['behind']:.1f} ± "
+                f"{line['error']:.1f} points, {1e-3 * line['price']:.2g} ms a picture"
+            )
+            lines.append(f"  {line['look']:<16} {chosen}  {told}")
+        return "\n".join(lines)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

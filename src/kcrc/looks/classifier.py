@@ -1,0 +1,263 @@
+"""ImageClassifier: pictures in, with nothing named but their classes; the looks are chosen by the examples."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from kcrc import looks as all_looks
+from kcrc.arrays import Array
+from kcrc.classifier import KCRCClassifier
+from kcrc.confidence.calibration import Confidence
+from kcrc.confidence.open_set import leaning
+from kcrc.confidence.verbs import Confident
+from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc.evidence import Evidence, joined
+from kcrc.looks.base import Look, of_feature, registry
+from kcrc.looks.choosing import Task, choose, on_all
+from kcrc.looks.expert import Expert
+from kcrc.looks.kinds import PictureKind, kind_of
+from kcrc.looks.panel import panel_of
+from kcrc.looks.pictures import PictureForm
+from kcrc.model import FittedModel
+from kcrc.parameter_table import byte_count
+from kcrc.progress import count_bar
+from kcrc.receipts import Receipt
+
+T = TypeVar("T")
+
+
+class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
+    """Classify pictures by example, seen in the ways that tell the examples apart.
+
+    Images are an array (n, h, w) or (n, h, w, 3), or a list of arrays, paths of image files, bytes of such files and
+    Pillow images, of any sizes. Each look (``kcrc.looks.names()``) is judged by asking stored examples as if they were
+    not stored, all looks about the same ones; then the best answers alone, or several together, whichever doubts the
+    truth less. The verbs are those of ``KCRCClassifier``, and every answer names the examples that decided.
+
+    Parameters
+    ----------
+    looks : "auto", a name, a Look, or a list of those; default="auto"
+        What to choose from: all looks that make sense for such pictures, or these.
+    tuning_seconds : float, default=60
+        About how long seeing and choosing may take, counted in arithmetic: the same pictures give the same choice.
+    n_jobs, memory_budget, random_state, verbose
+        As in ``KCRCClassifier``.
+
+    Attributes
+    ----------
+    classes_ : the class names, sorted.
+    choice_ : what was chosen and all that was tried; ``choice_.sentence`` in plain words.
+    kind_ : what kind of pictures the examples are.
+    confidence_ : what the examples' own answers say of how sure answers are.
+    model_ : the FittedModel of the look with the most weight.
+
+    Looks learn from the examples of ``fit`` (visual words, the span of the vectors) and keep that when examples come
+    or go; ``fit`` chooses and learns anew. Examples keep their row numbers as in ``KCRCClassifier``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from kcrc import ImageClassifier
+    >>> digits = load_digits()
+    >>> clf = ImageClassifier(looks=["pixels"]).fit(digits.images[:200], digits.target[:200])
+    >>> clf.choice_.weights
+    {'pixels': 1.0}
+    """
+
+    def __init__(
+        self,
+        looks: Any = "auto",
+        *,
+        tuning_seconds: float = 60.0,
+        n_jobs: int | None = None,
+        memory_budget: int | str = "512MB",
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.looks = looks
+        self.tuning_seconds = tuning_seconds
+        self.n_jobs = n_jobs
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Learning and forgetting ------------------------------------------------------------------------------------
+
+    def fit(self, images: Any, y: Any, *, groups: Any = None) -> Self:
+        """Store the examples with their labels, in place of any before, and choose how they are seen.
+
+        ``groups`` (n,): examples that belong together never vouch for each other."""
+        seconds = self.tuning_seconds
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < np.inf:
+            raise ParameterError(f"tuning_seconds is a number above 0; got {seconds!r}.")
+        form = PictureForm.of(images, budget=byte_count(self.memory_budget))
+        labels = _labels(y, len(images))
+        pictures = form.pictures(images)
+        kind = kind_of(pictures)
+        classes, numbers = np.unique(labels, return_inverse=True)
+        together = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+        if together is not None and len(together) != len(numbers):
+            raise DataError(f"groups has {len(together)} entries for {len(numbers)} images; give one each.")
+        wanted = self._wanted(kind)
+        with count_bar("choosing looks", 100, unit="%", show=self.verbose) as bar:
+            done = [0.0]
+
+            def told(share: float, leader: str) -> None:
+                bar.update(100.0 * share - done[0])
+                done[0] = 100.0 * share
+                bar.set_postfix_str(leader)
+
+            options = {name: getattr(self, name) for name in ("n_jobs", "memory_budget", "random_state")}
+            task = Task(pictures, numbers, classes, together, kind, float(seconds), options, told)
+            experts, choice = choose(task, wanted)
+            experts = on_all(task, experts)
+        panel = panel_of(experts, together)
+        self.form_, self.kind_, self.choice_, self.panel_ = form, kind, choice, panel
+        self.classes_ = classes
+        return self
+
+    def _wanted(self, kind: PictureKind) -> list[Look]:
+        """The looks to choose from, for pictures of this kind."""
+        given = self.looks
+        names = all_looks.names()
+        if isinstance(given, str) and given == "auto":
+            made = [registry.make(name, kind=kind) for name in names]
+            return [look for look in made if look is not None]
+        found: list[Look] = []
+        for one in [given] if isinstance(given, str | Look) or not isinstance(given, Sequence) else given:
+            if isinstance(one, str):
+                look = registry.make(one, kind=kind)
+                if look is None:
+                    raise ParameterError(f"The look '{one}' makes no sense for such pictures ({kind}).")
+            else:
+                look = one if isinstance(one, Look) else of_feature(getattr(one, "__name__", "own"), one)
+            found.append(look)
+        if not found or len({look.name for look in found}) < len(found):
+            raise ParameterError(f"looks are names or Looks, each once; got {given!r}. Names: {', '.join(names)}.")
+        return found
+
+    def partial_fit(self, images: Any, y: Any, classes: Any = None, *, rows: Any = None) -> Self:
+        """Add examples, of classes known or new; looks and parameters stay as they were chosen."""
+        if not hasattr(self, "panel_"):
+            if rows is not None or classes is not None:
+                raise ParameterError("Fit first: rows and classes can be given to later calls of partial_fit.")
+            return self.fit(images, y)
+        labels = _labels(y, len(images))
+        pictures = self.form_.pictures(images)
+
+        def added(expert: Expert, classifier: KCRCClassifier) -> None:
+            classifier.partial_fit(expert.look.see(pictures), labels, classes, rows=rows)
+
+        self.panel_ = self.panel_.changed(added)
+        self.classes_ = self.panel_.leader.classes_
+        return self
+
+    def forget(self, rows: Any) -> Self:
+        """Forget the examples with these row numbers; the others keep theirs. ``receipt_`` says what is left."""
+        check_is_fitted(self)
+        self.panel_ = self.panel_.changed(lambda expert, classifier: classifier.forget(rows))
+        self.classes_ = self.panel_.leader.classes_
+        self.receipt_ = self.panel_.leader.receipt_
+        return self
+
+    def forget_class(self, label: Any) -> Self:
+        """Forget all examples of a class, and the class."""
+        check_is_fitted(self)
+        model = self.model_
+        found = np.flatnonzero(model.classes == label)
+        if not len(found):
+            raise UnknownName("class", str(label), [str(c) for c in model.classes])
+        return self.forget(model.ids[model.labels == found[0]])
+
+    def verify(self, receipt: Receipt) -> bool:
+        """Whether ``receipt`` is of this state: none of its rows is stored, with any look."""
+        check_is_fitted(self)
+        gone = all(not np.isin(e.classifier.model_.ids, receipt.rows).any() for e in self.panel_.experts)
+        return gone and self.panel_.leader.verify(receipt)
+
+    # Asking -----------------------------------------------------------------------------------------------------
+
+    def predict(self, images: Any, *, reject: float | None = None, unknown: Any = None) -> Array:
+        """The label of each image (n,); ``reject`` and ``unknown`` as in ``KCRCClassifier.predict``."""
+        if reject is not None:
+            return self._predict_or_reject(images, reject, unknown)
+        return np.concatenate(self._read(images, lambda evidence: evidence.labels))
+
+    def decision_function(self, images: Any) -> Array:
+        """Scores 1/(1 + residual), (n, classes); of two classes (n,), above 0 for the second."""
+        check_is_fitted(self)
+        two = len(self.classes_) == 2
+        return np.concatenate(
+            self._read(images, lambda evidence: leaning(evidence) if two else evidence.scores, explain=two)
+        )
+
+    def explain(self, images: Any) -> Evidence:
+        """Label, residuals, margin, and every stored example's part in the answer, for each image. Of several looks
+        together: ``kcrc.looks.fusion``."""
+        return joined(self._read(images, lambda evidence: evidence, explain=True, code_all=True))
+
+    def _read(
+        self, images: Any, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False
+    ) -> list[T]:
+        check_is_fitted(self)
+        pictures = self.form_.pictures(images)
+        if not pictures:
+            raise DataError("There are no images to answer for; give at least one.")
+        return self.panel_.read(pictures, read, explain=explain, code_all=code_all)
+
+    def _side_by_side(self, images: Any) -> Array:
+        return self.panel_.seen(self.form_.pictures(images))
+
+    @property
+    def model_(self) -> FittedModel:  # type: ignore[override]  # of the panel, which is all that is stored
+        """The examples as the look with the most weight sees them."""
+        check_is_fitted(self)
+        return self.panel_.leader.model_
+
+    @property
+    def confidence_(self) -> Confidence:  # type: ignore[override]
+        """What the examples' own answers say of how sure answers are: learned when first asked for."""
+        check_is_fitted(self)
+        return self.panel_.confidence()
+
+    # Keeping ----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted classifier to one file without code in it (``load`` reads it back)."""
+        from kcrc.looks.saving import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ImageClassifier:
+        """The classifier that ``save`` wrote: the same answers. Safe for files of any origin. Which looks it was
+        allowed to choose from is not kept: ``looks`` is "auto"."""
+        from kcrc.looks.saving import load
+
+        return load(path)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "panel_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        return tags
+
+
+def _labels(y: Any, count: int) -> Array:
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) != count or not count:
+        raise DataError(f"There are {count} images and labels of shape {labels.shape}; give one label each.")
+    with warnings.catch_warnings():  # one example a class is what few-shot users have, and no regression
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        check_classification_targets(labels)
+    return labels

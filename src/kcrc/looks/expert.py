@@ -1,0 +1,65 @@
+"""A look with a classifier of its own, and what that says of examples asked as if they were not stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.classifier import KCRCClassifier
+from kcrc.confidence.calibration import Calibration
+from kcrc.confidence.open_set import FAR, log_distance, signs
+from kcrc.evidence import Evidence, joined
+from kcrc.left_out.answers import answers_without
+from kcrc.left_out.exclusion import Exclusion
+from kcrc.looks.base import Look
+
+
+@dataclass(frozen=True, eq=False)
+class Expert:
+    """``weight`` of its word among others; ``calibration`` makes probabilities of its residuals; ``reach`` is how far
+    the nearest example usually is, the unit in which its distances are told beside those of others."""
+
+    look: Look
+    classifier: KCRCClassifier
+    calibration: Calibration
+    reach: float = 1.0
+    weight: float = 1.0
+
+    @classmethod
+    def of(cls, look: Look, classifier: KCRCClassifier, evidence: Evidence | None, truth: Array) -> Expert:
+        """From what it said of examples left out, and their class numbers; None where none could be asked."""
+        if evidence is None or not len(evidence):
+            return cls(look, classifier, Calibration())
+        seen = signs(evidence)
+        far = None if classifier.model_.method.n_neighbors is None else seen[:, FAR]
+        calibration = Calibration.fit(evidence.residuals, truth, far)
+        nearest = seen[:, 0][np.isfinite(seen[:, 0])]
+        reach = float(np.exp(np.median(nearest))) if len(nearest) else 1.0
+        return cls(look, classifier, calibration, reach if np.isfinite(reach) and reach > 0 else 1.0)
+
+    def weighing(self, weight: float) -> Expert:
+        return replace(self, weight=weight)
+
+    def log_probabilities(self, evidence: Evidence) -> Array:
+        """(B, C) of its answers."""
+        orders = self.classifier.model_.method.n_neighbors is not None  # a global dictionary orders nothing
+        far = log_distance(evidence) if orders and self.calibration.familiarity.slope > 0 else None
+        return np.asarray(np.log(np.maximum(self.calibration.probabilities(evidence.residuals, far), 1e-12)))
+
+
+def without_themselves(
+    classifier: KCRCClassifier, which: Array, groups: Array | None, *, without_classes: bool = False
+) -> Evidence:
+    """What the classifier says of the stored examples at positions ``which``, each asked as if it were not stored."""
+    model = classifier.model_
+    exclusion = Exclusion.of(model, groups)
+    if without_classes:
+        exclusion = exclusion.with_groups(model, model.labels)
+
+    def kept(evidence: Evidence, positions: Array) -> Any:
+        return evidence
+
+    return joined(answers_without(model, exclusion, which, kept))

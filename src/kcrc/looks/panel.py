@@ -1,0 +1,136 @@
+"""The experts that answer together, as a value: what they say of pictures, and how sure that is."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.classifier import KCRCClassifier
+from kcrc.confidence.calibration import STRANGERS, Calibration, Confidence
+from kcrc.confidence.holder import Groups
+from kcrc.confidence.open_set import signs
+from kcrc.evidence import Evidence, joined
+from kcrc.left_out.answers import FEWEST, TRIALS, LeftOut
+from kcrc.left_out.exclusion import Exclusion
+from kcrc.left_out.sample import stratified_by_row
+from kcrc.looks.base import Pictures
+from kcrc.looks.expert import Expert, without_themselves
+from kcrc.looks.fusion import fused
+
+T = TypeVar("T")
+CHUNK = 256  # pictures that are looked at together
+
+
+class _Once:
+    """The confidence of one panel, learned by the first who asks."""
+
+    def __init__(self) -> None:
+        self.learned: Confidence | None = None
+        self._lock = threading.Lock()
+
+    def of(self, learn: Callable[[], Confidence]) -> Confidence:
+        with self._lock:
+            if self.learned is None:
+                self.learned = learn()
+        return self.learned
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"learned": self.learned}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.learned = state["learned"]
+        self._lock = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """``experts``, the heaviest first, with the same examples under the same row numbers."""
+
+    experts: tuple[Expert, ...]
+    groups: Groups | None = None
+    known: _Once = field(default_factory=_Once)
+
+    @property
+    def leader(self) -> KCRCClassifier:
+        """The classifier of the look with the most weight."""
+        return self.experts[0].classifier
+
+    @property
+    def single(self) -> bool:
+        return len(self.experts) == 1
+
+    # Asking -----------------------------------------------------------------------------------------------------
+
+    def read(
+        self, pictures: Pictures, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False
+    ) -> list[T]:
+        """``read`` of the evidence of each chunk of pictures, in order."""
+        found: list[T] = []
+        for start in range(0, len(pictures), CHUNK):
+            part = pictures[start : start + CHUNK]
+            if self.single:
+                seen = self.experts[0].look.see(part)
+                found += self.leader._read(seen, read, explain=explain, code_all=code_all)
+                continue
+            said = [
+                joined(e.classifier._read(e.look.see(part), lambda one: one, explain=True, code_all=code_all))
+                for e in self.experts
+            ]
+            found.append(read(fused(self.experts, said, explain=explain)))
+        return found
+
+    def confidence(self) -> Confidence:
+        """What is known of how sure the answers are, learned from the examples' own when first asked for."""
+        return self.leader.confidence_ if self.single else self.known.of(self._learned)
+
+    def _learned(self) -> Confidence:
+        model = self.leader.model_
+        groups = None if self.groups is None else self.groups.among(model.ids)
+        exclusion = Exclusion.of(model, groups)
+        together = exclusion.groups_of(model)
+        eligible = np.bincount(together)[together] < len(model)
+        order = stratified_by_row(model.labels, model.ids, seed=0, eligible=eligible)[:TRIALS]
+        if len(order) < FEWEST:
+            return Confidence(exclusion, Calibration(temperature=1.0, power=1), None, None, None, groups=groups)
+        strangers = None
+        if len(np.unique(model.labels)) > 2:
+            strangers = self._left_out(order[:STRANGERS], groups, without_classes=True)
+        told = Confidence.learned(exclusion, self._left_out(order, groups), strangers, model.classes)
+        return replace(told, groups=groups, revision=self.leader.growth_.changed)
+
+    def _left_out(self, order: Array, groups: Array | None, *, without_classes: bool = False) -> LeftOut:
+        """What they say together of the examples at ``order``, each asked as if it were not stored."""
+        said = [without_themselves(e.classifier, order, groups, without_classes=without_classes) for e in self.experts]
+        evidence = fused(self.experts, said, explain=True)
+        model = self.leader.model_
+        return LeftOut(
+            rows=model.ids[order], truth=model.labels[order], winner=evidence.winner, residuals=evidence.residuals,
+            how=evidence.how, signs=signs(evidence), reach=np.full(len(order), np.inf),
+        )  # fmt: skip
+
+    # Examples that come and go ----------------------------------------------------------------------------------
+
+    def changed(self, change: Callable[[Expert, KCRCClassifier], Any]) -> Panel:
+        """The panel after ``change(expert, classifier)`` of a copy of each classifier; this one stays as it is."""
+        made = []
+        for expert in self.experts:
+            classifier = copy.copy(expert.classifier)
+            change(expert, classifier)
+            made.append(replace(expert, classifier=classifier))
+        return replace(self, experts=tuple(made), known=_Once())
+
+    def seen(self, pictures: Pictures) -> Array:
+        """(n, …) what the look with the most weight sees."""
+        return self.experts[0].look.see(pictures)
+
+
+def panel_of(experts: Sequence[Expert], groups: Any) -> Panel:
+    """A panel of experts just fitted; ``groups`` (n,) are examples that belong together, or None."""
+    ids = experts[0].classifier.model_.ids
+    return Panel(tuple(experts), Groups.of(ids, groups))
