@@ -85,10 +85,14 @@ class Answerer:
             magnitudes.check_scaled(queries, model.working_type, type(model.method.metric).__name__)
         return queries
 
-    def what_if(self, vector: Any, without: Any) -> Answers:
-        """The answer to one query, explained, if the examples with the row numbers ``without`` were not stored.
+    def what_if(
+        self, vector: Any, without: Any, *, reject: float | None = None, coverage: float | None = None
+    ) -> Answers:
+        """The answer to one query, explained, if the examples with the row numbers ``without`` were not stored;
+        ``reject`` and ``coverage`` as in ``answer``.
 
         Parameters, metric and calibration stay as they are and the next nearest step in. A class of which all examples
         are left out is none of the answers."""
         queries = self.scaled(self.samples.rows(vector))
-        return answers_of(self.confidence, evidence_without(self.model, queries, without))
+        evidence = evidence_without(self.model, queries, without)
+        return answers_of(self.confidence, evidence, reject=reject, coverage=coverage)

@@ -32,6 +32,7 @@ COMMANDS = {
     "history": ("changes", "List the changes."),
     "list": ("listing", "List examples: ids, classes, dates, sources; as a page of pictures."),
     "show": ("listing", "Say all that is known of one example."),
+    "serve": ("serve", "Show a gallery in the browser: ask, correct, look around."),
     "evaluate": ("evaluate", "Measure how often answers are right."),
     "tune": ("tune", "Choose the parameters by leaving examples out."),
     "audit": ("audit", "Look for wrong labels, duplicates and useless examples."),

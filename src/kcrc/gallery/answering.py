@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,6 +32,7 @@ class Answering(Asking):
     def __init__(self, gallery: Gallery) -> None:
         super().__init__(gallery)
         self._ready: Ready | None = None
+        self._replacing = threading.Lock()
 
     def let_go(self) -> None:
         """Forget what was made: it holds the examples of its moment."""
@@ -42,32 +44,38 @@ class Answering(Asking):
         The parameters are those stored; where none are (or those there are were chosen on less than half of the
         examples) they are chosen, and stored if the gallery may be written.
         """
+        return self.ready().answerer
+
+    def ready(self) -> Ready:
+        """The same, with the examples it answers from."""
         gallery, ready = self._gallery, self._ready
         if ready is not None and ready.contents.revision == gallery.settings.revision:
-            return ready.answerer
+            return ready
         moment = self._moment()
         made = None if ready is None or ready.tuned != moment.tuned else followed(ready, moment)
         if made is None and moment.facts is not None and not moment.facts.outgrown(moment.contents):
             made = self._restored(moment)
         if made is None:
-            return self.tune(asked=False).answerer_
-        self._ready = made
-        return made.answerer
+            return self._chosen(asked=False)
+        with self._replacing:
+            if self._ready is ready:  # another thread may have learned more from these examples meanwhile
+                self._ready = made
+        return made
 
     def classifier(self, **parameters: Any) -> KCRCClassifier:
         """The same as a scikit-learn classifier; ``parameters`` given here are used in this classifier alone."""
         if parameters:
             return self._fitted(parameters)[0]
-        self.answerer()
-        ready = self._ready
-        assert ready is not None
-        if ready.classifier is None:
-            made = self._faced(ready)
-            if made is None:
-                return self.tune(asked=False)
-            self._ready = ready = replace(ready, classifier=made)
-        assert ready.classifier is not None
-        return ready.classifier
+        ready = self.ready()
+        if ready.classifier is not None:
+            return ready.classifier
+        made = self._faced(ready)
+        if made is None:
+            return self.tune(asked=False)
+        with self._replacing:
+            if self._ready is ready:
+                self._ready = replace(ready, classifier=made)
+        return made
 
     def _restored(self, moment: Moment) -> Ready | None:
         """What answers, as it was tuned; None, with a warning, where that cannot be read: the examples can."""
@@ -102,14 +110,19 @@ class Answering(Asking):
 
         ``parameters`` are fixed, in place of those fixed before.
         """
+        made = self._chosen(asked=asked, parameters=parameters, **this_time).classifier
+        assert made is not None
+        return made
+
+    def _chosen(self, *, asked: bool, parameters: Mapping[str, Any] | None = None, **this_time: Any) -> Ready:
         gallery = self._gallery
         if asked and gallery.readonly:
             raise StateError(f"'{gallery.path}' was opened for reading only; tuning stores what it finds.")
         made, contents = self._fitted(this_time, parameters)
-        self._ready = Ready(contents, 0, made.answerer_, made)
+        self._ready = ready = Ready(contents, 0, made.answerer_, made)
         with contextlib.nullcontext() if asked else contextlib.suppress(KCRCError):
-            self.keep(gallery, asked=asked, parameters=parameters)
-        return made
+            ready = self._kept(gallery, ready, asked=asked, parameters=parameters)
+        return ready
 
     def settle(self) -> None:
         """Take the usual parameters without choosing, and store them; ``tune`` can choose them later."""
@@ -166,13 +179,27 @@ class Answering(Asking):
         ready = self._ready
         if ready is None or ready.classifier is None:
             raise StateError("Nothing has been chosen here that could be stored.")
+        self._kept(gallery, ready, asked=asked, parameters=parameters, chosen=chosen)
+
+    def _kept(
+        self,
+        gallery: Gallery,
+        ready: Ready,
+        *,
+        asked: bool,
+        parameters: Mapping[str, Any] | None,
+        chosen: str | None = None,
+    ) -> Ready:
+        """What is ready once it is stored: as it was, or of the revision that storing it made."""
         contents = ready.contents
+        assert ready.classifier is not None
         act = gallery.keep_tuned(
             ready.classifier, next_id=int(contents.ids[-1]) + 1, asked=asked, parameters=parameters,
             since=contents.revision, chosen=chosen,
         )  # fmt: skip
         if act == contents.revision + 1:  # nothing else happened meanwhile
-            self._ready = replace(ready, contents=Contents(act, contents.rows), tuned=act)
+            self._ready = ready = replace(ready, contents=Contents(act, contents.rows), tuned=act)
+        return ready
 
     @property
     def tuning(self) -> Tuning | None:

@@ -21,7 +21,7 @@ from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapsho
 from kcrc.gallery.history import Entry, detail_of, entry_of, first_of
 
 UNDOABLE = ("add", "remove", "relabel", "rename", "tune")
-_ENDS = {"compact": " since the gallery was compacted", "build": " since the gallery was built"}
+ENDS = {"compact": " since the gallery was compacted", "build": " since the gallery was built"}
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Undo:
     def __call__(self, writing: Transaction) -> Entry:
         if self.to is not None:
             _check_stands(writing, self.to)
-        steps = [list(acts) for _, acts in itertools.groupby(self._wanted(writing), key=_step)]
+        steps = [list(acts) for _, acts in itertools.groupby(self._wanted(writing), key=step)]
         commands = len({first_of(acts[0]) for acts in steps})
         first: int | None = None
         for acts in steps:
-            command = _first(writing, acts[-1])
+            command = first_act(writing, acts[-1])
             told = f"undid the {commands} latest changes" if first is None and commands > 1 else None
-            by = _take_back(writing, acts, told or summaries.undone(command.summary), part_of=first)
+            by = take_back(writing, acts, told or summaries.undone(command.summary), part_of=first)
             first = first or by
         return entry_of(command._replace(undone_by=by))
 
@@ -52,8 +52,8 @@ class Undo:
                 break
             if first_of(act) == self.to:
                 continue
-            if act.action in _ENDS:
-                end = _ENDS[act.action]
+            if act.action in ENDS:
+                end = ENDS[act.action]
                 break
             if act.action == "erase" and not self.past_erase and (command is None or self.to is not None):
                 which = "The latest" if self.to is None else "A later"
@@ -71,7 +71,7 @@ class Undo:
             raise StateError(f"There is nothing to undo{end}." if command is None else f"There is no way back{end}.")
 
 
-def _step(act: ActRecord) -> tuple[int, int]:
+def step(act: ActRecord) -> tuple[int, int]:
     """What is undone at once: the batches a command added, any other act by itself."""
     return first_of(act), 0 if act.action == "add" else act.id
 
@@ -92,7 +92,7 @@ def _check_stands(reading: Snapshot, entry: int) -> None:
         )
 
 
-def _take_back(writing: Transaction, acts: Sequence[ActRecord], summary: str, *, part_of: int | None) -> int:
+def take_back(writing: Transaction, acts: Sequence[ActRecord], summary: str, *, part_of: int | None) -> int:
     """Undo one act of a command, or all its ``add``; the number of the undo."""
     had, act = writing.settings(), acts[-1]
     changes = _parameters_before(act) if act.action == "tune" else {}
@@ -121,10 +121,10 @@ class Redo:
         first: int | None = None
         for undo, acts in zip(undos, undone, strict=True):  # what was undone last comes back first
             told = f"redid {commands} changes" if first is None and commands > 1 else None
-            summary = told or summaries.redone(_first(writing, acts[0]).summary)
-            by = _bring_back(writing, undo, acts, summary, part_of=first)
+            summary = told or summaries.redone(first_act(writing, acts[0]).summary)
+            by = bring_back(writing, undo, acts, summary, part_of=first)
             first = first or by
-        return entry_of(_first(writing, undone[0][0]))
+        return entry_of(first_act(writing, undone[0][0]))
 
     def _undone_by(self, reading: Snapshot, undo: ActRecord) -> list[ActRecord]:
         """The acts of the command that an undo took back."""
@@ -143,7 +143,7 @@ class Redo:
                 break
             if act.action == "undo":
                 found.append(act)
-            elif act.action in (*UNDOABLE, *_ENDS, "erase"):
+            elif act.action in (*UNDOABLE, *ENDS, "erase"):
                 break
         if not found:
             raise StateError("There is nothing to redo: the latest change was not an undo.")
@@ -152,7 +152,7 @@ class Redo:
         return found
 
 
-def _bring_back(
+def bring_back(
     writing: Transaction, undo: ActRecord, acts: Sequence[ActRecord], summary: str, *, part_of: int | None
 ) -> int:
     """Do again the acts that one undo took back; the number of the redo."""
@@ -172,7 +172,7 @@ def _bring_back(
     return by
 
 
-def _first(reading: Snapshot, act: ActRecord) -> ActRecord:
+def first_act(reading: Snapshot, act: ActRecord) -> ActRecord:
     """The act that speaks for the command of this one."""
     return next(reading.found(ActRecord, id=first_of(act)), act)
 

@@ -1,0 +1,146 @@
+"""Questions: what is on a picture, why, and what if some examples were not there."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from kcrc.answering.turning import tipping, turning_points
+from kcrc.web.batching import part
+from kcrc.web.bodies import content, fields
+from kcrc.web.failures import Refused
+from kcrc.web.pictures import Picture
+from kcrc.web.service import Service
+from kcrc.web.verdicts import short, verdict
+
+FLOATS = "application/x-float32"
+
+
+async def upload(request: Request) -> Picture:
+    """The picture in a body."""
+    service: Service = request.app.state.service
+    allowed = service.allowed
+    async with service.uploading:
+        data = await content(request, most=allowed.bytes, seconds=allowed.seconds)
+        return await service.taken_in(data, _name(request))
+
+
+def _name(request: Request) -> str:
+    """What the sender calls the picture: a name and never a path."""
+    given = unquote(request.headers.get("x-kcrc-name", ""), errors="replace")
+    return given.replace("\\", "/").rpartition("/")[2][:200] or "picture"
+
+
+async def pictures(request: Request) -> Response:
+    found = await upload(request)
+    width, height = found.size
+    revision = request.app.state.service.gallery.settings.revision
+    return JSONResponse({"picture": found.id, "width": width, "height": height, "revision": revision}, 201)
+
+
+async def picture(request: Request) -> Response:
+    found = request.app.state.service.shelf.get(request.path_params["picture"])
+    return Response(found.small, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=3600"})
+
+
+async def classify(request: Request) -> Response:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == FLOATS:
+        return await _vectors(request)
+    if kind == "application/json":
+        given = await fields(request)
+        shelf = request.app.state.service.shelf
+        found = [shelf.get(name) for name in given.texts("pictures")]
+        return JSONResponse({"verdicts": await _verdicts(request, found)})
+    return JSONResponse((await _verdicts(request, [await upload(request)]))[0])
+
+
+async def _vectors(request: Request) -> Response:
+    """Ready vectors, and short answers."""
+    service: Service = request.app.state.service
+    dim = request.headers.get("x-kcrc-dim", "")
+    wanted = service.gallery.dim
+    if dim != str(wanted):
+        raise Refused(400, f"X-Kcrc-Dim says how many numbers a vector has; it is {wanted} here, given '{dim[:20]}'.")
+    most = 4 * wanted * service.allowed.count
+    data = await content(request, most=most, seconds=service.allowed.seconds)
+    if not data or len(data) % (4 * wanted):
+        raise Refused(400, f"The body holds vectors of {wanted} float32 each, little-endian; given {len(data)} bytes.")
+    vectors = np.frombuffer(data, "<f4").reshape(-1, wanted)
+    current, answers = await service.ask(vectors, explain=False)
+    return JSONResponse({"verdicts": short(answers), "revision": current.revision})
+
+
+async def _verdicts(request: Request, found: list[Picture]) -> list[dict[str, Any]]:
+    service: Service = request.app.state.service
+    begun = time.perf_counter()
+    current, answers = await service.answered(found)
+
+    def told() -> list[dict[str, Any]]:
+        learning = service.learning(current)
+        verdicts = []
+        for at, one in enumerate(found):
+            mine = part(answers, slice(at, at + 1))
+            tips = None if mine.why[0] is not None else tipping(current.answerer, one.vector, mine.evidence)
+            verdicts.append(verdict(current, mine, learning=learning, picture=one.id, tips=tips))
+        return verdicts
+
+    verdicts = await service.apart(told)
+    seconds = time.perf_counter() - begun
+    for one in found:
+        service.recent.note(one)
+    return [{**each, "seconds": seconds} for each in verdicts]
+
+
+async def what_if(request: Request) -> Response:
+    """The answer without some examples: parameters, metric and calibration stay, the next nearest step in."""
+    service: Service = request.app.state.service
+    given = await fields(request)
+    asked = service.shelf.get(given.text("picture"))
+    wanted = given.numbers("without", needed=False)
+    classes = set(given.texts("without_classes", needed=False))
+    begun = time.perf_counter()
+
+    def told() -> dict[str, Any]:
+        current = service.now.current()
+        rows = current.contents.rows
+        unknown = [name for name in classes if name not in current.contents.counts]
+        if unknown:
+            raise Refused(404, f"There is no class '{unknown[0]}' in the gallery.")
+        left_out = sorted({*wanted, *(row.id for row in rows if row.label in classes)} & current.records.keys())
+        if len(left_out) == len(rows):
+            raise Refused(400, "Without these examples there is none left to answer from. Leave some in.")
+        usual = current.answer(asked.vector[None], explain=True)
+        before = set(usual.evidence.rows[0].tolist())
+        answers = current.what_if(asked.vector, left_out) if left_out else usual
+        if asked.empty is not None:
+            answers = service.gallery.answering.told(answers, [asked.empty])
+        more = {"picture": asked.id, "left_out": left_out, "tips": None, "seconds": time.perf_counter() - begun}
+        return verdict(current, answers, learning=service.learning(current), before=before, **more)
+
+    return JSONResponse(await service.apart(told))
+
+
+async def turning(request: Request) -> Response:
+    """What would change its mind?"""
+    service: Service = request.app.state.service
+    asked = service.shelf.get((await fields(request)).text("picture"))
+
+    def told() -> dict[str, Any]:
+        current = service.now.current()
+        found = turning_points(current.answerer, asked.vector)
+        return {
+            "found": [
+                {"ids": list(one.without), "label": one.label, "probability": one.probability} for one in found.points
+            ],
+            "exact": found.exact,
+            "sentence": found.sentence,
+            "revision": current.revision,
+        }
+
+    return JSONResponse(await service.apart(told))

@@ -1,0 +1,119 @@
+"""The body of a request: no more bytes than allowed, in no more seconds, and in JSON the fields that are asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+
+from kcrc.files.plain_json import read_json
+from kcrc.web.failures import Refused
+
+_LARGEST_ID = 1 << 60
+
+
+async def content(request: Request, *, most: int, seconds: float) -> bytes:
+    """The bytes of a body; too many are refused before they are read, where the request says how many they are."""
+    said = request.headers.get("content-length", "0")
+    if said.isascii() and said.isdigit() and int(said[:18]) > most:
+        raise too_large(most)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(seconds):
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    raise too_large(most)
+                parts.append(part)
+    except TimeoutError:
+        raise Refused(408, f"The body did not arrive within {seconds:g} seconds. Send it again.") from None
+    except ClientDisconnect:
+        raise Refused(400, "The connection ended before the whole body had come.") from None
+    return b"".join(parts)
+
+
+def too_large(most: int) -> Refused:
+    return Refused(413, f"The body has more than {most} bytes, which is the limit. Send less.")
+
+
+async def fields(request: Request) -> Fields:
+    """The fields of a JSON object; an empty body is an object without fields."""
+    allowed = request.app.state.service.allowed
+    data = await content(request, most=allowed.json_bytes, seconds=allowed.seconds)
+    try:
+        found = read_json(data) if data.strip() else {}
+    except ValueError as problem:
+        raise Refused(400, f"The body is not JSON: {problem}.") from None
+    if not isinstance(found, dict):
+        raise Refused(400, "The body is a JSON object, {…}; given something else.")
+    return Fields(found, allowed.count)
+
+
+class Fields:
+    """What a request says by name; what is missing or of another kind is refused with the name. ``most`` things may be
+    listed."""
+
+    def __init__(self, given: Mapping[str, Any], most: int) -> None:
+        self.given, self.most = given, most
+
+    def text(self, name: str) -> str:
+        found = self.given.get(name)
+        if not isinstance(found, str) or not found.strip() or len(found) > 1000:
+            raise Refused(400, f"'{name}' is a text of 1 to 1000 characters; given {_shown(found)}.")
+        return found
+
+    def flag(self, name: str) -> bool:
+        found = self.given.get(name, False)
+        if not isinstance(found, bool):
+            raise Refused(400, f"'{name}' is true or false; given {_shown(found)}.")
+        return found
+
+    def number(self, name: str) -> int:
+        found = self.given.get(name)
+        if not isinstance(found, int) or not _whole(found):
+            raise Refused(400, f"'{name}' is a whole number; given {_shown(found)}.")
+        return found
+
+    def numbers(self, name: str, *, needed: bool = True, most: int | None = None) -> list[int]:
+        """Ids of examples."""
+        return [int(one) for one in self._list(name, needed, most) if self._check(name, _whole(one), one)]
+
+    def texts(self, name: str, *, needed: bool = True) -> list[str]:
+        return [str(one) for one in self._list(name, needed, None) if self._check(name, isinstance(one, str), one)]
+
+    def labels_by_number(self, name: str) -> dict[int, str]:
+        """{"17": "wren"}: a text for each example; nothing where it is not given."""
+        found = self.given.get(name, {})
+        if not isinstance(found, dict) or len(found) > self.most:
+            raise Refused(400, f"'{name}' is an object with at most {self.most} ids of examples and their labels.")
+        for key, value in found.items():
+            self._check(name, key.isascii() and key.isdigit() and len(key) < 19 and isinstance(value, str), key)
+        return {int(key): value for key, value in found.items()}
+
+    def _list(self, name: str, needed: bool, most: int | None) -> list[Any]:
+        found, most = self.given.get(name), most or self.most
+        if found is None and not needed:
+            return []
+        if not isinstance(found, list) or len(found) > most or (needed and not found):
+            raise Refused(400, f"'{name}' is a list of {int(needed)} to {most} items; given {_shown(found)}.")
+        return found
+
+    def _check(self, name: str, fine: bool, given: Any) -> bool:
+        if not fine:
+            raise Refused(400, f"'{name}' holds {_shown(given)}, which is not what it takes.")
+        return True
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_ID
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, list | dict):
+        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value)}"
+    return repr(value)[:60]

@@ -1,0 +1,169 @@
+"""Looking around: what is in the gallery, one example, the history."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+
+from kcrc.errors import DataError
+from kcrc.gallery.contract import ExampleRecord, Snapshot
+from kcrc.gallery.listing import ORDERS, listed
+from kcrc.gallery.portrait import portrait
+from kcrc.report.words import file_name
+from kcrc.web.failures import Refused
+from kcrc.web.people import person_of
+from kcrc.web.service import Service
+from kcrc.web.teaching import sentence
+
+PAGE, LARGEST_PAGE = 60, 500  # examples
+HISTORY = 200  # entries
+
+
+async def gallery(request: Request) -> Response:
+    service: Service = request.app.state.service
+
+    def told() -> dict[str, Any]:
+        opened = service.gallery
+        contents, facts = opened.contents, opened.answering.facts()
+        return {
+            "name": service.name,
+            "revision": contents.revision,
+            "examples": len(contents),
+            "classes": [{"name": name, "count": count} for name, count in contents.counts.items()],
+            "feature": opened.settings.feature,
+            "dim": opened.dim,
+            "readonly": opened.readonly,
+            "tuned": None if facts is None else {"sentence": facts.chosen or "The usual parameters are in use."},
+            "retune_due": opened.retune_due,
+            "confidence": "learning" if service.learner.learning(contents.revision) else "ready",
+            "token_needed": request.app.state.guard.token is not None,
+            "queue": 0,
+            "limits": {
+                "bytes": service.allowed.bytes,
+                "pixels": service.allowed.pixels,
+                "count": service.allowed.count,
+            },
+        }
+
+    return JSONResponse(await service.apart(told))
+
+
+async def thumbnail(request: Request) -> Response:
+    service: Service = request.app.state.service
+    example = _example(request)
+
+    def look(reading: Snapshot) -> bytes | None:
+        record = next(reading.found(ExampleRecord, id=example), None)  # one that was removed may be in the history
+        return None if record is None else reading.thumbnail(record)
+
+    found = await service.apart(lambda: service.gallery.read(look))
+    if found is None:
+        raise Refused(404, f"There is no picture of example {example}.")
+    kind = "image/png" if found[:1] == b"\x89" else "image/webp" if found[:4] == b"RIFF" else "image/jpeg"
+    return Response(found, media_type=kind, headers={"Cache-Control": "private, max-age=86400"})
+
+
+async def example(request: Request) -> Response:
+    service: Service = request.app.state.service
+    number = _example(request)
+    try:
+        found = (await service.apart(lambda: portrait(service.gallery, number))).to_dict()
+    except DataError as problem:
+        raise Refused(404, str(problem)) from None
+    own = found["own_answer"]
+    for one in [found, *([] if own is None else own["nearest"])]:
+        one["source"] = file_name(one["source"])
+    return JSONResponse({**found, "revision": service.gallery.settings.revision})
+
+
+def _example(request: Request) -> int:
+    number: int = request.path_params["example"]
+    if not 0 < number < 1 << 60:
+        raise Refused(404, "There is no example of this number.")
+    return number
+
+
+async def examples(request: Request) -> Response:
+    """A page of the examples, of a class or all, by what their label or file name holds."""
+    service: Service = request.app.state.service
+    asked = request.query_params
+    label, search = asked.get("class"), asked.get("search", "").casefold()
+    offset, limit = _count(request, "offset", 0, 1 << 40), _count(request, "limit", PAGE, LARGEST_PAGE)
+    order = asked.get("order", "id")
+    if order not in ORDERS:
+        raise Refused(400, f"'order' is one of {', '.join(ORDERS)}; given '{order[:40]}'.")
+
+    def told() -> dict[str, Any]:
+        found = listed(service.gallery, by=order)
+        if label is not None:
+            found = [one for one in found if one.label == label]
+        if search:
+            found = [one for one in found if search in f"{one.label}\n{file_name(one.source)}".casefold()]
+        return {
+            "total": len(found),
+            "examples": [
+                {
+                    "id": one.id,
+                    "label": one.label,
+                    "source": file_name(one.source),
+                    "added": None if one.added_at is None else one.added_at.isoformat(),
+                    "probability_of_label": None,
+                }
+                for one in found[offset : offset + limit]
+            ],
+            "revision": service.gallery.settings.revision,
+        }
+
+    return JSONResponse(await service.apart(told))
+
+
+def _count(request: Request, name: str, usual: int, most: int) -> int:
+    given = request.query_params.get(name, str(usual))
+    if not (given.isascii() and given.isdigit() and len(given) < 16):
+        raise Refused(400, f"'{name}' is a whole number from 0 on; given '{given[:40]}'.")
+    return min(int(given), most)
+
+
+async def history(request: Request) -> Response:
+    service: Service = request.app.state.service
+    limit, person = _count(request, "limit", HISTORY, HISTORY), person_of(request)
+
+    def told() -> dict[str, Any]:
+        people = service.people
+        entries = [
+            {
+                "act": entry.id,
+                "sentence": sentence(entry.summary),
+                "action": entry.action,
+                "when": None if entry.at is None else entry.at.isoformat(),
+                "who": people.who(entry.id),
+                "mine": people.who(entry.id) == person,
+                "undone": entry.undone_by is not None,
+            }
+            for entry in service.gallery.history(limit=limit)
+        ]
+        return {"entries": entries, "revision": service.gallery.settings.revision}
+
+    return JSONResponse(await service.apart(told))
+
+
+async def health(request: Request) -> Response:
+    """Whether answers can be had: the gallery can be read."""
+    service: Service = request.app.state.service
+    revision = await service.apart(lambda: service.gallery.settings.revision)
+    return JSONResponse({"healthy": True, "revision": revision})
+
+
+async def metrics(request: Request) -> Response:
+    service: Service = request.app.state.service
+    text = await service.apart(lambda: service.metrics.text(service))
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+async def events(request: Request) -> Response:
+    lines = request.app.state.service.events.listen()
+    await asyncio.sleep(0)
+    return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})

@@ -1,0 +1,164 @@
+"""Who may ask: requests to another name, from another site, without the token or too many at a time are refused, and
+every answer carries the headers that keep a page to itself."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kcrc.web.failures import Refused, refusal
+
+COOKIE = "kcrc"
+POLICY = (
+    "default-src 'self'; img-src 'self' blob: data:; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
+}
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+CLIENTS = 4096  # addresses whose pace is remembered
+OPEN = ("/api/health",)  # answered without the token
+
+
+class Pace:
+    """So many requests a second from one address, with as many at once as fill some seconds."""
+
+    def __init__(self, rate: float, seconds: float = 4.0) -> None:
+        self.rate, self.most = rate, max(1.0, rate * seconds)
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def allows(self, address: str) -> bool:
+        now = time.monotonic()
+        left, then = self._left.pop(address, (self.most, now))
+        left = min(self.most, left + self.rate * (now - then))
+        self._left[address] = (left - 1.0 if left >= 1.0 else left, now)
+        if len(self._left) > CLIENTS:
+            self._left.popitem(last=False)
+        return left >= 1.0
+
+
+class Guard:
+    """``names`` are those the server answers to; ``token`` is needed where one is given, and comes as a bearer, or as
+    the cookie that one of the ``codes`` was exchanged for, each once; ``rate`` (requests a second from one address, 0:
+    any number) and ``secure`` (cookies go by TLS alone) are for servers that others reach."""
+
+    def __init__(
+        self, *, names: Iterable[str] = LOOPBACK, token: str | None = None, rate: float = 0.0, secure: bool = False
+    ) -> None:
+        self.names = frozenset(name.lower() for name in names)
+        self.token, self.secure = token, secure
+        self.codes: set[str] = set()
+        self.pace = Pace(rate) if rate else None
+
+    def new_code(self) -> str:
+        """A code that lets one browser in, once."""
+        code = secrets.token_urlsafe(12)
+        self.codes = {code}
+        return code
+
+    def check(self, scope: Scope) -> Response | None:
+        """What is answered instead, where a request is not let through."""
+        headers = Headers(scope=scope)
+        try:
+            if self.pace is not None and not self.pace.allows((scope.get("client") or ("", 0))[0]):
+                raise Refused(429, "Too many requests from this address. Wait a moment.", headers={"Retry-After": "1"})
+            self._check_names(scope, headers)
+            if self.token is not None and scope["path"] not in OPEN:
+                return self._check_token(scope, headers)
+        except Refused as problem:
+            return refusal(problem)
+        return None
+
+    def _check_names(self, scope: Scope, headers: Headers) -> None:
+        """DNS that is turned to this machine, and pages of other sites, are kept out."""
+        host = headers.get("host", "")
+        if _host(f"//{host}") not in self.names:
+            raise Refused(421, f"This server does not answer to '{host[:80]}'. Give its name by --name.")
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            raise Refused(403, "Requests from other sites are refused.")
+        navigating = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+        if site not in ("none", "same-origin") and not navigating:
+            raise Refused(403, "Requests from other sites are refused.")
+
+    def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
+        assert self.token is not None
+        given = headers.get("authorization", "")
+        if given[:7].lower() == "bearer " and _same(given[7:].strip(), self.token):
+            return None
+        if _same(_cookie(headers.get("cookie", "")), self.token):
+            return None
+        code = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("code", [""])[0]
+        if scope["method"] == "GET" and scope["path"] == "/" and any(_same(code, known) for known in self.codes):
+            self.codes.clear()
+            entered = RedirectResponse("/", 303)
+            entered.set_cookie(COOKIE, self.token, httponly=True, samesite="strict", secure=self.secure)
+            return entered
+        why = "This server needs its token: as 'Authorization: Bearer …', or open the address with a fresh code."
+        raise Refused(401, why, headers={"WWW-Authenticate": "Bearer"})
+
+
+def _host(address: str) -> str:
+    try:
+        return (urlsplit(address).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _same(given: str, known: str) -> bool:
+    """Compared in a time that says nothing of how much of it is right."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), known.encode())
+
+
+def _cookie(header: str) -> str:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+class Guarded:
+    """The application behind its guard; requests are counted, by the route that answered them."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun, state = time.perf_counter(), scope["app"].state
+        status = 500
+
+        async def with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        instead = state.guard.check(scope)
+        try:
+            await (self.app if instead is None else instead)(scope, receive, with_headers)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")
+            state.service.metrics.count(route, status, time.perf_counter() - begun)

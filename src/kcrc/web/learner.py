@@ -1,0 +1,53 @@
+"""What changes teach is learned behind them: how sure answers are, anew from the examples as they are now.
+
+A correction counts for the next query at once; until this is done, answers say that their confidence is being learned.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from kcrc.gallery import Gallery
+
+
+class Learner:
+    """``finished(revision)`` is called whenever it has learned."""
+
+    def __init__(self, gallery: Gallery, finished: Callable[[int], None]) -> None:
+        self._gallery = gallery
+        self._finished = finished
+        self._wake = threading.Event()
+        self._closing = False
+        self.done = gallery.settings.revision
+        """The revision up to which there is nothing to learn."""
+        self._thread = threading.Thread(target=self._run, name="kcrc-learn", daemon=True)
+        self._thread.start()
+
+    def changed(self) -> None:
+        """There may be something to learn."""
+        self._wake.set()
+
+    def learning(self, revision: int) -> bool:
+        """Whether answers of that revision rest on what was learned before it."""
+        return not self._gallery.readonly and revision > self.done
+
+    def close(self) -> None:
+        """End once what is being learned is learned."""
+        self._closing = True
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._wake.wait()
+            self._wake.clear()
+            revision = self._gallery.settings.revision
+            if self._closing or self._gallery.readonly or revision <= self.done:
+                continue
+            self._gallery.answering.bring_up_to_date()
+            if self._gallery.settings.revision == revision:
+                self.done = revision
+                self._finished(revision)
+            else:
+                self._wake.set()

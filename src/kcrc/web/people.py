@@ -1,0 +1,73 @@
+"""Whose change was whose, so that undo takes back one's own: for as long as the server runs, and of so many people.
+
+A person is a random name that a page makes for itself; it says nothing about who sits before it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+
+from kcrc.web.failures import Refused
+
+MOST, KEPT = 1000, 1000  # people; changes of each
+HEADER = "x-kcrc-person"
+
+
+def person_of(request: Request) -> str:
+    """The name in the header; one for all who give none."""
+    name = request.headers.get(HEADER, "")
+    if len(name) > 100 or not name.isprintable():
+        raise Refused(400, "X-Kcrc-Person is a name of at most 100 characters.")
+    return name
+
+
+@dataclass
+class Changes:
+    """The entries of the history that a person made, and those of them that were undone, each newest last."""
+
+    done: list[int] = field(default_factory=list)
+    undone: list[int] = field(default_factory=list)
+
+
+class People:
+    def __init__(self) -> None:
+        self._changes: OrderedDict[str, Changes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, person: str) -> Changes:
+        with self._lock:
+            found = self._changes.setdefault(person, Changes())
+            self._changes.move_to_end(person)
+            while len(self._changes) > MOST:
+                self._changes.popitem(last=False)
+            return found
+
+    def did(self, person: str, entry: int) -> None:
+        """A new change ends what can be done again."""
+        mine = self.of(person)
+        mine.done.append(entry)
+        mine.undone.clear()
+        del mine.done[:-KEPT]
+
+    def undid(self, person: str, entry: int) -> None:
+        for mine in self._all():
+            if entry in mine.done:
+                mine.done.remove(entry)
+        self.of(person).undone.append(entry)
+
+    def redid(self, person: str, entry: int) -> None:
+        for mine in self._all():
+            if entry in mine.undone:
+                mine.undone.remove(entry)
+        self.of(person).done.append(entry)
+
+    def who(self, entry: int) -> str | None:
+        """Who made an entry of the history; None where nobody knows."""
+        return next((name for name, mine in list(self._changes.items()) if entry in mine.done + mine.undone), None)
+
+    def _all(self) -> list[Changes]:
+        with self._lock:
+            return list(self._changes.values())

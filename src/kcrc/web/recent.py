@@ -1,0 +1,30 @@
+"""The answers given last: what a correction would change is shown on them before it is made."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from kcrc.web.pictures import Picture
+
+KEPT = 200
+
+
+class Recent:
+    """The pictures answered last, each once, the newest last."""
+
+    def __init__(self) -> None:
+        self._pictures: OrderedDict[str, Picture] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def note(self, picture: Picture) -> None:
+        with self._lock:
+            self._pictures[picture.sha256] = picture
+            self._pictures.move_to_end(picture.sha256)
+            while len(self._pictures) > KEPT:
+                self._pictures.popitem(last=False)
+
+    def pictures(self) -> list[Picture]:
+        """The newest first."""
+        with self._lock:
+            return list(reversed(self._pictures.values()))

@@ -1,0 +1,139 @@
+"""All that can be asked of the server, in one table: what is not here is not served, nor in the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kcrc.web import asking, browsing, openapi, page_files, teaching
+from kcrc.web.shapes import (
+    CONFIDENCE,
+    FLAG,
+    IDS,
+    LABEL,
+    NUMBER,
+    PICTURE,
+    PICTURES,
+    SCHEMAS,
+    TEXT,
+    WHOLE,
+    Shape,
+    fields,
+    maybe,
+    named,
+    some,
+)
+
+Handler = Callable[[Request], Awaitable[Response]]
+IMAGE = "image/*"
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Route:
+    """One address and method. ``takes`` and ``gives`` are shapes by media type; ``query`` and ``headers`` what may be
+    said beside; ``status`` that of a good answer."""
+
+    method: str
+    path: str
+    handler: Handler
+    about: str
+    takes: dict[str, Shape] = field(default_factory=dict)
+    gives: dict[str, Shape] = field(default_factory=dict)
+    query: dict[str, Shape] = field(default_factory=dict)
+    headers: dict[str, Shape] = field(default_factory=dict)
+    status: int = 200
+
+
+def _json(shape: Shape) -> dict[str, Shape]:
+    return {JSON: shape}
+
+
+_BYTES: Shape = {"type": "string", "format": "binary"}
+_VERDICT, _ACT = named("Verdict"), named("Act")
+_NAME = {"X-Kcrc-Name": TEXT}
+_ENTRY = fields(act=WHOLE, sentence=TEXT, action=TEXT, when=maybe(TEXT), who=maybe(TEXT), mine=FLAG, undone=FLAG)
+_EXAMPLE = fields(id=WHOLE, label=TEXT, source=TEXT, added=maybe(TEXT), probability_of_label=maybe(NUMBER))
+
+ROUTES: tuple[Route, ...] = (
+    Route("GET", "/", page_files.index, "The page.", gives={"text/html": TEXT}),
+    Route("GET", "/static/{name:path}", page_files.static, "A file of the page.", gives={"*/*": _BYTES}),
+    Route("GET", "/api/openapi.json", openapi.document, "This document.", gives=_json({"type": "object"})),
+    Route("GET", "/api/health", browsing.health, "Whether the gallery can be read.", gives=_json(fields(healthy=FLAG))),
+    Route("GET", "/api/metrics", browsing.metrics, "Counters for Prometheus.", gives={"text/plain": TEXT}),
+    Route("GET", "/api/events", browsing.events, "What happens, as server-sent events.",
+          gives={"text/event-stream": TEXT}),
+    Route(
+        "GET", "/api/gallery", browsing.gallery, "What is served.",
+        gives=_json(fields(name=TEXT, revision=WHOLE, examples=WHOLE, classes=some(fields(name=TEXT, count=WHOLE)),
+                           feature=TEXT, dim=WHOLE, readonly=FLAG, tuned=maybe(fields(sentence=TEXT)),
+                           retune_due=maybe(TEXT), confidence=CONFIDENCE, token_needed=FLAG, queue=WHOLE,
+                           limits=fields(bytes=WHOLE, pixels=WHOLE, count=WHOLE))),
+    ),
+    Route(
+        "POST", "/api/pictures", asking.pictures, "Send a picture, to be asked about by its name.",
+        takes={IMAGE: _BYTES}, headers=_NAME, status=201,
+        gives=_json(fields(picture=TEXT, width=WHOLE, height=WHOLE, revision=WHOLE)),
+    ),
+    Route("GET", "/api/pictures/{picture}", asking.picture, "A picture that was sent, small.",
+          gives={"image/jpeg": _BYTES}),
+    Route(
+        "POST", "/api/classify", asking.classify,
+        "What is on a picture, on several that were sent before, or what vectors are of (short answers).",
+        takes={IMAGE: _BYTES, JSON: fields(pictures=PICTURES), asking.FLOATS: _BYTES},
+        headers={**_NAME, "X-Kcrc-Dim": TEXT},
+        gives=_json({"anyOf": [_VERDICT, fields(verdicts=some(_VERDICT)),
+                               fields(verdicts=some(named("Short")), revision=WHOLE)]}),
+    ),
+    Route(
+        "POST", "/api/what-if", asking.what_if, "The answer without some examples or classes.",
+        takes=_json(fields({"without": some(WHOLE, most=500), "without_classes": some(LABEL, most=500)},
+                           picture=PICTURE)),
+        gives=_json(_VERDICT),
+    ),
+    Route(
+        "POST", "/api/turning", asking.turning, "The smallest sets of examples without which the answer is another.",
+        takes=_json(fields(picture=PICTURE)),
+        gives=_json(fields(found=some(fields(ids=some(WHOLE), label=TEXT, probability=maybe(NUMBER))), exact=FLAG,
+                           sentence=TEXT, revision=WHOLE)),
+    ),
+    Route(
+        "POST", "/api/add", teaching.add, "Add pictures as examples of a class.",
+        takes=_json(fields({"new_class": FLAG}, pictures=PICTURES, label=LABEL)), gives=_json(_ACT),
+    ),
+    Route(
+        "POST", "/api/relabel", teaching.relabel, "Give examples another class.",
+        takes=_json(fields({"expect": {"type": "object"}, "new_class": FLAG}, examples=IDS, label=LABEL)),
+        gives=_json(_ACT),
+    ),
+    Route(
+        "POST", "/api/remove", teaching.remove, "Take examples out, or (erase) out of the file for good.",
+        takes=_json(fields({"erase": FLAG}, examples=IDS)), gives=_json(_ACT),
+    ),
+    Route(
+        "POST", "/api/rename", teaching.rename, "Give a class another name, or make it one with another.",
+        takes=_json(fields({"merge": FLAG}, old=LABEL, new=LABEL)), gives=_json(_ACT),
+    ),
+    Route("POST", "/api/undo", teaching.undo, "Take back one's own latest change, or the one named.",
+          takes=_json(fields({"act": WHOLE})), gives=_json(_ACT)),
+    Route("POST", "/api/redo", teaching.redo, "Do again what one took back, or the change named.",
+          takes=_json(fields({"act": WHOLE})), gives=_json(_ACT)),
+    Route("GET", "/api/thumbnails/{example:int}", browsing.thumbnail, "The small picture of an example.",
+          gives={"image/jpeg": _BYTES}),
+    Route(
+        "GET", "/api/examples", browsing.examples, "A page of the examples.",
+        query={"class": TEXT, "search": TEXT, "offset": WHOLE, "limit": WHOLE, "order": TEXT},
+        gives=_json(fields(total=WHOLE, examples=some(_EXAMPLE), revision=WHOLE)),
+    ),
+    Route("GET", "/api/examples/{example:int}", browsing.example, "All that is known of one example.",
+          gives=_json({"type": "object"})),
+    Route(
+        "GET", "/api/history", browsing.history, "The changes, newest first.", query={"limit": WHOLE},
+        gives=_json(fields(entries=some(_ENTRY), revision=WHOLE)),
+    ),
+)  # fmt: skip
+
+__all__ = ["ROUTES", "SCHEMAS", "Route"]

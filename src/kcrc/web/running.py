@@ -1,0 +1,63 @@
+"""Running the server: uvicorn, on one address, until it is told to end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from starlette.applications import Starlette
+
+GRACE = 10  # seconds that requests under way have to end
+
+
+class Server(uvicorn.Server):
+    """uvicorn's, which lets listeners to events go when it is told to end: it would wait for them."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.config.app.state.started()  # type: ignore[union-attr]  # it is our application
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.config.app.state.service.events.end()  # type: ignore[union-attr]
+        super().handle_exit(sig, frame)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket on an address; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def server(
+    app: Starlette, *, started: Callable[[], None], certificate: str | None = None, key: str | None = None
+) -> Server:
+    """What serves the application: ``run([socket])`` does so until a signal ends it, or ``should_exit`` is set;
+    ``started`` is called once requests are taken."""
+    app.state.started = started
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        backlog=256,
+        limit_concurrency=512,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=GRACE,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+    return Server(config)

@@ -1,0 +1,118 @@
+"""What all requests share: the gallery, what answers, who changes it, the pictures that are held."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from kcrc.answering import Answers
+from kcrc.arrays import Array
+from kcrc.features.base import Feature
+from kcrc.gallery import Gallery
+from kcrc.web.allowed import Allowed
+from kcrc.web.batching import Asked, Batcher
+from kcrc.web.current import Current, Now
+from kcrc.web.events import Events
+from kcrc.web.learner import Learner
+from kcrc.web.metrics import Metrics
+from kcrc.web.people import People
+from kcrc.web.pictures import Picture, Shelf, looked_at
+from kcrc.web.recent import Recent
+from kcrc.web.writer import Writer
+
+T = TypeVar("T")
+LOOKS = 1.0  # seconds between two looks whether another process changed the gallery
+THREADS = 4  # for pictures and what takes more than a moment
+
+
+class Service:
+    """Made of an open gallery, which it closes. ``note`` tells whoever runs the server."""
+
+    def __init__(self, gallery: Gallery, *, allowed: Allowed | None = None, note: Callable[[str], None]) -> None:
+        self.gallery = gallery
+        self.name = Path(str(gallery.path)).name
+        self.allowed = allowed or Allowed()
+        self.note = note
+        self.events, self.metrics, self.people, self.recent = Events(), Metrics(), People(), Recent()
+        self.shelf = Shelf(self.allowed)
+        self.now = Now(gallery)
+        self.batcher = Batcher(self._answered)
+        self.learner = Learner(gallery, self._learned)
+        self.writer = Writer(self._changed)
+        self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kcrc-web")
+        self.uploading = asyncio.Semaphore(self.allowed.uploads)
+        self._told = gallery.settings.revision
+
+    def feature(self) -> Feature:
+        return self.gallery.answering.feature()
+
+    async def apart(self, work: Callable[[], T]) -> T:
+        """What ``work`` gives, done beside the loop."""
+        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+
+    async def changed_by(self, change: Callable[[], T]) -> T:
+        """What a change gives, once it is kept for good."""
+        return await asyncio.wrap_future(self.writer.do(change))
+
+    async def ask(self, vectors: Array, *, explain: bool) -> Asked:
+        """The answers to vectors (n, d), asked together with whatever else waits."""
+        return await asyncio.wrap_future(self.batcher.ask(vectors, explain=explain))
+
+    async def answered(self, pictures: list[Picture]) -> Asked:
+        """The answers to pictures, explained."""
+        current, answers = await self.ask(np.stack([picture.vector for picture in pictures]), explain=True)
+        empty = [picture.empty for picture in pictures]
+        if any(empty):
+            answers = await self.apart(lambda: self.gallery.answering.told(answers, empty))
+        return current, answers
+
+    async def taken_in(self, content: bytes, name: str) -> Picture:
+        """A picture that was sent, held for a while."""
+        seen = await self.apart(lambda: looked_at(content, self.feature(), name=name, allowed=self.allowed))
+        return self.shelf.put(seen)
+
+    def learning(self, current: Current) -> bool:
+        return self.learner.learning(current.revision)
+
+    def _answered(self, vectors: Array, explain: bool) -> tuple[Current, Answers]:
+        current = self.now.current()
+        return current, current.answer(vectors, explain=explain)
+
+    def _changed(self) -> None:
+        self.learner.changed()
+        self._tell_revision()
+
+    def _learned(self, revision: int) -> None:
+        self.now.learned()
+        self.events.tell("confidence", revision=revision, confidence="ready")
+
+    def _tell_revision(self) -> None:
+        revision = self.gallery.settings.revision
+        if revision != self._told:
+            self._told = revision
+            self.events.tell("revision", revision=revision)
+
+    async def watch(self) -> None:
+        """Notice what other processes do to the gallery, for as long as the server runs."""
+        while True:
+            await asyncio.sleep(LOOKS)
+            with contextlib.suppress(Exception):  # the next question says what is wrong with the file
+                before = self._told
+                await self.apart(self._tell_revision)
+                if self._told != before:
+                    self.learner.changed()
+
+    def close(self) -> None:
+        """Answer and write what waits, then let go of everything; nothing that was acknowledged is lost."""
+        self.events.end()
+        self.batcher.close()
+        self.writer.close()
+        self.learner.close()
+        self.pool.shutdown()
+        self.gallery.close()

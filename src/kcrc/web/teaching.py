@@ -1,0 +1,218 @@
+"""Changes: examples come, go, and get other classes; and one's own are taken back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from kcrc.gallery.acts import Relabel, Remove, Rename
+from kcrc.gallery.adding import Added
+from kcrc.gallery.collection import Collection
+from kcrc.gallery.contract import ActRecord, ExampleRecord, Transaction
+from kcrc.gallery.examples import checked_ids, checked_label
+from kcrc.gallery.history import Entry
+from kcrc.gallery.pictures import THUMBNAIL
+from kcrc.gallery.undoing_one import Overtaken, RedoOne, UndoOne
+from kcrc.report.words import counted
+from kcrc.web.bodies import Fields, fields
+from kcrc.web.failures import Refused
+from kcrc.web.people import person_of
+from kcrc.web.pictures import Picture, thumbnail_of
+from kcrc.web.service import Service
+
+T = TypeVar("T")
+NEAR = 3  # class names that are offered in place of a new one
+
+
+async def add(request: Request) -> Response:
+    given = await fields(request)
+    shelf = request.app.state.service.shelf
+    found = [shelf.get(name) for name in given.texts("pictures")]
+    return JSONResponse(await added(request, found, given))
+
+
+async def added(request: Request, found: list[Picture], given: Fields) -> dict[str, Any]:
+    """Add pictures under the label that a request gives."""
+    service: Service = request.app.state.service
+    label, new_class, person = checked_label(given.text("label")), given.flag("new_class"), person_of(request)
+    smalls = await service.apart(lambda: [thumbnail_of(one, THUMBNAIL) for one in found])
+
+    def change() -> dict[str, Any]:
+        _check_class(service, label, new_class)
+        # The act alone: what it teaches is learned behind it.
+        done = Collection.add(
+            service.gallery,
+            label,
+            np.stack([one.vector for one in found]),
+            sources=[one.name for one in found],
+            contents=[one.sha256 for one in found],
+            thumbnails=smalls,
+            fingerprint=service.gallery.fingerprint,
+        )
+        there = [
+            {"picture": found[one.position].id, "id": one.id, "label": one.existing_label} for one in done.duplicates
+        ]
+        entry = None if done.command is None else done.command.act
+        return told(service, person, entry, _added(done, label), done.ids, duplicates=there)
+
+    return await service.changed_by(change)
+
+
+def _added(done: Added, label: str) -> str:
+    there = len(done.duplicates)
+    again = f" {counted(there, 'picture was', 'pictures were')} there already." if there else ""
+    return (f"Added {counted(len(done), 'example')} as {label}." if len(done) else "Nothing was added.") + again
+
+
+def _check_class(service: Service, label: str, new_class: bool) -> None:
+    """A class that nobody has heard of is often a slip of the keyboard."""
+    known = service.gallery.classes
+    if label not in known and not new_class:
+        near = difflib.get_close_matches(label, known, n=NEAR)
+        why = f"There is no class '{label}' yet. Say that it is a new one, or choose another."
+        raise Refused(409, why, {"new_class": label, "near": near})
+
+
+async def relabel(request: Request) -> Response:
+    service: Service = request.app.state.service
+    given, person = await fields(request), person_of(request)
+    ids, label, expected = (
+        given.numbers("examples"),
+        checked_label(given.text("label")),
+        given.labels_by_number("expect"),
+    )
+    new_class = given.flag("new_class")
+
+    def change() -> dict[str, Any]:
+        _check_class(service, label, new_class)
+
+        def act(writing: Transaction) -> tuple[int, ...]:
+            _check_as_seen(writing, expected)
+            return Relabel(checked_ids(ids), label)(writing)
+
+        done, entry = _written(service, act)
+        return told(service, person, entry, f"Relabelled {counted(len(done), 'example')} as {label}.", done)
+
+    return JSONResponse(await service.changed_by(change))
+
+
+def _check_as_seen(writing: Transaction, expected: dict[int, str]) -> None:
+    """A conflict where an example is no longer what the page showed."""
+    found = {record.id: record for record in writing.found(ExampleRecord, id=sorted(expected), removed_by=None)}
+    now = {example: found[example].label if example in found else None for example in expected}
+    other = {str(example): label for example, label in now.items() if label != expected[example]}
+    if other:
+        first, label = next(iter(other.items()))
+        said = "is no longer in the gallery" if label is None else f"is labelled {label} by now"
+        raise Refused(409, f"Example {first} {said}. Nothing was changed; look at it again.", {"labels": other})
+
+
+async def remove(request: Request) -> Response:
+    service: Service = request.app.state.service
+    given, person = await fields(request), person_of(request)
+    ids, erase = checked_ids(given.numbers("examples")), given.flag("erase")
+
+    def change() -> dict[str, Any]:
+        if erase:
+            erased = service.gallery.erase(ids)
+            said = f"Erased {counted(len(erased.ids), 'example')} for good."
+            return told(service, person, None, said, erased.ids)
+        done, entry = _written(service, Remove(ids))
+        return told(service, person, entry, f"Removed {counted(len(done), 'example')}.", done)
+
+    return JSONResponse(await service.changed_by(change))
+
+
+async def rename(request: Request) -> Response:
+    service: Service = request.app.state.service
+    given, person = await fields(request), person_of(request)
+    old, new, merge = checked_label(given.text("old")), checked_label(given.text("new")), given.flag("merge")
+
+    def change() -> dict[str, Any]:
+        counts = service.gallery.counts
+        if new in counts and new != old and not merge:
+            why = f"There is a class '{new}' already. Say that the two are to become one, or choose another name."
+            raise Refused(409, why, {"merge": new, "count": counts[new]})
+        done, entry = _written(service, Rename(old, new))
+        word = "Merged" if new in counts else "Renamed"
+        return told(service, person, entry, f"{word} {old} to {new}: {counted(len(done), 'example')}.", done)
+
+    return JSONResponse(await service.changed_by(change))
+
+
+async def undo(request: Request) -> Response:
+    """Take back one's own latest change, or the one that is named."""
+    return await _stepped(request, UndoOne, "undo")
+
+
+async def redo(request: Request) -> Response:
+    """Do again what one took back, or the change that is named."""
+    return await _stepped(request, RedoOne, "redo")
+
+
+async def _stepped(request: Request, kind: Callable[[int], Callable[[Transaction], Entry]], word: str) -> Response:
+    service: Service = request.app.state.service
+    given, person = await fields(request), person_of(request)
+    named = given.number("act") if given.given.get("act") is not None else None
+
+    def change() -> dict[str, Any]:
+        mine = service.people.of(person)
+        own = mine.done if word == "undo" else mine.undone
+        if named is None and not own:
+            raise Refused(409, f"There is nothing of yours to {word}. The history lists what others did.", {})
+        wanted = own[-1] if named is None else named
+        try:
+            entry, _ = _written(service, kind(wanted))
+        except Overtaken as problem:
+            others = [{"act": one.id, "sentence": sentence(one.summary)} for one in problem.by]
+            raise Refused(409, str(problem), {"act": wanted, "by": others}) from None
+        (service.people.undid if word == "undo" else service.people.redid)(person, entry.id)
+        said = f"{'Undone' if word == 'undo' else 'Done again'}: {entry.summary}."
+        return told(service, person, None, said, (), act=entry.id)
+
+    return JSONResponse(await service.changed_by(change))
+
+
+def _written(service: Service, act: Callable[[Transaction], T]) -> tuple[T, int | None]:
+    """What an act answers, and the entry of the history that it made; None where it changed nothing."""
+
+    def change(writing: Transaction) -> tuple[T, int | None]:
+        before = writing.settings().revision
+        done = act(writing)
+        return done, before + 1 if writing.settings().revision > before else None
+
+    return service.gallery.store.write(change)
+
+
+def told(
+    service: Service, person: str, entry: int | None, said: str, ids: tuple[int, ...], **more: Any
+) -> dict[str, Any]:
+    """A change as the API tells it, with what this person can take back and do again."""
+    if entry is not None:
+        service.people.did(person, entry)
+    mine = service.people.of(person)
+    summary = _summaries(service, [*mine.done[-1:], *mine.undone[-1:]])
+    return {
+        "act": entry,
+        "sentence": said,
+        "examples": list(ids),
+        "revision": service.gallery.settings.revision,
+        "undo": summary.get(mine.done[-1]) if mine.done else None,
+        "redo": summary.get(mine.undone[-1]) if mine.undone else None,
+        **more,
+    }
+
+
+def _summaries(service: Service, entries: list[int]) -> dict[int, str]:
+    found = service.gallery.read(lambda reading: list(reading.found(ActRecord, id=entries)))
+    return {act.id: sentence(act.summary) for act in found}
+
+
+def sentence(summary: str) -> str:
+    """A summary of the history as a sentence without its stop."""
+    return f"{summary[:1].upper()}{summary[1:]}"

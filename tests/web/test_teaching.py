@@ -1,0 +1,102 @@
+"""Corrections count for the next query; each person takes back their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from kcrc.gallery import Gallery
+
+Sent = Callable[..., str]
+ANNA, BORIS = {"X-Kcrc-Person": "anna"}, {"X-Kcrc-Person": "boris"}
+
+
+def counts(client: httpx.Client) -> dict[str, int]:
+    return {one["name"]: one["count"] for one in client.get("/api/gallery").json()["classes"]}
+
+
+def test_what_was_added_counts_for_the_next_query(client: httpx.Client, sent: Sent) -> None:
+    name = sent("owl")
+    refused = client.post("/api/add", json={"pictures": [name], "label": "ovl"})
+    assert refused.status_code == 409
+    assert refused.json()["conflict"]["new_class"] == "ovl"
+    act = client.post("/api/add", json={"pictures": [name], "label": "owl", "new_class": True}).json()
+    assert act["sentence"] == "Added 1 example as owl."
+    told = client.post("/api/classify", json={"pictures": [name]}).json()["verdicts"][0]
+    assert told["revision"] == act["revision"]
+    assert {"id": act["examples"][0], "label": "owl"}.items() <= min(told["parts"], key=lambda p: p["distance"]).items()
+    again = client.post("/api/add", json={"pictures": [name], "label": "owl"}).json()
+    assert again["act"] is None
+    assert again["duplicates"][0]["id"] == act["examples"][0]
+
+
+def test_undo_and_redo_are_ones_own(client: httpx.Client, sent: Sent) -> None:
+    client.post("/api/add", json={"pictures": [sent("wren")], "label": "wren"}, headers=ANNA)
+    client.post("/api/add", json={"pictures": [sent("robin")], "label": "robin"}, headers=BORIS)
+    undone = client.post("/api/undo", headers=ANNA).json()
+    assert undone["redo"] == "Added 1 example of wren"
+    assert counts(client) == {"heron": 6, "robin": 7, "wren": 6}
+    assert client.post("/api/undo", headers=ANNA).status_code == 409
+    client.post("/api/redo", headers=ANNA)
+    assert counts(client) == {"heron": 6, "robin": 7, "wren": 7}
+    mine = [entry["sentence"] for entry in client.get("/api/history", headers=BORIS).json()["entries"] if entry["mine"]]
+    assert mine == ["Added 1 example of robin"]
+
+
+def test_an_undo_that_somebody_overtook_is_a_conflict_and_nothing_is_lost(client: httpx.Client, sent: Sent) -> None:
+    act = client.post("/api/add", json={"pictures": [sent("wren")], "label": "wren"}, headers=ANNA).json()
+    client.post("/api/relabel", json={"examples": act["examples"], "label": "robin"}, headers=BORIS)
+    refused = client.post("/api/undo", headers=ANNA)
+    assert refused.status_code == 409
+    assert refused.json()["conflict"]["by"][0]["sentence"] == "Relabelled 1 example of wren as robin"
+    assert counts(client) == {"heron": 6, "robin": 7, "wren": 6}
+    client.post("/api/undo", headers=BORIS)
+    assert client.post("/api/undo", headers=ANNA).status_code == 200
+    assert counts(client) == {"heron": 6, "robin": 6, "wren": 6}
+
+
+def test_a_label_that_is_no_longer_what_was_shown_is_a_conflict(client: httpx.Client) -> None:
+    client.post("/api/relabel", json={"examples": [1], "label": "robin"}, headers=BORIS)
+    late = {"examples": [1], "label": "wren", "expect": {"1": "heron"}}
+    refused = client.post("/api/relabel", json=late, headers=ANNA)
+    assert refused.status_code == 409
+    assert refused.json()["conflict"] == {"labels": {"1": "robin"}}
+
+
+def test_classes_are_renamed_and_merged(client: httpx.Client) -> None:
+    assert client.post("/api/rename", json={"old": "wren", "new": "robin"}).status_code == 409
+    client.post("/api/rename", json={"old": "wren", "new": "robin", "merge": True})
+    assert counts(client) == {"heron": 6, "robin": 12}
+    client.post("/api/undo")
+    client.post("/api/rename", json={"old": "wren", "new": "jenny wren"})
+    assert counts(client) == {"heron": 6, "jenny wren": 6, "robin": 6}
+
+
+def test_examples_are_removed_and_erased(client: httpx.Client, path: Path) -> None:
+    client.post("/api/remove", json={"examples": [1, 2]})
+    client.post("/api/undo")
+    assert client.get("/api/gallery").json()["examples"] == 18
+    client.post("/api/remove", json={"examples": [3], "erase": True})
+    assert client.get("/api/thumbnails/3").status_code == 404
+    with Gallery.open(path, readonly=True) as gallery:
+        assert gallery.find(removed=True) == tuple(n for n in range(1, 19) if n != 3)
+
+
+def test_a_change_by_another_process_is_noticed(client: httpx.Client, path: Path, sent: Sent) -> None:
+    name = sent("owl")
+    with Gallery.open(path) as other:
+        other.rename_class("heron", "grey heron")
+        revision = other.settings.revision
+    told = client.post("/api/classify", json={"pictures": [name]}).json()["verdicts"][0]
+    assert told["revision"] == revision
+    assert "heron" not in dict(told["likely"])
+
+
+def test_a_gallery_for_reading_only_is_not_changed(served: Callable[..., httpx.Client]) -> None:
+    client = served(readonly=True)
+    answer = client.post("/api/remove", json={"examples": [1]})
+    assert answer.status_code == 409
+    assert "reading only" in answer.json()["error"]
+    assert client.get("/api/gallery").json()["readonly"] is True
