@@ -42,7 +42,7 @@ READING = {
     "advise": ["advise", "birds.kcrc"],
 }
 ASKING = ["predict", "show", "explain", "evaluate", "audit"]
-WRITING = {"build", "add", "remove", "relabel", "rename", "undo", "redo", "tune", "compact", "import"}
+WRITING = {"build", "add", "remove", "relabel", "rename", "undo", "redo", "tune", "compact", "import", "serve"}
 NO_GALLERY = {"demo", "bench", "reproduce", "completion", "help"}
 CHILD = Path(__file__).with_name("unwritable_child.py")
 

@@ -48,8 +48,8 @@ def _sound(handler: Handler) -> Handler:
     async def answer(request: Request) -> Response:
         try:
             return await handler(request)
-        except failures.Refused as problem:
-            return failures.refusal(problem)
+        except failures.Refusal as problem:
+            return failures.refused_as(problem)
         except KCRCError as problem:
             return await failures.told(request, problem)
         except Exception as problem:

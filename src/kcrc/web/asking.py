@@ -13,15 +13,15 @@ from starlette.responses import JSONResponse, Response
 from kcrc.answering.turning import tipping, turning_points
 from kcrc.web.batching import part
 from kcrc.web.bodies import content, fields
-from kcrc.web.failures import Refused
-from kcrc.web.pictures import Picture
+from kcrc.web.failures import Refusal
+from kcrc.web.pictures import SentPicture
 from kcrc.web.service import Service
 from kcrc.web.verdicts import short, verdict
 
 FLOATS = "application/x-float32"
 
 
-async def upload(request: Request) -> Picture:
+async def upload(request: Request) -> SentPicture:
     """The picture in a body."""
     service: Service = request.app.state.service
     allowed = service.allowed
@@ -66,17 +66,17 @@ async def _vectors(request: Request) -> Response:
     dim = request.headers.get("x-kcrc-dim", "")
     wanted = service.gallery.dim
     if dim != str(wanted):
-        raise Refused(400, f"X-Kcrc-Dim says how many numbers a vector has; it is {wanted} here, given '{dim[:20]}'.")
+        raise Refusal(400, f"X-Kcrc-Dim says how many numbers a vector has; it is {wanted} here, given '{dim[:20]}'.")
     most = 4 * wanted * service.allowed.count
     data = await content(request, most=most, seconds=service.allowed.seconds)
     if not data or len(data) % (4 * wanted):
-        raise Refused(400, f"The body holds vectors of {wanted} float32 each, little-endian; given {len(data)} bytes.")
+        raise Refusal(400, f"The body holds vectors of {wanted} float32 each, little-endian; given {len(data)} bytes.")
     vectors = np.frombuffer(data, "<f4").reshape(-1, wanted)
     current, answers = await service.ask(vectors, explain=False)
     return JSONResponse({"verdicts": short(answers), "revision": current.revision})
 
 
-async def _verdicts(request: Request, found: list[Picture]) -> list[dict[str, Any]]:
+async def _verdicts(request: Request, found: list[SentPicture]) -> list[dict[str, Any]]:
     service: Service = request.app.state.service
     begun = time.perf_counter()
     current, answers = await service.answered(found)
@@ -111,10 +111,10 @@ async def what_if(request: Request) -> Response:
         rows = current.contents.rows
         unknown = [name for name in classes if name not in current.contents.counts]
         if unknown:
-            raise Refused(404, f"There is no class '{unknown[0]}' in the gallery.")
+            raise Refusal(404, f"There is no class '{unknown[0]}' in the gallery.")
         left_out = sorted({*wanted, *(row.id for row in rows if row.label in classes)} & current.records.keys())
         if len(left_out) == len(rows):
-            raise Refused(400, "Without these examples there is none left to answer from. Leave some in.")
+            raise Refusal(400, "Without these examples there is none left to answer from. Leave some in.")
         usual = current.answer(asked.vector[None], explain=True)
         before = set(usual.evidence.rows[0].tolist())
         answers = current.what_if(asked.vector, left_out) if left_out else usual

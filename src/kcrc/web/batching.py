@@ -15,7 +15,7 @@ import numpy as np
 from kcrc.answering import Answers
 from kcrc.arrays import Array
 from kcrc.web.current import Current
-from kcrc.web.failures import Refused
+from kcrc.web.failures import Refusal
 
 TOGETHER = 256  # vectors, at most
 WAITING = 4096  # questions, at most
@@ -46,7 +46,7 @@ class Batcher:
         try:
             self._waiting.put_nowait(question)
         except queue.Full:
-            raise Refused(
+            raise Refusal(
                 503, "Too many questions are waiting. Ask again in a moment.", headers={"Retry-After": "1"}
             ) from None
         return question.answer

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 
 from kcrc.files.plain_json import read_json
-from kcrc.web.failures import Refused
+from kcrc.web.failures import Refusal
 
 _LARGEST_ID = 1 << 60
 
@@ -29,14 +29,14 @@ async def content(request: Request, *, most: int, seconds: float) -> bytes:
                     raise too_large(most)
                 parts.append(part)
     except TimeoutError:
-        raise Refused(408, f"The body did not arrive within {seconds:g} seconds. Send it again.") from None
+        raise Refusal(408, f"The body did not arrive within {seconds:g} seconds. Send it again.") from None
     except ClientDisconnect:
-        raise Refused(400, "The connection ended before the whole body had come.") from None
+        raise Refusal(400, "The connection ended before the whole body had come.") from None
     return b"".join(parts)
 
 
-def too_large(most: int) -> Refused:
-    return Refused(413, f"The body has more than {most} bytes, which is the limit. Send less.")
+def too_large(most: int) -> Refusal:
+    return Refusal(413, f"The body has more than {most} bytes, which is the limit. Send less.")
 
 
 async def fields(request: Request) -> Fields:
@@ -46,9 +46,9 @@ async def fields(request: Request) -> Fields:
     try:
         found = read_json(data) if data.strip() else {}
     except ValueError as problem:
-        raise Refused(400, f"The body is not JSON: {problem}.") from None
+        raise Refusal(400, f"The body is not JSON: {problem}.") from None
     if not isinstance(found, dict):
-        raise Refused(400, "The body is a JSON object, {…}; given something else.")
+        raise Refusal(400, "The body is a JSON object, {…}; given something else.")
     return Fields(found, allowed.count)
 
 
@@ -62,19 +62,19 @@ class Fields:
     def text(self, name: str) -> str:
         found = self.given.get(name)
         if not isinstance(found, str) or not found.strip() or len(found) > 1000:
-            raise Refused(400, f"'{name}' is a text of 1 to 1000 characters; given {_shown(found)}.")
+            raise Refusal(400, f"'{name}' is a text of 1 to 1000 characters; given {_shown(found)}.")
         return found
 
     def flag(self, name: str) -> bool:
         found = self.given.get(name, False)
         if not isinstance(found, bool):
-            raise Refused(400, f"'{name}' is true or false; given {_shown(found)}.")
+            raise Refusal(400, f"'{name}' is true or false; given {_shown(found)}.")
         return found
 
     def number(self, name: str) -> int:
         found = self.given.get(name)
         if not isinstance(found, int) or not _whole(found):
-            raise Refused(400, f"'{name}' is a whole number; given {_shown(found)}.")
+            raise Refusal(400, f"'{name}' is a whole number; given {_shown(found)}.")
         return found
 
     def numbers(self, name: str, *, needed: bool = True, most: int | None = None) -> list[int]:
@@ -88,7 +88,7 @@ class Fields:
         """{"17": "wren"}: a text for each example; nothing where it is not given."""
         found = self.given.get(name, {})
         if not isinstance(found, dict) or len(found) > self.most:
-            raise Refused(400, f"'{name}' is an object with at most {self.most} ids of examples and their labels.")
+            raise Refusal(400, f"'{name}' is an object with at most {self.most} ids of examples and their labels.")
         for key, value in found.items():
             self._check(name, key.isascii() and key.isdigit() and len(key) < 19 and isinstance(value, str), key)
         return {int(key): value for key, value in found.items()}
@@ -98,12 +98,12 @@ class Fields:
         if found is None and not needed:
             return []
         if not isinstance(found, list) or len(found) > most or (needed and not found):
-            raise Refused(400, f"'{name}' is a list of {int(needed)} to {most} items; given {_shown(found)}.")
+            raise Refusal(400, f"'{name}' is a list of {int(needed)} to {most} items; given {_shown(found)}.")
         return found
 
     def _check(self, name: str, fine: bool, given: Any) -> bool:
         if not fine:
-            raise Refused(400, f"'{name}' holds {_shown(given)}, which is not what it takes.")
+            raise Refusal(400, f"'{name}' holds {_shown(given)}, which is not what it takes.")
         return True
 
 

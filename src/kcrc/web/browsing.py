@@ -13,7 +13,7 @@ from kcrc.gallery.contract import ExampleRecord, Snapshot
 from kcrc.gallery.listing import ORDERS, listed
 from kcrc.gallery.portrait import portrait
 from kcrc.report.words import file_name
-from kcrc.web.failures import Refused
+from kcrc.web.failures import Refusal
 from kcrc.web.people import person_of
 from kcrc.web.service import Service
 from kcrc.web.teaching import sentence
@@ -61,7 +61,7 @@ async def thumbnail(request: Request) -> Response:
 
     found = await service.apart(lambda: service.gallery.read(look))
     if found is None:
-        raise Refused(404, f"There is no picture of example {example}.")
+        raise Refusal(404, f"There is no picture of example {example}.")
     kind = "image/png" if found[:1] == b"\x89" else "image/webp" if found[:4] == b"RIFF" else "image/jpeg"
     return Response(found, media_type=kind, headers={"Cache-Control": "private, max-age=86400"})
 
@@ -72,7 +72,7 @@ async def example(request: Request) -> Response:
     try:
         found = (await service.apart(lambda: portrait(service.gallery, number))).to_dict()
     except DataError as problem:
-        raise Refused(404, str(problem)) from None
+        raise Refusal(404, str(problem)) from None
     own = found["own_answer"]
     for one in [found, *([] if own is None else own["nearest"])]:
         one["source"] = file_name(one["source"])
@@ -82,7 +82,7 @@ async def example(request: Request) -> Response:
 def _example(request: Request) -> int:
     number: int = request.path_params["example"]
     if not 0 < number < 1 << 60:
-        raise Refused(404, "There is no example of this number.")
+        raise Refusal(404, "There is no example of this number.")
     return number
 
 
@@ -94,7 +94,7 @@ async def examples(request: Request) -> Response:
     offset, limit = _count(request, "offset", 0, 1 << 40), _count(request, "limit", PAGE, LARGEST_PAGE)
     order = asked.get("order", "id")
     if order not in ORDERS:
-        raise Refused(400, f"'order' is one of {', '.join(ORDERS)}; given '{order[:40]}'.")
+        raise Refusal(400, f"'order' is one of {', '.join(ORDERS)}; given '{order[:40]}'.")
 
     def told() -> dict[str, Any]:
         found = listed(service.gallery, by=order)
@@ -123,7 +123,7 @@ async def examples(request: Request) -> Response:
 def _count(request: Request, name: str, usual: int, most: int) -> int:
     given = request.query_params.get(name, str(usual))
     if not (given.isascii() and given.isdigit() and len(given) < 16):
-        raise Refused(400, f"'{name}' is a whole number from 0 on; given '{given[:40]}'.")
+        raise Refusal(400, f"'{name}' is a whole number from 0 on; given '{given[:40]}'.")
     return min(int(given), most)
 
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from kcrc.web.failures import Refused
+from kcrc.web.failures import Refusal
 
 LISTENERS, BEHIND = 64, 100  # at most; events that one may be behind before the oldest are dropped
 QUIET = 15.0  # seconds after which a line is sent so that nobody takes the connection for dead
@@ -47,7 +47,7 @@ class Events:
     def listen(self) -> AsyncIterator[str]:
         """The events from now on, as they are sent."""
         if len(self._listeners) >= LISTENERS:
-            raise Refused(503, f"There are {LISTENERS} listeners already. Close a page.", headers={"Retry-After": "10"})
+            raise Refusal(503, f"There are {LISTENERS} listeners already. Close a page.", headers={"Retry-After": "10"})
         listener: asyncio.Queue[str | None] = asyncio.Queue()
         self._listeners.add(listener)
         return self._lines(listener)

@@ -14,7 +14,7 @@ from kcrc.report.words import visible
 _LONGEST = 1000  # characters of a sentence
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """A request that is not served: its status, why, and (409) what it is in conflict with."""
 
     def __init__(
@@ -29,7 +29,7 @@ class Refused(Exception):
         self.status, self.why, self.conflict, self.headers = status, why, conflict, dict(headers or {})
 
 
-def refusal(problem: Refused) -> Response:
+def refused_as(problem: Refusal) -> Response:
     body: dict[str, Any] = {"error": visible(problem.why)[:_LONGEST]}
     if problem.conflict is not None:
         body["conflict"] = dict(problem.conflict)
@@ -40,16 +40,16 @@ async def told(request: Request, problem: KCRCError) -> Response:
     """Of an error of the library: the state of the gallery is a conflict, all else a bad request."""
     where = str(request.app.state.service.gallery.path)
     why = str(problem).replace(where, request.app.state.service.name)  # folders of the machine are its own
-    return refusal(Refused(409 if isinstance(problem, StateError) else 400, why))
+    return refused_as(Refusal(409 if isinstance(problem, StateError) else 400, why))
 
 
 async def not_found(request: Request, problem: Exception) -> Response:
-    return refusal(Refused(404, "There is nothing at this address. /api/openapi.json lists what there is."))
+    return refused_as(Refusal(404, "There is nothing at this address. /api/openapi.json lists what there is."))
 
 
 async def wrong_method(request: Request, problem: Exception) -> Response:
     allowed = getattr(problem, "headers", None) or {}
-    return refusal(Refused(405, f"This address does not take {request.method}.", headers=allowed))
+    return refused_as(Refusal(405, f"This address does not take {request.method}.", headers=allowed))
 
 
 async def fault(request: Request, problem: Exception) -> Response:
@@ -58,4 +58,4 @@ async def fault(request: Request, problem: Exception) -> Response:
 
     name = reference(problem)
     request.app.state.service.note(f"a fault of kcrc ({type(problem).__name__}: {str(problem)[:200]}), {name}")
-    return refusal(Refused(500, f"This is a fault of kcrc. Please report it as {name}."))
+    return refused_as(Refusal(500, f"This is a fault of kcrc. Please report it as {name}."))

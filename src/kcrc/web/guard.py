@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kcrc.web.failures import Refused, refusal
+from kcrc.web.failures import Refusal, refused_as
 
 COOKIE = "kcrc"
 POLICY = (
@@ -76,25 +76,25 @@ class Guard:
         headers = Headers(scope=scope)
         try:
             if self.pace is not None and not self.pace.allows((scope.get("client") or ("", 0))[0]):
-                raise Refused(429, "Too many requests from this address. Wait a moment.", headers={"Retry-After": "1"})
+                raise Refusal(429, "Too many requests from this address. Wait a moment.", headers={"Retry-After": "1"})
             self._check_names(scope, headers)
             if self.token is not None and scope["path"] not in OPEN:
                 return self._check_token(scope, headers)
-        except Refused as problem:
-            return refusal(problem)
+        except Refusal as problem:
+            return refused_as(problem)
         return None
 
     def _check_names(self, scope: Scope, headers: Headers) -> None:
         """DNS that is turned to this machine, and pages of other sites, are kept out."""
         host = headers.get("host", "")
         if _host(f"//{host}") not in self.names:
-            raise Refused(421, f"This server does not answer to '{host[:80]}'. Give its name by --name.")
+            raise Refusal(421, f"This server does not answer to '{host[:80]}'. Give its name by --name.")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-            raise Refused(403, "Requests from other sites are refused.")
+            raise Refusal(403, "Requests from other sites are refused.")
         navigating = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if site not in ("none", "same-origin") and not navigating:
-            raise Refused(403, "Requests from other sites are refused.")
+            raise Refusal(403, "Requests from other sites are refused.")
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
         assert self.token is not None
@@ -110,7 +110,7 @@ class Guard:
             entered.set_cookie(COOKIE, self.token, httponly=True, samesite="strict", secure=self.secure)
             return entered
         why = "This server needs its token: as 'Authorization: Bearer …', or open the address with a fresh code."
-        raise Refused(401, why, headers={"WWW-Authenticate": "Bearer"})
+        raise Refusal(401, why, headers={"WWW-Authenticate": "Bearer"})
 
 
 def _host(address: str) -> str:

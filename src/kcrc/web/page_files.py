@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kcrc.web.failures import Refused
+from kcrc.web.failures import Refusal
 
 KINDS = {
     "html": "text/html; charset=utf-8",
@@ -48,7 +48,7 @@ async def static(request: Request) -> Response:
 def _file(request: Request, name: str) -> Response:
     found = names().get(name)
     if found is None:
-        raise Refused(404, "There is no such file of the page.")
+        raise Refusal(404, "There is no such file of the page.")
     data = found.read_bytes()
     tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from kcrc.web.failures import Refused
+from kcrc.web.failures import Refusal
 
 MOST, KEPT = 1000, 1000  # people; changes of each
 HEADER = "x-kcrc-person"
@@ -20,7 +20,7 @@ def person_of(request: Request) -> str:
     """The name in the header; one for all who give none."""
     name = request.headers.get(HEADER, "")
     if len(name) > 100 or not name.isprintable():
-        raise Refused(400, "X-Kcrc-Person is a name of at most 100 characters.")
+        raise Refusal(400, "X-Kcrc-Person is a name of at most 100 characters.")
     return name
 
 

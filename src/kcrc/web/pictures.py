@@ -15,13 +15,13 @@ from kcrc.features.emptiness import emptiness
 from kcrc.features.images import decode
 from kcrc.features.views import View
 from kcrc.web.allowed import Allowed
-from kcrc.web.failures import Refused
+from kcrc.web.failures import Refusal
 
 SIDE = 320  # pixels, the longer side of the small copy
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class SentPicture:
     """One that was sent: its vector (d,), the SHA-256 of its bytes, its name, (width, height), a small JPEG, and why
     there is nothing to make out on it."""
 
@@ -38,15 +38,15 @@ class Picture:
         return self.vector.nbytes + len(self.small) + 1000
 
 
-def looked_at(content: bytes, feature: Feature, *, name: str, allowed: Allowed) -> Picture:
+def looked_at(content: bytes, feature: Feature, *, name: str, allowed: Allowed) -> SentPicture:
     """A picture from the bytes of its file; an error where it is none, or too large."""
     seen = decode(content, feature.view, source=name, thumbnail=SIDE, limits=allowed.of_pictures)
     vector = feature.transform_seen([seen.pixels])[0]
     height, width = seen.original_size
-    return Picture(vector, seen.sha256, name, (width, height), seen.thumbnail, emptiness(seen.pixels))
+    return SentPicture(vector, seen.sha256, name, (width, height), seen.thumbnail, emptiness(seen.pixels))
 
 
-def thumbnail_of(picture: Picture, side: int) -> bytes:
+def thumbnail_of(picture: SentPicture, side: int) -> bytes:
     """Its small copy in the size that galleries keep."""
     return decode(picture.small, View(size=(side, side), fit="inside"), thumbnail=side).thumbnail
 
@@ -56,11 +56,11 @@ class Shelf:
 
     def __init__(self, allowed: Allowed) -> None:
         self._allowed = allowed
-        self._held: OrderedDict[str, Picture] = OrderedDict()
+        self._held: OrderedDict[str, SentPicture] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def put(self, picture: Picture) -> Picture:
+    def put(self, picture: SentPicture) -> SentPicture:
         with self._lock:
             self._held[picture.id] = picture
             self._bytes += picture.held_bytes
@@ -68,11 +68,11 @@ class Shelf:
                 self._bytes -= self._held.popitem(last=False)[1].held_bytes
         return picture
 
-    def get(self, name: str) -> Picture:
+    def get(self, name: str) -> SentPicture:
         with self._lock:
             found = self._held.get(name)
             if found is None:
-                raise Refused(404, "This picture has been let go, or was never sent. Send it again.")
+                raise Refusal(404, "This picture has been let go, or was never sent. Send it again.")
             self._held.move_to_end(name)
             return found
 

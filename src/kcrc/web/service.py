@@ -22,7 +22,7 @@ from kcrc.web.events import Events
 from kcrc.web.learner import Learner
 from kcrc.web.metrics import Metrics
 from kcrc.web.people import People
-from kcrc.web.pictures import Picture, Shelf, looked_at
+from kcrc.web.pictures import SentPicture, Shelf, looked_at
 from kcrc.web.recent import Recent
 from kcrc.web.writer import Writer
 
@@ -64,7 +64,7 @@ class Service:
         """The answers to vectors (n, d), asked together with whatever else waits."""
         return await asyncio.wrap_future(self.batcher.ask(vectors, explain=explain))
 
-    async def answered(self, pictures: list[Picture]) -> Asked:
+    async def answered(self, pictures: list[SentPicture]) -> Asked:
         """The answers to pictures, explained."""
         current, answers = await self.ask(np.stack([picture.vector for picture in pictures]), explain=True)
         empty = [picture.empty for picture in pictures]
@@ -72,7 +72,7 @@ class Service:
             answers = await self.apart(lambda: self.gallery.answering.told(answers, empty))
         return current, answers
 
-    async def taken_in(self, content: bytes, name: str) -> Picture:
+    async def taken_in(self, content: bytes, name: str) -> SentPicture:
         """A picture that was sent, held for a while."""
         seen = await self.apart(lambda: looked_at(content, self.feature(), name=name, allowed=self.allowed))
         return self.shelf.put(seen)

@@ -20,9 +20,9 @@ from kcrc.gallery.pictures import THUMBNAIL
 from kcrc.gallery.undoing_one import Overtaken, RedoOne, UndoOne
 from kcrc.report.words import counted
 from kcrc.web.bodies import Fields, fields
-from kcrc.web.failures import Refused
+from kcrc.web.failures import Refusal
 from kcrc.web.people import person_of
-from kcrc.web.pictures import Picture, thumbnail_of
+from kcrc.web.pictures import SentPicture, thumbnail_of
 from kcrc.web.service import Service
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ async def add(request: Request) -> Response:
     return JSONResponse(await added(request, found, given))
 
 
-async def added(request: Request, found: list[Picture], given: Fields) -> dict[str, Any]:
+async def added(request: Request, found: list[SentPicture], given: Fields) -> dict[str, Any]:
     """Add pictures under the label that a request gives."""
     service: Service = request.app.state.service
     label, new_class, person = checked_label(given.text("label")), given.flag("new_class"), person_of(request)
@@ -75,7 +75,7 @@ def _check_class(service: Service, label: str, new_class: bool) -> None:
     if label not in known and not new_class:
         near = difflib.get_close_matches(label, known, n=NEAR)
         why = f"There is no class '{label}' yet. Say that it is a new one, or choose another."
-        raise Refused(409, why, {"new_class": label, "near": near})
+        raise Refusal(409, why, {"new_class": label, "near": near})
 
 
 async def relabel(request: Request) -> Response:
@@ -109,7 +109,7 @@ def _check_as_seen(writing: Transaction, expected: dict[int, str]) -> None:
     if other:
         first, label = next(iter(other.items()))
         said = "is no longer in the gallery" if label is None else f"is labelled {label} by now"
-        raise Refused(409, f"Example {first} {said}. Nothing was changed; look at it again.", {"labels": other})
+        raise Refusal(409, f"Example {first} {said}. Nothing was changed; look at it again.", {"labels": other})
 
 
 async def remove(request: Request) -> Response:
@@ -137,7 +137,7 @@ async def rename(request: Request) -> Response:
         counts = service.gallery.counts
         if new in counts and new != old and not merge:
             why = f"There is a class '{new}' already. Say that the two are to become one, or choose another name."
-            raise Refused(409, why, {"merge": new, "count": counts[new]})
+            raise Refusal(409, why, {"merge": new, "count": counts[new]})
         done, entry = _written(service, Rename(old, new))
         word = "Merged" if new in counts else "Renamed"
         return told(service, person, entry, f"{word} {old} to {new}: {counted(len(done), 'example')}.", done)
@@ -164,13 +164,13 @@ async def _stepped(request: Request, kind: Callable[[int], Callable[[Transaction
         mine = service.people.of(person)
         own = mine.done if word == "undo" else mine.undone
         if named is None and not own:
-            raise Refused(409, f"There is nothing of yours to {word}. The history lists what others did.", {})
+            raise Refusal(409, f"There is nothing of yours to {word}. The history lists what others did.", {})
         wanted = own[-1] if named is None else named
         try:
             entry, _ = _written(service, kind(wanted))
         except Overtaken as problem:
             others = [{"act": one.id, "sentence": sentence(one.summary)} for one in problem.by]
-            raise Refused(409, str(problem), {"act": wanted, "by": others}) from None
+            raise Refusal(409, str(problem), {"act": wanted, "by": others}) from None
         (service.people.undid if word == "undo" else service.people.redid)(person, entry.id)
         said = f"{'Undone' if word == 'undo' else 'Done again'}: {entry.summary}."
         return told(service, person, None, said, (), act=entry.id)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from kcrc.web.failures import Refused
+from kcrc.web.failures import Refusal
 
 T = TypeVar("T")
 WAITING = 1000  # changes, at most
@@ -29,7 +29,7 @@ class Writer:
         try:
             self._waiting.put_nowait((change, done))
         except queue.Full:
-            raise Refused(
+            raise Refusal(
                 503, "Too many changes are waiting. Try again in a moment.", headers={"Retry-After": "1"}
             ) from None
         return done
