@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,18 @@ def test_the_walk_leaves_the_grid_it_starts_on(monkeypatch):
     assert best.n_neighbors > 8 or best.mu > 1e-4
     start = max(search.scores[s].accuracy for s in search.grid.first("plain"))
     assert search.scores[best].accuracy > start
+
+
+def test_whole_classes_are_tried_up_to_250_atoms():
+    """Where classes are large the nearest atoms serve as well for less: of 50 examples each, four are the most."""
+    X, y, _ = problem(5, n=500, d=4, classes=10)
+    plain = VectorGeometry(metrics.make("plain"), X, y, np.arange(len(X)))
+    field = Field({"plain": lambda: plain}, y, np.ones(len(y), bool), ("linear",), {"share": None})
+    walked = grid.Grid(field, np.arange(len(X)), iterates=False)
+    start = walked.first_classes("plain")[0]
+    assert start.n_neighbors == 2
+    assert {s.n_neighbors for s in walked.neighbours(start)} == {2, 4}
+    assert {s.n_neighbors for s in walked.neighbours(replace(start, n_neighbors=4))} == {2, 4}
 
 
 def test_only_what_is_open_is_tried(clouds):

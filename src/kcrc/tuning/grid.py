@@ -23,9 +23,9 @@ WIDTHS = (0.5, 2.0)  # gamma, times 1 / the squared distance of neighbour 25,
 PENALTIES = (1e-3, 1e-1)  # mu,
 GRAM_PENALTIES = (1e-5, 1e-2)  # mu where D = G, of which DᵀD has the squared condition,
 SHARES = (1.0,)  # and the dimension after projection over the most there can be
-LARGEST, LARGEST_FIRST = 800, 250  # atoms of a dictionary, and of the smallest of whole classes
+LARGEST, LARGEST_CLASSES = 800, 250  # atoms of a dictionary, and of whole classes: where those are large, the nearest
+# atoms serve as well for less
 START = 120  # atoms of whole classes with which the walk starts, where two classes are not more
-LARGEST_CLASSES = 400  # atoms of whole classes: where classes are large, the nearest atoms serve as well for less
 LEAST_ITERATING = 1e-3  # mu for coders that iterate, which need tens of times longer for a tenth of it
 
 
@@ -98,7 +98,7 @@ class Grid:
                 {min(s, self.field.largest) for s in self._open("n_neighbors", [max(4, s // members) for s in SIZES])}
             )
         typical = len(self.field.labels) / self.field.n_classes
-        if "locality" not in self.fixed and min(LARGEST_FIRST / typical, self.field.n_classes - 1) < 2:
+        if "locality" not in self.fixed and min(LARGEST_CLASSES / typical, self.field.n_classes - 1) < 2:
             return []  # two classes are too many atoms, or all there are
         start = int(np.clip(START / typical, 2, CLASS_COUNT))
         return [min(s, self.field.n_classes) for s in self._open("n_neighbors", [start])]
