@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kcrc import KCRCClassifier
+from kcrc import KCRCClassifier, metrics
 from kcrc.tuning import prior
 from kcrc.tuning.search import Search
 
@@ -24,6 +24,19 @@ def test_with_two_a_class_the_prior_decides_alone():
     assert best.geometry == "scaled, within 0.57"  # 30 / (23 + 30)
     assert (best.n_neighbors, best.kernel, best.mu, best.decision) == (23, "rbf", 0.1, "residual")
     assert tuning.trials == 24
+
+
+def test_with_two_a_class_no_metric_is_fitted_but_the_favourite(monkeypatch):
+    """Of many features each whitening takes a while, and nobody asks the others."""
+    fitted, fit = set(), metrics.Within.fit_covariance
+
+    def noted(self, X, covariance):
+        fitted.add((self.shrinkage, self.unit, self.scaled))
+        return fit(self, X, covariance)
+
+    monkeypatch.setattr(metrics.Within, "fit_covariance", noted)
+    KCRCClassifier().fit(*clouds(2))
+    assert fitted == {(0.57, True, True)}
 
 
 def test_what_is_given_is_kept_by_the_prior():

@@ -124,7 +124,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     fixed = fixed_of(request, atoms=len(asked.labels) - 1)
     bench = bench_of(request)
     around, weightings = _ground(request, asked, bench, fixed)
-    geometries, fitted, kernels = geometries_of(request, asked.X, around, weightings)
+    geometries, fits, kernels = geometries_of(request, asked.X, around, weightings)
     field = Field(
         geometries,
         asked.labels,
@@ -133,7 +133,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         fixed,
         most=None if request.coarse is None else request.coarse[1],
         whole=request.whole,
-        favoured=favoured(fitted, *asked.X.shape) if is_open(request.params["metric"]) else None,
+        favoured=favoured(fits, *asked.X.shape) if is_open(request.params["metric"]) else None,
         keep=tuple(weightings),
         alone=tuple(name for name in weightings if name.endswith(ALONE)),
     )
@@ -142,7 +142,8 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         seconds = min(seconds, ENOUGH + ENOUGH_EACH * len(X) + ENOUGH_ENTRY * X.size)
     search = Search(field, bench, SearchBudget(seconds, request.n_jobs, request.seed, request.progress))
     best = search.run()
-    metric = fitted[best.geometry]
+    fit = fits[best.geometry]
+    metric = None if fit is None else fit()
     wider = len(asked.labels) < len(X) or X.dtype == np.float64  # the search works in float32 where it can
     if metric is not None and wider and not metrics.is_fixed(request.params["metric"]):
         metric = metric.fit(X, labels)

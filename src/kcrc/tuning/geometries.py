@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -32,12 +32,13 @@ SQUARED_FITS = 1e15  # sums of squares of such numbers are far within float32
 
 
 Makers = dict[str, Callable[[], Geometry]]
-Fitted = dict[str, metrics.Metric | None]
+Fit = Callable[[], metrics.Metric]
+"""A metric, fitted when first asked for: a search that asks few geometries pays for few whitenings."""
 
 
 def geometries_of(
     request: Request, X: Array, around: Surroundings, weightings: Mapping[str, Unified]
-) -> tuple[Makers, Fitted, tuple[str, ...]]:
+) -> tuple[Makers, dict[str, Fit | None], tuple[str, ...]]:
     """Geometries by name, the metric that belongs to each, and the kernels to try."""
     distance, given = request.distance, request.given_kernel
     if request.by_products:
@@ -45,7 +46,7 @@ def geometries_of(
     labels, groups = around.labels, around.groups
     makers: Makers
     if given is None and is_open(request.params["metric"]):
-        tried = {name: metrics.make(name).fit(X, labels) for name in LABEL_FREE if name != "unit" or _differ(X)}
+        tried = {name: _fit(metrics.make(name), X, labels) for name in LABEL_FREE if name != "unit" or _differ(X)}
         return {name: partial(_under, one, request, X, around) for name, one in tried.items()}, {**tried}, ("exp",)
     alone = "given" if given is not None else type(distance).__name__.lower()
     named: Mapping[str, Distance] = weightings or {alone: distance}
@@ -56,13 +57,16 @@ def geometries_of(
     return makers, dict.fromkeys(named), ("exp" if given is None else "given",)
 
 
-def _euclidean(request: Request, X: Array, around: Surroundings) -> tuple[Makers, Fitted, tuple[str, ...]]:
+def _euclidean(
+    request: Request, X: Array, around: Surroundings
+) -> tuple[Makers, dict[str, Fit | None], tuple[str, ...]]:
     """Of vectors under each metric, with the kernels of dot products."""
     kernel, given = request.params["kernel"], request.given_kernel
     kernels: tuple[str, ...] = ("linear", "rbf") if is_open(kernel) else (kernel,)
     assert given is None or isinstance(given, VectorKernel)
 
-    def geometry(one: metrics.Metric) -> Geometry:
+    def geometry(fit: Fit) -> Geometry:
+        one = fit()
         made = VectorGeometry(
             one,
             X,
@@ -103,9 +107,9 @@ def of_kernel(distance: Distance, request: Request, around: Surroundings) -> Ker
     return made
 
 
-def _under(metric: metrics.Metric, request: Request, X: Array, around: Surroundings) -> Geometry:
+def _under(fit: Fit, request: Request, X: Array, around: Surroundings) -> Geometry:
     """The geometry of a distance of vectors under a metric."""
-    moved = metric.transform(X)
+    moved = fit().transform(X)
     distance = learned_anew(request.distance, moved, around.labels)
     around = replace(around, samples=Samples(moved), pairs={})
     around = around.tabled(distance, TABLES * SPEED * request.seconds, request.n_jobs)
@@ -118,16 +122,20 @@ def _differ(X: Array) -> bool:
     return bool(lengths.std() > SAME_LENGTH * lengths.mean())
 
 
-def _metrics(request: Request, X: Array, labels: Array) -> list[tuple[str, metrics.Metric]]:
-    """The fitted metrics to try, by the name the table shows."""
+def _fit(metric: metrics.Metric, X: Array, labels: Array) -> Fit:
+    return cache(lambda: metric.fit(X, labels))
+
+
+def _metrics(request: Request, X: Array, labels: Array) -> list[tuple[str, Fit]]:
+    """The metrics to try, by the name the table shows."""
     metric = request.params["metric"]
     if not is_open(metric):
         chosen = metrics.fitted(metric, X, labels)
-        return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), chosen)]
-    found: list[tuple[str, metrics.Metric]] = [(name, metrics.make(name).fit(X, labels)) for name in LABEL_FREE]
+        return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), lambda: chosen)]
+    found = [(name, _fit(metrics.make(name), X, labels)) for name in LABEL_FREE]
     first = metrics.Standard().fit(X, labels) if units_differ(X) else None
     if first is not None:
-        found.append(("unit" + STANDARDISED, metrics.Unit(first)))
+        found.append(("unit" + STANDARDISED, lambda: metrics.Unit(first)))
     spare = len(X) - len(np.unique(labels))
     if X.shape[1] <= WIDEST_WITHIN and spare >= 2:
         found += _whitenings(request, X, labels, first, scaled=False)
@@ -138,23 +146,25 @@ def _metrics(request: Request, X: Array, labels: Array) -> list[tuple[str, metri
 
 def _whitenings(
     request: Request, X: Array, labels: Array, first: metrics.Standard | None, *, scaled: bool
-) -> list[tuple[str, metrics.Metric]]:
+) -> list[tuple[str, Fit]]:
     """The within-class metrics to try, of vectors standardised ``first`` where units differ, since the shrinkage is one
     for all features; none where nothing varies inside classes."""
     base = metrics.Within(scaled=scaled, first=first)
-    covariance = metrics.within_covariance(base.ready(X), labels)
-    if np.trace(covariance) <= 0:
+    deviations, _ = metrics.within_deviations(base.ready(X), labels)
+    if np.einsum("ij,ij->", deviations, deviations) <= 0:
         return []
+    covariance = cache(lambda: metrics.within_covariance(base.ready(X), labels))
     before, after = "scaled, within" if scaled else "within", "" if first is None else STANDARDISED
     own = shrinkage_of(*X.shape)
     tried = {f"{before} {s:g}{after}": replace(base, shrinkage=s) for s in sorted({*SHRINKAGES, own})}
     if not scaled:
         tried[f"within {own:g}, any length{after}"] = replace(base, shrinkage=own, unit=False)
-    found: list[tuple[str, metrics.Metric]] = []
-    for name, one in tried.items():
+
+    def whitened(one: metrics.Within) -> metrics.Metric:
         request.progress(0.0)  # of many features each takes a while
-        found.append((name, one.fit_covariance(X, covariance)))
-    return found
+        return one.fit_covariance(X, covariance())
+
+    return [(name, cache(partial(whitened, one))) for name, one in tried.items()]
 
 
 def shrinkage_of(examples: int, features: int) -> float:
@@ -177,11 +187,12 @@ def metric_named(name: str) -> metrics.Metric | None:
     return metrics.Within(float(amount), unit=unit, scaled=scaled, first=first)
 
 
-def favoured(fitted: Fitted, examples: int, features: int) -> str | None:
+def favoured(names: Iterable[str], examples: int, features: int) -> str | None:
     """The name of the within-class metric with the shrinkage of the examples' number; of vectors scaled to length 1
     where they differ in it."""
     own, found = shrinkage_of(examples, features), None
-    for name, metric in fitted.items():
+    for name in names:
+        metric = metric_named(name)
         within = None if metric is None else metric.by_class
         if within is not None and within.shrinkage == own and within.unit:
             found = name if found is None or within.scaled else found
