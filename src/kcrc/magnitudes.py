@@ -22,7 +22,8 @@ _NAMES = {4: "single precision (float32)", 8: "double precision"}
 def served(X: Array, precision: np.dtype[Any]) -> bool:
     """Whether every row of X (n, d), a floating type, has a length that ``precision`` serves; False with a NaN."""
     least, most = LENGTHS[precision.itemsize]
-    X = X.astype(np.promote_types(X.dtype, precision), copy=False)
+    if X.dtype != precision:
+        X = X.astype(np.promote_types(X.dtype, precision), copy=False)
     smallest, largest = _squares(X)
     if not largest <= most**2:
         return False

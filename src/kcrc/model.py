@@ -114,7 +114,7 @@ class FittedModel:
         """The stored examples as they were given: what a new choice of metric starts from."""
         return self.stores[RAW].prepared["given"] if RAW in self.stores else self.vectors
 
-    @property
+    @cached_property
     def working_type(self) -> np.dtype[Any]:
         """What queries are turned into: the type of the stored examples, single precision where that is half."""
         return np.promote_types(self.raw.dtype, np.float32)

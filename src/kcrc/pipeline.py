@@ -13,6 +13,7 @@ import numpy as np
 
 from kcrc import evidence as ev
 from kcrc._fused.plan import plan
+from kcrc._fused.single import single
 from kcrc.arrays import Array
 from kcrc.coding.base import Code, Dictionary, Target
 from kcrc.evidence import Evidence
@@ -56,6 +57,10 @@ def classify(
     the residuals do not need them. Without ``compiled`` every stage is the readable one. ``code_all`` codes queries
     whose neighbours agree too, to say who had which part; answer, residuals and ``how`` stay those of the agreement.
     """
+    if len(X) == 1 and compiled and plan(model) is not None and (alone := single(model)) is not None:
+        verdict = alone(X)
+        if verdict is not None and not (code_all and verdict.how[0] == ev.UNANIMOUS):
+            return verdict
     queries = Samples(X)
     if model.whole is not None:
         return _over_all(model, queries, explain, code_all)

@@ -103,6 +103,40 @@ def _local_stage__squared(rng: np.random.Generator, kind: Any) -> Arguments:
 
 
 @entry
+def _PreparedSingle__vectors(rng: np.random.Generator, kind: Any) -> Arguments:
+    X, wide = rng.normal(size=(N, D)), kind is np.float64
+    return {
+        "vectors": X.astype(kind), "k": int(rng.choice([1, K, N])), "wide_queries": wide, "wide": wide,
+        "labels": rng.integers(0, CLASSES, N).astype(np.int32), "ids": np.arange(N), "n_classes": CLASSES,
+        "root": bool(rng.integers(2)), "by_distance": False, "squares": (X**2).sum(1).astype(kind), "mu": 0.1,
+        "kind": int(rng.integers(3)), "gamma": 0.1, "degree": 2, "gram_form": bool(rng.integers(2)),
+    }  # fmt: skip
+
+
+@entry
+def _PreparedSingle__stored(rng: np.random.Generator, kind: Any) -> Arguments:
+    made, scanned = _PreparedSingle__vectors(rng, kind), _nearest__stored(rng, kind)
+    kernel, depth = made["vectors"] @ made["vectors"].T, scanned["panels"].shape[1]
+    basis = np.linalg.qr(rng.normal(size=(D, depth - 1)))[0].copy()
+    return made | {name: scanned[name] for name in ("panels", "halves", "slots", "scale")} | {
+        "kernel": kernel, "kind": 2, "by_distance": True, "centre": np.zeros(D), "basis": basis,
+        "reach": 1.0, "rounding": 1e-6, "slack": 1e-6, "farthest": 1e15,
+    }  # fmt: skip
+
+
+@entry
+def _answer_single(rng: np.random.Generator, kind: Any) -> Arguments:
+    from kcrc._fused.native import native
+
+    assert native is not None
+    made = [_PreparedSingle__vectors, _PreparedSingle__stored][rng.integers(2)](rng, kind)
+    return {
+        "prepared": native.PreparedSingle(**made), "query": rng.normal(size=(1, D)).astype(kind),
+        "self": float(rng.random()),
+    }  # fmt: skip
+
+
+@entry
 def _kernel_rows(rng: np.random.Generator, kind: Any) -> Arguments:
     X, storage = rng.normal(size=(N, D)), rng.choice([np.float16, np.float32, np.float64])
     return {

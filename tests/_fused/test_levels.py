@@ -12,7 +12,8 @@ from _fused import entry_table
 from kcrc._fused.native import native, path
 
 pytestmark = pytest.mark.skipif(path() != "avx2", reason="there is one level only")
-ROWS = sorted(row for row in entry_table.ENTRIES if row != "nearest__stored")  # its panels are as wide as registers
+OWN = ("nearest__stored", "PreparedSingle", "answer_single")  # panels as wide as registers, or objects of one module
+ROWS = sorted(row for row in entry_table.ENTRIES if not row.startswith(OWN))
 
 
 def test_the_level_says_what_it_is():
@@ -32,6 +33,18 @@ def test_both_levels_answer_alike(row, kind):
         ]
         for name in arguments:  # what is written in place
             _alike(given[0][name], given[1][name], kind)
+        _alike(*answers, kind)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_both_levels_answer_a_single_query_alike(kind):
+    plain = importlib.import_module("kcrc._fused._native")
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        model = entry_table.ENTRIES["PreparedSingle__vectors"](rng, kind)
+        query = rng.normal(size=(1, entry_table.D)).astype(kind)
+        answers = [module.answer_single(module.PreparedSingle(**model), query, 0.5) for module in (native, plain)]
+        assert len(answers[0]) == 11
         _alike(*answers, kind)
 
 

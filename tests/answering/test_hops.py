@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kcrc._fused import plan
+from kcrc._fused import plan, single
 from kcrc.cli import main
 from kcrc.gallery import Gallery
 from photos import folder
@@ -18,15 +18,15 @@ from problems import given, problem
 PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
-def told(face: str) -> list[str]:
-    """The functions in the list that begins after ``face``."""
+def told(face: str, queries: str = "one") -> list[str]:
+    """The functions in the list that begins after ``face``, for so many queries."""
     section = PAGE.split("## The hops")[1].split("\n## ")[0]
-    lines = section.split(f"{face}`, one ")[1].split("\n\n")[1]
+    lines = section.split(f"{face}`, {queries} ")[1].split("\n\n")[1]
     return re.findall(r"^\d+\. `([\w.]+)`", lines, re.MULTILINE)
 
 
 class Spied:
-    """The compiled module, noting who called its local stage."""
+    """The compiled module, noting who called what answers."""
 
     def __init__(self, native) -> None:
         self._native, self.stacks = native, []
@@ -35,14 +35,21 @@ class Spied:
         return getattr(self._native, name)
 
     def local_stage(spy, /, **given):
-        frame, stack = sys._getframe(1), []
+        spy._note()
+        return spy._native.local_stage(**given)
+
+    def answer_single(self, *given):
+        self._note()
+        return self._native.answer_single(*given)
+
+    def _note(self) -> None:
+        frame, stack = sys._getframe(2), []
         while frame is not None:
             module = frame.f_globals["__name__"]
             if module.startswith("kcrc."):
                 stack.append(f"{module}.{frame.f_code.co_qualname}".partition(".<locals>")[0])
             frame = frame.f_back
-        spy.stacks.append(stack[::-1])
-        return spy._native.local_stage(**given)
+        self.stacks.append(stack[::-1])
 
 
 @pytest.fixture
@@ -51,12 +58,16 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> Spied:
         pytest.skip("the compiled module is not built")
     spy = Spied(plan.native)
     monkeypatch.setattr(plan, "native", spy)
+    monkeypatch.setattr(single, "native", spy)
     return spy
 
 
-@pytest.mark.parametrize(("face", "most"), [("KCRCClassifier.predict", 10), ("kcrc predict", 20)])
-def test_every_function_named_is_there_and_they_are_few(face: str, most: int) -> None:
-    hops = told(face)
+@pytest.mark.parametrize(
+    ("face", "queries", "most"),
+    [("KCRCClassifier.predict", "one", 7), ("KCRCClassifier.predict", "several", 10), ("kcrc predict", "one", 20)],
+)
+def test_every_function_named_is_there_and_they_are_few(face: str, queries: str, most: int) -> None:
+    hops = told(face, queries)
     assert 5 < len(hops) <= most
     for name in hops:
         where = next(name.rsplit(".", n)[0] for n in (1, 2) if _is_module(name.rsplit(".", n)[0]))
@@ -79,6 +90,14 @@ def test_a_single_query_takes_this_way(spied: Spied) -> None:
     spied.stacks.clear()
     clf.predict(Xq[:1])
     assert spied.stacks == [told("KCRCClassifier.predict")]
+
+
+def test_several_queries_take_this_way(spied: Spied) -> None:
+    X, y, Xq = problem(1)
+    clf = given(12, n_jobs=1).fit(X, y)
+    spied.stacks.clear()
+    clf.predict(Xq)
+    assert spied.stacks == [told("KCRCClassifier.predict", "several")]
 
 
 def test_the_command_takes_this_way(spied: Spied, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,6 +146,23 @@ class Stage:
         """Whether it works in double precision."""
         return bool(self._wide)
 
+    @property
+    def by_distance(self) -> bool:
+        """Whether a query's kernel values follow from its distances to its neighbours, as the search measures them."""
+        return self._distances_serve
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What its compiled call is given beside the queries and the kernel matrix."""
+        return {**self._options, "squares": self._squares, "by_distance": self._distances_serve}
+
+    def matrix_for(self, batch: int, k: int) -> Array | None:
+        """The kernel matrix of all examples, if it is stored by now; ``batch`` more queries of k neighbours each may be
+        what makes it pay."""
+        if self._matrix is None:
+            self._consider_storing(batch, k)
+        return self._matrix
+
     def store_matrix(self) -> None:
         """Compute the kernel matrix of all examples now, whether or not that would pay."""
         with self._buying:
@@ -164,12 +181,11 @@ class Stage:
             "vectors": self._atoms["vectors"],
         }
 
-    def _source(self, asked: tuple[int, ...]) -> dict[str, Array]:
+    def _source(self, asked: tuple[int, int]) -> dict[str, Array]:
         """How the kernel among the neighbours is had."""
-        if self._matrix is None:
-            self._consider_storing(*asked)
-        if self._matrix is not None:
-            return {"kernel": self._matrix}
+        matrix = self.matrix_for(*asked)
+        if matrix is not None:
+            return {"kernel": matrix}
         return {"vectors": self._atoms["vectors"], "squares": self._squares}
 
     def _consider_storing(self, batch: int, k: int) -> None:

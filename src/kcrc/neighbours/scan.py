@@ -199,19 +199,46 @@ class Scan:
             options = {"panels": panels.coordinates, "slots": panels.rows, "halves": self._halves(panels)}
         else:
             options = {"centre": self.centre if vectors.dtype == np.float64 else self._single_centre}
-        length, reach = np.sqrt(square), self.longest * (1.0 + 1e-6)
+        length, bounds = np.sqrt(square), self._bounds
         rows, squared = native.nearest(
             vectors=vectors,
             queries=queries,
             k=k,
             coordinates=coordinates,
             square=square,
-            rounding=((coordinates.shape[1] + 8) * SINGLE * reach) * (length + reach),
-            slack=(8 * SINGLE + 2 * sqrt(8 * len(self.centre) * DOUBLE)) * (length + reach),
+            rounding=bounds["rounding"] * (length + bounds["reach"]),
+            slack=bounds["slack"] * (length + bounds["reach"]),
             scale=self.scale,
             **options,
         )
         return rows, squared
+
+    @cached_property
+    def _bounds(self) -> dict[str, float]:
+        """What rounding can do to a query, a unit of ‖q‖ + reach."""
+        reach = self.longest * (1.0 + 1e-6)
+        depth = len(self.centre) if self.basis is None else self.basis.shape[1] + 1
+        slack = 8 * SINGLE + 2 * sqrt(8 * len(self.centre) * DOUBLE)
+        return {"reach": reach, "rounding": (depth + 8) * SINGLE * reach, "slack": slack}
+
+    @property
+    def prepared(self) -> dict[str, Any]:
+        """What the compiled answer to a single query is given of it; without panels every example is measured."""
+        panels = self.panels
+        if panels is None:
+            return {}
+        halves = panels.halves.copy()
+        halves[self.count :] = np.inf  # whatever a later scan puts there, at whatever moment
+        return {
+            "panels": panels.coordinates,
+            "halves": halves,
+            "slots": panels.rows,
+            "centre": self.centre,
+            "basis": self.basis,
+            "scale": self.scale,
+            "farthest": FARTHEST,
+            **self._bounds,
+        }
 
     @cached_property
     def _single_centre(self) -> Array:

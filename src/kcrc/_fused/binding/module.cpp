@@ -10,6 +10,7 @@
 #include "coding.hpp"
 #include "distances.hpp"
 #include "search.hpp"
+#include "single.hpp"
 #include "stage.hpp"
 #include "tuning.hpp"
 
@@ -39,6 +40,7 @@ void bind(py::module_& m) {
     m.def("cpu_has_avx2", &cpu_has_avx2, "Whether this CPU can run the AVX2 + FMA build.");
     kcrc::bind_search(m);
     kcrc::bind_stage(m);
+    kcrc::bind_single(m);
     kcrc::bind_tuning(m);
     kcrc::bind_coding(m);
     kcrc::bind_distances(m);

@@ -103,6 +103,8 @@ struct Source {
     // The same for one query a lane (rows of query q at q·m), lower halves row by row; false where this source has no
     // direct way.
     virtual bool gram_side_by_side(const std::int32_t*, int, T*) const { return false; }
+    // The same for one query, into panels; false where ``gram_side_by_side`` would be.
+    virtual bool gram_one_lane(const std::int32_t*, int, const Panels<T>&) const { return false; }
 };
 
 // W values of a line at scattered places. Spelt out: the compiler's own gather instructions are slow on many CPUs.
@@ -148,6 +150,16 @@ class StoredKernel final : public Source<T> {
             for (; j <= i; ++j, out += W)
                 for (int q = 0; q < W; ++q) out[q] = static_cast<T>(line[q][rows[q * m + j]]);
         }
+        return true;
+    }
+
+    bool gram_one_lane(const std::int32_t* rows, int m, const Panels<T>& out) const override {
+        for (int i = 0; i < m; ++i) {
+            const S* line = values_ + static_cast<std::int64_t>(rows[i]) * n_;
+            T* to = &out.at(i, 0);
+            for (int j = 0; j <= i; ++j, to += MR<T>) *to = static_cast<T>(line[rows[j]]);
+        }
+        clear_padding<T>(out);
         return true;
     }
 

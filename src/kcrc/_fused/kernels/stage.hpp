@@ -6,11 +6,13 @@
 //   x = (H + μI)⁻¹ b,   c_j = x_j (2 b_j − Σ_{l of j's class} H_jl x_l)
 //   ‖y − D_i x_i‖² = t − Σ_{j of class i} c_j
 //
-// Up to SIDE_BY_SIDE neighbours, several queries are solved in the lanes of one vector; beyond, one by one in panels.
-// The number of neighbours alone decides, so an answer does not depend on the batch.
+// Up to SIDE_BY_SIDE neighbours, several queries are solved in the lanes of one vector, and one that is left over in
+// panels with the same sums; beyond, one by one in panels. The number of neighbours alone decides how a sum is taken,
+// so an answer does not depend on the batch.
 #pragma once
 #include <limits>
 
+#include "onelane.hpp"
 #include "problem.hpp"
 #include "sidebyside.hpp"
 #include "sources.hpp"
@@ -34,8 +36,10 @@ class Stage {
             for (std::int64_t i = 0; i < count; ++i) alone(which[i], k + which[i] * K_, self[which[i]]);
             return;
         }
-        for (std::int64_t i = 0; i < count; i += lanes<T>)
-            together(which + i, static_cast<int>(std::min<std::int64_t>(lanes<T>, count - i)), k, self);
+        for (std::int64_t i = 0; i < count; i += lanes<T>) {
+            if (count - i == 1) left_over(which[i], k + which[i] * K_, self[which[i]]);
+            else together(which + i, static_cast<int>(std::min<std::int64_t>(lanes<T>, count - i)), k, self);
+        }
     }
 
   private:
@@ -251,6 +255,54 @@ class Stage {
             }
             finish(which[q], energy[q], place + q * K_, label + q * K_, real[q], x + q, b + q, own + q, W);
         }
+    }
+
+    // One query as ``together`` solves it.
+    void left_over(std::int64_t query, const T* k, double self) {
+        T* vectors = scratch_.vectors.get(static_cast<std::size_t>(side_) * 5);
+        T *b = vectors, *x = b + side_, *scale = x + side_, *inverse = scale + side_, *own = inverse + side_;
+        std::int32_t* place = scratch_.numbers.get(static_cast<std::size_t>(side_) * 5);
+        std::int32_t *label = place + side_, *lane_rows = label + side_, *member = lane_rows + side_;
+        std::int64_t* row = scratch_.rows.get(side_);
+        int m = 0;
+        for (int i = 0; i < K_; ++i) {
+            row[m] = rows_[query * K_ + i];
+            if (row[m] < 0) continue;
+            place[m] = i;
+            label[m] = labels_[row[m]];
+            lane_rows[m] = static_cast<std::int32_t>(row[m]);
+            b[m++] = k[i];
+        }
+        class_by_class(label, m, member, member + side_);
+        const std::size_t room = Panels<T>::room(m);
+        const Panels<T> H(scratch_.matrix.get(room + triangle(m)), m);
+        T* kept = H.data + room;
+        double energy = energy_of(self);
+        if (settings_.gram_form || m < K_ || !source_.gram_one_lane(lane_rows, m, H))
+            energy = problem(row, m, H, b, energy);
+        if (settings_.normalize) unit_columns<T>(H, m, b, scale);
+        keep_class_entries<T>(H, member, label, m, kept);
+        for (int j = 0; j < m; ++j) {
+            H.at(j, j) += T(settings_.mu);
+            x[j] = b[j];
+        }
+        if (!trusted(cholesky<T>(H, inverse), settings_.mu)) {
+            answers_.flags[query] = NOT_POSITIVE;
+            return;
+        }
+        one_lane_solve<T>(H, inverse, x);
+        one_lane_own_class<T>(kept, member, label, m, x, own);
+        finish(query, energy, place, label, m, x, b, own, 1);
+    }
+
+    // The atoms 0 … m−1 class by class, each class in ascending order; ``order`` has room for m classes.
+    void class_by_class(const std::int32_t* label, int m, std::int32_t* member, std::int32_t* order) {
+        int n_present = 0, first = 0;
+        for (int j = 0; j < m; ++j)
+            if (present_[label[j]]++ == 0) order[n_present++] = label[j];
+        for (int c = 0; c < n_present; ++c) first += std::exchange(present_[order[c]], first);
+        for (int j = 0; j < m; ++j) member[present_[label[j]]++] = j;
+        for (int c = 0; c < n_present; ++c) present_[order[c]] = 0;
     }
 
     // Lane q of H, and of b in the gram form, through panels; returns t.
