@@ -49,8 +49,12 @@ def served(path: Path, notes: list[str]) -> Iterator[Callable[..., httpx.Client]
     """A client of a server; ``allowed``, ``guard`` and what opens the gallery may be given."""
     running = []
 
-    def serve(*, allowed: Allowed | None = None, guard: Guard | None = None, **opening: Any) -> httpx.Client:
+    def serve(
+        *, allowed: Allowed | None = None, guard: Guard | None = None, folder: Path | None = None, **opening: Any
+    ) -> httpx.Client:
         service = Service(Gallery.open(path, **opening), allowed=allowed, note=notes.append)
+        if folder is not None:
+            service.queue.follow(service, str(folder))
         sock, ready = bound("127.0.0.1", 0), threading.Event()
         made = server(application(service, guard or Guard()), started=ready.set)
         thread = threading.Thread(target=made.run, args=([sock],))

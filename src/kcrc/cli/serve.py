@@ -86,6 +86,8 @@ def serve(
             f"Port {port} of {shown(host)} cannot be used: {problem.strerror}. Give another --port."
         ) from None
     service = Service(_opened(gallery, readonly=readonly, model=model), note=lambda text: note(f"kcrc: {shown(text)}"))
+    if folder is not None:
+        service.queue.follow(service, str(folder))
     where = f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{sock.getsockname()[1]}/"
     entrance = where if secret is None else f"{where}?code={guard.new_code()}"
 

@@ -44,7 +44,7 @@ async def pictures(request: Request) -> Response:
 
 
 async def picture(request: Request) -> Response:
-    found = request.app.state.service.shelf.get(request.path_params["picture"])
+    found = await request.app.state.service.picture(request.path_params["picture"])
     return Response(found.small, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=3600"})
 
 
@@ -54,8 +54,7 @@ async def classify(request: Request) -> Response:
         return await _vectors(request)
     if kind == "application/json":
         given = await fields(request)
-        shelf = request.app.state.service.shelf
-        found = [shelf.get(name) for name in given.texts("pictures")]
+        found = [await request.app.state.service.picture(name) for name in given.texts("pictures")]
         return JSONResponse({"verdicts": await _verdicts(request, found)})
     return JSONResponse((await _verdicts(request, [await upload(request)]))[0])
 
@@ -101,7 +100,7 @@ async def what_if(request: Request) -> Response:
     """The answer without some examples: parameters, metric and calibration stay, the next nearest step in."""
     service: Service = request.app.state.service
     given = await fields(request)
-    asked = service.shelf.get(given.text("picture"))
+    asked = await service.picture(given.text("picture"))
     wanted = given.numbers("without", needed=False)
     classes = set(given.texts("without_classes", needed=False))
     begun = time.perf_counter()
@@ -129,7 +128,7 @@ async def what_if(request: Request) -> Response:
 async def turning(request: Request) -> Response:
     """What would change its mind?"""
     service: Service = request.app.state.service
-    asked = service.shelf.get((await fields(request)).text("picture"))
+    asked = await service.picture((await fields(request)).text("picture"))
 
     def told() -> dict[str, Any]:
         current = service.now.current()

@@ -40,7 +40,7 @@ async def gallery(request: Request) -> Response:
             "retune_due": opened.retune_due,
             "confidence": "learning" if service.learner.learning(contents.revision) else "ready",
             "token_needed": request.app.state.guard.token is not None,
-            "queue": 0,
+            "queue": len(service.queue),
             "limits": {
                 "bytes": service.allowed.bytes,
                 "pixels": service.allowed.pixels,

@@ -62,6 +62,8 @@ class Shelf:
 
     def put(self, picture: SentPicture) -> SentPicture:
         with self._lock:
+            if picture.id in self._held:
+                return self._held[picture.id]
             self._held[picture.id] = picture
             self._bytes += picture.held_bytes
             while len(self._held) > self._allowed.held or self._bytes > self._allowed.held_bytes:
@@ -75,6 +77,9 @@ class Shelf:
                 raise Refusal(404, "This picture has been let go, or was never sent. Send it again.")
             self._held.move_to_end(name)
             return found
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._held
 
     def __len__(self) -> int:
         return len(self._held)

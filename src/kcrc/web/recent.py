@@ -24,6 +24,10 @@ class Recent:
             while len(self._pictures) > KEPT:
                 self._pictures.popitem(last=False)
 
+    def get(self, name: str) -> SentPicture | None:
+        """One of them by its name."""
+        return next((one for one in self.pictures() if one.id == name), None)
+
     def pictures(self) -> list[SentPicture]:
         """The newest first."""
         with self._lock:

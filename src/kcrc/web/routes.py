@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kcrc.web import asking, browsing, openapi, page_files, teaching
+from kcrc.web import asking, browsing, findings, labelling, openapi, page_files, supposing, teaching, tuning
 from kcrc.web.shapes import (
+    CHANCES,
     CONFIDENCE,
     FLAG,
     IDS,
@@ -26,6 +27,7 @@ from kcrc.web.shapes import (
     named,
     some,
 )
+from kcrc.web.waiting import ORDERS
 
 Handler = Callable[[Request], Awaitable[Response]]
 IMAGE = "image/*"
@@ -57,6 +59,10 @@ _VERDICT, _ACT = named("Verdict"), named("Act")
 _NAME = {"X-Kcrc-Name": TEXT}
 _ENTRY = fields(act=WHOLE, sentence=TEXT, action=TEXT, when=maybe(TEXT), who=maybe(TEXT), mine=FLAG, undone=FLAG)
 _EXAMPLE = fields(id=WHOLE, label=TEXT, source=TEXT, added=maybe(TEXT), probability_of_label=maybe(NUMBER))
+_SUSPECT = fields(id=WHOLE, finding=TEXT, label=TEXT, looks_like=TEXT, probability=maybe(NUMBER),
+                  of_label=maybe(NUMBER), duplicate_of=maybe(WHOLE), nearest_of_label=some(WHOLE),
+                  nearest_of_other=some(WHOLE))  # fmt: skip
+_WAITING = fields(picture=TEXT, name=TEXT, label=TEXT, probability=NUMBER, doubt=NUMBER)
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/", page_files.index, "The page.", gives={"text/html": TEXT}),
@@ -101,6 +107,21 @@ ROUTES: tuple[Route, ...] = (
                            sentence=TEXT, revision=WHOLE)),
     ),
     Route(
+        "POST", "/api/why-not", supposing.why_not, "How another class fared against the answer.",
+        takes=_json(fields(picture=PICTURE, label=LABEL)),
+        gives=_json(fields(label=TEXT, answer=TEXT, sentence=TEXT, best=some(fields(id=WHOLE, share=NUMBER)),
+                           revision=WHOLE)),
+    ),
+    Route(
+        "POST", "/api/preview", supposing.preview, "Which of the last answers a change would change.",
+        takes=_json(fields({"picture": PICTURE, "pictures": PICTURES, "examples": IDS, "label": LABEL},
+                           act={"type": "string", "enum": list(supposing.ACTS)})),
+        gives=_json(fields(changed=some(fields(picture=TEXT, before=TEXT, after=TEXT)), of=WHOLE, sentence=TEXT,
+                           revision=WHOLE)),
+    ),
+    Route("POST", "/api/case", supposing.page, "One answer as a page to keep.", takes=_json(fields(picture=PICTURE)),
+          gives={"text/html": TEXT}),
+    Route(
         "POST", "/api/add", teaching.add, "Add pictures as examples of a class.",
         takes=_json(fields({"new_class": FLAG}, pictures=PICTURES, label=LABEL)), gives=_json(_ACT),
     ),
@@ -130,6 +151,45 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route("GET", "/api/examples/{example:int}", browsing.example, "All that is known of one example.",
           gives=_json({"type": "object"})),
+    Route(
+        "GET", "/api/classes", findings.classes, "The classes, and how often the others answer their examples right.",
+        gives=_json(fields(classes=some(fields(name=TEXT, count=WHOLE, right_without_itself=maybe(NUMBER),
+                                               confused_with=CHANCES, enough=maybe(TEXT))),
+                           working=FLAG, revision=WHOLE)),
+    ),
+    Route("GET", "/api/advise", findings.advised, "Whether there are examples enough, class by class.",
+          gives=_json(fields(advice=maybe({"type": "object"}), working=FLAG, revision=WHOLE))),
+    Route(
+        "GET", "/api/audit", findings.suspects, "Examples that deserve a second look, the surest first.",
+        gives=_json(fields(suspects=some(_SUSPECT), working=FLAG, revision=WHOLE)),
+    ),
+    Route("POST", "/api/audit/keep", findings.keep, "A label was looked at and is right.",
+          takes=_json(fields(id=WHOLE)), gives=_json(fields(kept=WHOLE, revision=WHOLE))),
+    Route(
+        "GET", "/api/map", findings.plane, "The examples as points of a plane.",
+        gives=_json(fields(points=some(fields(id=WHOLE, x=NUMBER, y=NUMBER, label=TEXT)), working=FLAG,
+                           revision=WHOLE)),
+    ),
+    Route(
+        "GET", "/api/queue", labelling.queue, "Unlabelled pictures, those to label first at the front.",
+        query={"order": {"type": "string", "enum": list(ORDERS)}},
+        gives=_json(fields(pictures=some(_WAITING), order=TEXT, total=WHOLE, working=FLAG, revision=WHOLE)),
+    ),
+    Route("POST", "/api/queue", labelling.drop, "Put a picture into the queue.", takes={IMAGE: _BYTES}, headers=_NAME,
+          status=201, gives=_json(fields(picture=TEXT, revision=WHOLE))),
+    Route("POST", "/api/queue/label", labelling.label, "Label pictures of the queue.",
+          takes=_json(fields({"new_class": FLAG}, pictures=PICTURES, label=LABEL)), gives=_json(_ACT)),
+    Route("POST", "/api/queue/skip", labelling.skip, "Ask about pictures of the queue no more.",
+          takes=_json(fields(pictures=PICTURES)), gives=_json(fields(total=WHOLE, revision=WHOLE))),
+    Route(
+        "GET", "/api/tuning", tuning.tuning, "On what the parameters rest.",
+        gives=_json(fields(sentence=maybe(TEXT), examples=maybe(WHOLE), due=maybe(TEXT), working=FLAG,
+                           parameters={"type": "object"}, revision=WHOLE)),
+    ),
+    Route("POST", "/api/tune", tuning.tune, "Choose the parameters anew, which takes a minute.", takes=_json(fields()),
+          status=202, gives=_json(fields(job=TEXT, revision=WHOLE))),
+    Route("POST", "/api/history/before", supposing.answered_before, "The answer as it was before a change.",
+          takes=_json(fields(act=WHOLE, picture=PICTURE)), gives=_json(_VERDICT)),
     Route(
         "GET", "/api/history", browsing.history, "The changes, newest first.", query={"limit": WHOLE},
         gives=_json(fields(entries=some(_ENTRY), revision=WHOLE)),

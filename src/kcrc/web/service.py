@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,21 +16,27 @@ import numpy as np
 
 from kcrc.answering import Answers
 from kcrc.arrays import Array
+from kcrc.errors import KCRCError
 from kcrc.features.base import Feature
 from kcrc.gallery import Gallery
 from kcrc.web.allowed import Allowed
 from kcrc.web.batching import Asked, Batcher
+from kcrc.web.computing import Computation
 from kcrc.web.current import Current, Now
 from kcrc.web.events import Events
+from kcrc.web.examining import advice, audited
 from kcrc.web.learner import Learner
 from kcrc.web.metrics import Metrics
 from kcrc.web.people import People
 from kcrc.web.pictures import SentPicture, Shelf, looked_at
+from kcrc.web.plane import points
 from kcrc.web.recent import Recent
+from kcrc.web.waiting import ORDERS, WaitingPictures, by, loaded
 from kcrc.web.writer import Writer
 
 T = TypeVar("T")
 LOOKS = 1.0  # seconds between two looks whether another process changed the gallery
+CONFIRMED = 10_000  # labels, at most
 THREADS = 4  # for pictures and what takes more than a moment
 
 
@@ -47,6 +56,17 @@ class Service:
         self.writer = Writer(self._changed)
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kcrc-web")
         self.uploading = asyncio.Semaphore(self.allowed.uploads)
+        self.behind = ThreadPoolExecutor(1, thread_name_prefix="kcrc-behind")
+        self.advice = Computation("advise", advice, self.behind, self.events)
+        self.audit = Computation("audit", partial(audited, self.thumbnail), self.behind, self.events)
+        self.plane = Computation("map", points, self.behind, self.events)
+        self.queue = WaitingPictures()
+        self.orders = {
+            order: Computation(f"queue by {order}", by(self, order), self.behind, self.events) for order in ORDERS
+        }
+        self.choosing = threading.Lock()
+        """Held while the parameters are chosen anew."""
+        self.confirmed: OrderedDict[tuple[int, str], None] = OrderedDict()
         self._told = gallery.settings.revision
 
     def feature(self) -> Feature:
@@ -59,6 +79,30 @@ class Service:
     async def changed_by(self, change: Callable[[], T]) -> T:
         """What a change gives, once it is kept for good."""
         return await asyncio.wrap_future(self.writer.do(change))
+
+    async def current(self) -> Current:
+        """What answers now."""
+        return await self.apart(self.now.current)
+
+    async def picture(self, name: str) -> SentPicture:
+        """A picture by its name: one that was sent, was answered lately, or waits for a label."""
+        waiting = self.queue.get(name)
+        if waiting is not None and name not in self.shelf:
+            return self.shelf.put(await self.apart(lambda: loaded(self, name, waiting)))
+        return self.recent.get(name) or self.shelf.get(name)
+
+    def thumbnail(self, example: int) -> bytes | None:
+        """The small picture of an example; None where there is none, or it cannot be read."""
+        try:
+            return self.gallery.thumbnail(example)
+        except KCRCError:
+            return None
+
+    def confirm(self, example: int, label: str) -> None:
+        """Somebody looked at an example and said that its label is right."""
+        self.confirmed[example, label] = None
+        while len(self.confirmed) > CONFIRMED:
+            self.confirmed.popitem(last=False)
 
     async def ask(self, vectors: Array, *, explain: bool) -> Asked:
         """The answers to vectors (n, d), asked together with whatever else waits."""
@@ -92,6 +136,13 @@ class Service:
         self.now.learned()
         self.events.tell("confidence", revision=revision, confidence="ready")
 
+    def watched(self) -> None:
+        """Tell of a change that came by another way than the writer."""
+        before = self._told
+        self._tell_revision()
+        if self._told != before:
+            self.learner.changed()
+
     def _tell_revision(self) -> None:
         revision = self.gallery.settings.revision
         if revision != self._told:
@@ -103,14 +154,13 @@ class Service:
         while True:
             await asyncio.sleep(LOOKS)
             with contextlib.suppress(Exception):  # the next question says what is wrong with the file
-                before = self._told
-                await self.apart(self._tell_revision)
-                if self._told != before:
-                    self.learner.changed()
+                await self.apart(self.watched)
 
     def close(self) -> None:
         """Answer and write what waits, then let go of everything; nothing that was acknowledged is lost."""
         self.events.end()
+        self.queue.close()
+        self.behind.shutdown(cancel_futures=True)
         self.batcher.close()
         self.writer.close()
         self.learner.close()

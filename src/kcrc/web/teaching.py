@@ -19,10 +19,10 @@ from kcrc.gallery.history import Entry
 from kcrc.gallery.pictures import THUMBNAIL
 from kcrc.gallery.undoing_one import Overtaken, RedoOne, UndoOne
 from kcrc.report.words import counted
-from kcrc.web.bodies import Fields, fields
+from kcrc.web.bodies import fields
 from kcrc.web.failures import Refusal
 from kcrc.web.people import person_of
-from kcrc.web.pictures import SentPicture, thumbnail_of
+from kcrc.web.pictures import thumbnail_of
 from kcrc.web.service import Service
 
 T = TypeVar("T")
@@ -31,14 +31,8 @@ NEAR = 3  # class names that are offered in place of a new one
 
 async def add(request: Request) -> Response:
     given = await fields(request)
-    shelf = request.app.state.service.shelf
-    found = [shelf.get(name) for name in given.texts("pictures")]
-    return JSONResponse(await added(request, found, given))
-
-
-async def added(request: Request, found: list[SentPicture], given: Fields) -> dict[str, Any]:
-    """Add pictures under the label that a request gives."""
     service: Service = request.app.state.service
+    found = [await service.picture(name) for name in given.texts("pictures")]
     label, new_class, person = checked_label(given.text("label")), given.flag("new_class"), person_of(request)
     smalls = await service.apart(lambda: [thumbnail_of(one, THUMBNAIL) for one in found])
 
@@ -60,7 +54,7 @@ async def added(request: Request, found: list[SentPicture], given: Fields) -> di
         entry = None if done.command is None else done.command.act
         return told(service, person, entry, _added(done, label), done.ids, duplicates=there)
 
-    return await service.changed_by(change)
+    return JSONResponse(await service.changed_by(change))
 
 
 def _added(done: Added, label: str) -> str:

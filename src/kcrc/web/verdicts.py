@@ -25,7 +25,7 @@ def case(current: Current, answers: Answers, name: str = "") -> Case:
         answers.evidence,
         None,
         thumbnail_of=lambda _: None,
-        source_of=lambda example: file_name(records[example].source),
+        source_of=lambda example: file_name(records[example].source) if example in records else "",
         probabilities=None if len(answers.evidence.classes) == 1 else answers.probabilities[0],
         why=answers.why[0],
     )
