@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from kcrc.distances import make
 from kcrc.distances.base import Distance
-from kcrc.distances.settled import settled
+from kcrc.distances.settled import _candidates, _doubt, settled
 from kcrc.errors import ParameterError
 from kcrc.prepared import Prepared
 
@@ -55,6 +55,25 @@ def test_copies_do_not_vouch_for_each_other():
     X, y = two_features(60)
     X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
     assert settled([OneFeature(feature=0), OneFeature(feature=1)], X, y).feature == 1
+
+
+@dataclass(frozen=True)
+class Spread(OneFeature):
+    """The same order, the distances farther apart: nothing better is known by it."""
+
+    def pairwise(self, a, b):
+        return super().pairwise(a, b) ** 4
+
+
+def test_distances_that_are_only_farther_apart_are_no_better():
+    rng = np.random.default_rng(1)
+    y = np.arange(120) % 2
+    X = (y + 0.5 * rng.normal(size=120))[:, None]
+    asked = np.arange(120)
+    near, real = _candidates(X, asked)
+    plain, spread = (_doubt(option, X, y, asked, near, real) for option in (OneFeature(), Spread()))
+    assert 0.1 < plain < 0.7
+    assert spread == pytest.approx(plain, rel=0.01)
 
 
 def test_small_digits_bear_less_smoothing_than_the_papers():

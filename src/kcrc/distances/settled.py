@@ -1,9 +1,10 @@
 """An option of a distance that the examples settle: the one with which their nearest neighbours are most clearly right.
 
 Each of a sample of the examples is asked, itself and its exact copies left out, among its nearest by Euclidean
-distance: a few pairs each, so it costs about a second. An answer counts by how much farther the nearest of another
-class is than the nearest of its own, 1 where it is much farther and 0 where it is much nearer: where nearly all answers
-are right, counting the right ones would leave the choice to a few borderline examples.
+distance: a few pairs each, so it costs about a second. With t = log(nearest of another class / nearest of its own) an
+answer is right with probability 1/(1 + exp(−t/T)); an option is judged by the mean log-loss of these at its own best T.
+Where nearly all answers are right, counting them would leave the choice to a few borderline examples; and without a T
+of its own an option that only spreads the distances farther apart, as smoothing does, would pass for a better one.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
-from scipy.special import expit
 
 from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 
 AUTO = "auto"
 ASKED, AMONG = 800, 100
-CLEARLY = 0.1  # a class that is farther by this share is farther by more than chance
+WIDTHS = np.geomspace(0.005, 10.0, 60)  # T
+FARTHEST = 50.0  # |t|: past it nothing is left to tell
 _BLOCK = 100
 
 D = TypeVar("D", bound=Distance)
@@ -34,7 +35,7 @@ def settled(options: Sequence[D], X: Array, y: Array) -> D:
     asked, near, real = asked[answerable], near[answerable], real[answerable]
     if not len(asked) or len(np.unique(y[asked])) < 2:
         return options[0]
-    return max(options, key=lambda option: _clearness(option, X, y, asked, near, real))
+    return min(options, key=lambda option: _doubt(option, X, y, asked, near, real))
 
 
 def _candidates(X: Array, asked: Array) -> tuple[Array, Array]:
@@ -53,12 +54,13 @@ def _candidates(X: Array, asked: Array) -> tuple[Array, Array]:
     return np.concatenate(rows), np.concatenate(real)
 
 
-def _clearness(distance: Distance, X: Array, y: Array, asked: Array, near: Array, real: Array) -> float:
-    """How clearly the asked have their own class nearest, 0 to 1."""
+def _doubt(distance: Distance, X: Array, y: Array, asked: Array, near: Array, real: Array) -> float:
+    """The mean log-loss of the nearest neighbours' answers to the asked, at the best T."""
     used = np.unique(np.concatenate([asked, near.ravel()]))
     kept = distance.prepare(X[used])
     far = distance.selected(kept.take(np.searchsorted(used, asked)), kept, np.searchsorted(used, near))
     far = np.where(real, np.maximum(far, np.finfo(np.float32).tiny), np.inf)
     own = y[near] == y[asked][:, None]
     nearest, other = (np.where(which, far, np.inf).min(axis=1) for which in (own, ~own))
-    return float(np.mean(expit(np.log(other / nearest) / CLEARLY)))
+    lead = np.minimum(np.log(other / nearest), FARTHEST)
+    return min(float(np.mean(np.logaddexp(0.0, -lead / width))) for width in WIDTHS)
