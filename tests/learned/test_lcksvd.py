@@ -30,6 +30,7 @@ def test_equals_the_stack_of_the_papers(variant, shares):
         variant=variant,
         alpha=alpha,
         beta=beta,
+        ridge=1.0,
         sparsity=sparsity,
         n_iter=n_iter,
         init_iter=init_iter,

