@@ -158,10 +158,9 @@ class Within(Metric):
     def fit_covariance(self, X: Array, covariance: Array) -> Within:
         """Like ``fit`` with C of ``ready(X)`` given, so that several shrinkages share one covariance; ``first`` is
         fitted already."""
-        from scipy.linalg import solve_triangular  # only to fit: who asks a fitted metric need not wait for it
+        from scipy.linalg.lapack import dtrtri  # only to fit: who asks a fitted metric need not wait for it
 
-        factor = shrunk_factor(covariance, self.shrinkage)
-        whitening = solve_triangular(factor, np.eye(len(factor)), lower=True, check_finite=False)
+        whitening, _ = dtrtri(shrunk_factor(covariance, self.shrinkage), lower=1)
         mean = self.ready(X).mean(axis=0, dtype=np.float64)
         return replace(self, mean=mean.astype(X.dtype), whitening=whitening.T.astype(X.dtype))
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from kcrc.arrays import Array
+from kcrc.left_out.products import products_among
 from kcrc.left_out.rewhitening import lengthened
 
 
@@ -22,23 +23,29 @@ class DoubleProducts:
     unit: bool
     kept: bool
 
-    def among(self, i: int, rows: Array) -> Array:
-        """(K, K) of the examples ``rows`` in the geometry without example i."""
+    def among(self, which: Array, rows: Array) -> Array:
+        """(B, K, K) of the examples ``rows`` (B, K), each in the geometry without the example of ``which`` (B,)."""
+        if not self.kept:
+            return np.stack([self._anew(int(i), line) for i, line in zip(which, rows, strict=True)])
+        along = strength = scale = None
+        if self.directions is not None and self.strength is not None:
+            strength = self.strength[which].astype(np.float64)
+            directions = self.directions[which].astype(np.float64)
+            along = np.stack([self.Z[line].astype(np.float64) @ u for line, u in zip(rows, directions, strict=True)])
+        if self.unit:
+            squares = np.diagonal(self._all)[rows]
+            if along is not None and strength is not None:
+                squares = squares + strength[:, None] * along**2
+            length = np.sqrt(squares)
+            scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+        return products_among(rows, products=self._all, along=along, strength=strength, scale=scale)
+
+    def _anew(self, i: int, rows: Array) -> Array:
         u, strength = None, 0.0
         if self.directions is not None and self.strength is not None:
             u, strength = self.directions[i], float(self.strength[i])
-        if not self.kept:
-            z = lengthened(self.Z[rows], u, strength, unit=self.unit)
-            return np.asarray(z @ z.T)
-        among = self._all[rows[:, None], rows]
-        if u is not None:
-            along = self.Z[rows].astype(np.float64) @ u.astype(np.float64)
-            among += strength * along[:, None] * along
-        if self.unit:
-            length = np.sqrt(np.diagonal(among))
-            length = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-            among *= length[:, None] * length
-        return np.asarray(among)
+        z = lengthened(self.Z[rows], u, strength, unit=self.unit)
+        return np.asarray(z @ z.T)
 
     @cached_property
     def _all(self) -> Array:

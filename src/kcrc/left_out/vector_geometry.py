@@ -8,12 +8,12 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from kcrc._fused.native import native
 from kcrc.arrays import Array
 from kcrc.kernels import VectorKernel, widths
 from kcrc.left_out.around import Around, Measured, cut, picked, smallest
 from kcrc.left_out.double_products import DoubleProducts
 from kcrc.left_out.leverage import removed_weights, strengths
+from kcrc.left_out.products import products_among
 from kcrc.left_out.rewhitening import rewhitened
 from kcrc.left_out.surroundings import STORED
 from kcrc.left_out.trials import Geometry, Trials
@@ -47,8 +47,8 @@ class VectorGeometry(Geometry):
         self.unit = left is not None and left.unit
         self.directions: Array | None = None
         if left is not None:
-            self.Z = left.whitened(X)
-            assert left.whitening is not None
+            assert left.mean is not None and left.whitening is not None
+            self.Z = (left.ready(X) - left.mean) @ left.whitening  # all at once: no row has to be as if it were alone
             deviations, sizes = within_deviations(left.ready(X), labels)
             self.directions = deviations @ left.whitening
             weights = removed_weights(sizes, labels, groups, left.shrinkage)
@@ -201,7 +201,14 @@ class VectorGeometry(Geometry):
             truth=self.labels[which],
             cross=np.maximum(own[:, None] + squares - 2.0 * dot, 0.0),
             dot=dot,
-            dots=self._products_among(which, rows, along, scale),
+            dots=products_among(
+                rows,
+                vectors=self.Z,
+                products=self.products,
+                along=along,
+                strength=None if along is None else self.strength[which],
+                scale=scale,
+            ),
             self_dot=own,
             squares=squares,
             rank=rank,
@@ -212,11 +219,8 @@ class VectorGeometry(Geometry):
 
     def _precise(self, trials: Trials, which: Array, rows: Array, width: int) -> Trials:
         """The same trials, of ``width`` atoms, from dot products in double precision."""
-        rows = rows[:, :width]
-        dots, dot, own = np.empty((*rows.shape, rows.shape[1])), np.empty(rows.shape), np.empty(len(rows))
-        for at, (i, line) in enumerate(zip(which, rows, strict=True)):
-            among = self._double.among(int(i), np.append(line, i))
-            dots[at], dot[at], own[at] = among[:-1, :-1], among[:-1, -1], among[-1, -1]
+        among = self._double.among(which, np.column_stack([rows[:, :width], which]))  # the example comes last
+        dots, dot, own = np.ascontiguousarray(among[:, :-1, :-1]), among[:, :-1, -1], among[:, -1, -1]
         squares = np.einsum("bkk->bk", dots).copy()
         cross = np.maximum(own[:, None] + squares - 2.0 * dot, 0.0)
         return self._valued(
@@ -243,20 +247,6 @@ class VectorGeometry(Geometry):
             z = rewhitened(self.Z[np.append(line, i)], self.directions[i], float(self.strength[i]), unit=self.unit)
             asked[at], atoms[at] = z[-1], z[:-1]
         return asked, atoms
-
-    def _products_among(self, which: Array, rows: Array, along: Array | None, scale: Array | None) -> Array:
-        strength = None if along is None else self.strength[which]
-        if native is not None:
-            values = self.Z if self.products is None else self.products
-            made = native.left_out_products(values, self.products is not None, rows, along, strength, scale)
-            return np.asarray(made)
-        atoms = self.Z[rows]
-        dots = atoms @ atoms.transpose(0, 2, 1)
-        if along is not None and strength is not None:
-            dots += strength[:, None, None] * along[:, :, None] * along[:, None, :]
-        if scale is not None:
-            dots *= scale[:, :, None] * scale[:, None, :]
-        return np.asarray(dots)
 
     @cached_property
     def _class_sums(self) -> tuple[Array, Array]:
