@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
 
 from kcrc.gallery import Gallery
+from kcrc.gallery.answering import Answering
+from kcrc.gallery.revision import Ready
 
 Sent = Callable[..., str]
 ANNA, BORIS = {"X-Kcrc-Person": "anna"}, {"X-Kcrc-Person": "boris"}
@@ -100,3 +105,35 @@ def test_a_gallery_for_reading_only_is_not_changed(served: Callable[..., httpx.C
     assert answer.status_code == 409
     assert "reading only" in answer.json()["error"]
     assert client.get("/api/gallery").json()["readonly"] is True
+
+
+def test_answers_go_on_while_parameters_that_were_outgrown_are_chosen(
+    served: Callable[..., httpx.Client], picture: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    chosen = Answering._chosen
+
+    def slowly(self: Answering, **options: object) -> Ready:
+        begun.set()
+        assert go_on.wait(60)
+        return chosen(self, **options, n_neighbors=5, kernel="linear", mu=0.1, metric="unit")
+
+    monkeypatch.setattr(Answering, "_chosen", slowly)
+    client = served()
+    names = [client.post("/api/pictures", content=picture("wren", seed)).json()["picture"] for seed in range(60, 80)]
+    try:
+        client.post("/api/classify", json={"pictures": names[:1]})
+        act = client.post("/api/add", json={"pictures": names, "label": "wren"}).json()
+        assert begun.wait(60)
+        told = client.post("/api/classify", json={"pictures": names[:1]}).json()["verdicts"][0]
+    finally:
+        go_on.set()
+    assert (told["confidence"], told["revision"]) == ("learning", act["revision"])
+    assert min(part["distance"] for part in told["parts"]) == 0  # the new examples count
+    for _ in range(400):
+        if client.get("/api/gallery").json()["confidence"] == "ready":
+            break
+        time.sleep(0.05)
+    then = client.post("/api/classify", json={"pictures": names[:1]}).json()["verdicts"][0]
+    assert then["confidence"] == "ready"
+    assert then["revision"] > told["revision"]  # choosing is an entry of the history

@@ -4,10 +4,11 @@ query, whichever process made it."""
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kcrc.answering import Answerer, Answers
+from kcrc.answering.supposing import Supposition
 from kcrc.arrays import Array
 from kcrc.gallery import Gallery
 from kcrc.gallery.contract import ExampleRecord, Snapshot
@@ -19,11 +20,10 @@ REJECT, COVERAGE = 0.05, 0.95  # of pictures of known classes, called unknown by
 
 @dataclass(frozen=True, eq=False)
 class Current:
-    """An answerer, the examples it answers from, and whether how sure answers are is being learned anew."""
+    """An answerer, and the examples it answers from."""
 
     answerer: Answerer
     contents: Contents
-    learning: bool = False
 
     @property
     def revision(self) -> int:
@@ -68,10 +68,35 @@ class Now:
                 known = self._seen is not None and seen[:2] == self._seen[:2]
                 if known and seen != self._learned_here:  # another process learned from the same examples
                     self._gallery.answering.let_go()
-                ready = self._gallery.answering.ready()
-                self._current = Current(ready.answerer, ready.contents)
-                self._seen = self._gallery.read(_state) if ready.contents.revision != seen[0] else seen
+                outgrown = self._current is not None and self._gallery.answering.choice_due is not None
+                self._current = self._carried_on() if outgrown else self._ready()
+                self._seen = self._gallery.read(_state) if self._current.revision != seen[0] else seen
             return self._current
+
+    def _ready(self) -> Current:
+        ready = self._gallery.answering.ready()
+        return Current(ready.answerer, ready.contents)
+
+    def _carried_on(self) -> Current:
+        """The examples of now by the parameters of before: those are being chosen anew, which takes a while."""
+        assert self._current is not None
+        old = self._current
+
+        def look(_: Snapshot) -> tuple[Contents, Array]:
+            return self._gallery.contents, self._gallery.vectors()[1]
+
+        now, vectors = self._gallery.read(look)
+        before = old.records
+        new = [at for at, row in enumerate(now.rows) if row.id not in before]
+        there = {row.id: row.label for row in now.rows}
+        supposed = Supposition(
+            labels={i: there[i] for i, row in before.items() if i in there and there[i] != row.label},
+            gone=before.keys() - there.keys(),
+            vectors=vectors[new],
+            classes=tuple(now.rows[at].label for at in new),
+            ids=tuple(now.rows[at].id for at in new),
+        )
+        return Current(replace(old.answerer, model=supposed.of(old.answerer.model)), now)
 
     def learned(self) -> None:
         """This process has learned from the examples: what it holds is the latest."""

@@ -12,11 +12,18 @@ from kcrc.gallery import Gallery
 
 
 class Learner:
-    """``finished(revision)`` is called whenever it has learned."""
+    """``learn()`` is called by one thread, and then ``finished(revision)``; ``failed`` is told what went wrong."""
 
-    def __init__(self, gallery: Gallery, finished: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        gallery: Gallery,
+        *,
+        learn: Callable[[], None],
+        finished: Callable[[int], None],
+        failed: Callable[[str], None],
+    ) -> None:
         self._gallery = gallery
-        self._finished = finished
+        self._learn, self._finished, self._failed = learn, finished, failed
         self._wake = threading.Event()
         self._closing = False
         self.done = gallery.settings.revision
@@ -45,7 +52,10 @@ class Learner:
             revision = self._gallery.settings.revision
             if self._closing or self._gallery.readonly or revision <= self.done:
                 continue
-            self._gallery.answering.bring_up_to_date()
+            try:
+                self._learn()
+            except Exception as problem:  # answers go on by what was learned before
+                self._failed(f"what the changes teach cannot be learned ({type(problem).__name__}: {problem})")
             if self._gallery.settings.revision == revision:
                 self.done = revision
                 self._finished(revision)

@@ -52,7 +52,7 @@ class Service:
         self.shelf = Shelf(self.allowed)
         self.now = Now(gallery)
         self.batcher = Batcher(self._answered)
-        self.learner = Learner(gallery, self._learned)
+        self.learner = Learner(gallery, learn=self._learn, finished=self._learned, failed=note)
         self.writer = Writer(self._changed)
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kcrc-web")
         self.uploading = asyncio.Semaphore(self.allowed.uploads)
@@ -131,6 +131,15 @@ class Service:
     def _changed(self) -> None:
         self.learner.changed()
         self._tell_revision()
+
+    def _learn(self) -> None:
+        """Learn from the examples as they are; where they have outgrown the parameters, those are chosen anew."""
+        if len(self.gallery) and self.gallery.answering.choice_due is not None:
+            self.events.tell("progress", job="choose", share=0.0)
+            self.gallery.answering.ready()
+            self.events.tell("progress", job="choose", share=1.0)
+        else:
+            self.gallery.answering.bring_up_to_date()
 
     def _learned(self, revision: int) -> None:
         self.now.learned()

@@ -39,7 +39,7 @@ CHANCES = some({"type": "array", "minItems": 2, "maxItems": 2, "items": {"anyOf"
 SCHEMAS: dict[str, Shape] = {
     "Error": fields({"conflict": {"type": "object"}}, error=TEXT),
     "Verdict": fields(
-        {"left_out": some(WHOLE)},
+        {"left_out": some(WHOLE), "act": WHOLE},
         picture=TEXT,
         revision=WHOLE,
         label=TEXT,

@@ -1,0 +1,152 @@
+"""The server as a process: killed, told to end, beside another program, and without the network."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from kcrc.cli import main
+from kcrc.gallery import Gallery
+
+CHILD = Path(__file__).with_name("served_child.py")
+SOURCES = str(Path(__file__).parents[2] / "src")
+Start = Callable[..., tuple["subprocess.Popen[str]", httpx.Client]]
+
+
+@pytest.fixture
+def start(path: Path) -> Iterator[Start]:
+    """Start a server; the process, and a client of it."""
+    begun: list[tuple[subprocess.Popen[str], httpx.Client]] = []
+
+    def run(*options: str) -> tuple[subprocess.Popen[str], httpx.Client]:
+        known = {**os.environ, "PYTHONPATH": SOURCES}
+        line = [sys.executable, "-W", "error", str(CHILD), str(path), "--port", "0", *options]
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=known)
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        address = re.search(r"http://[0-9.:]+", said)
+        assert address is not None, said + process.communicate()[1]
+        client = httpx.Client(base_url=address[0], trust_env=False, timeout=60)
+        begun.append((process, client))
+        return process, client
+
+    yield run
+    for process, client in begun:
+        client.close()
+        process.kill()
+        process.communicate()
+
+
+def corrected(client: httpx.Client, acknowledged: dict[int, str], until: threading.Event) -> None:
+    """Relabel examples again and again, and note what was acknowledged."""
+    number = 0
+    while not until.is_set():
+        number += 1
+        example, label = number % 18 + 1, f"class {number}"
+        try:
+            answer = client.post("/api/relabel", json={"examples": [example], "label": label, "new_class": True})
+        except httpx.TransportError:
+            return
+        if answer.status_code == 200:
+            acknowledged[example] = label
+
+
+def test_what_was_acknowledged_is_there_after_a_kill(start: Start, path: Path) -> None:
+    process, client = start()
+    acknowledged: dict[int, str] = {}
+    thread = threading.Thread(target=corrected, args=(client, acknowledged, threading.Event()))
+    thread.start()
+    while len(acknowledged) < 12:
+        time.sleep(0.005)
+    process.kill()
+    thread.join()
+    with Gallery.open(path) as gallery:
+        labels = {row.id: row.label for row in gallery.contents.rows}
+        assert gallery.verify().sound
+    newest = max(int(label.split()[1]) for label in acknowledged.values())
+    unheard = {i for i, label in labels.items() if label == f"class {newest + 1}"}  # done, but its word was lost
+    assert {i: labels[i] for i in acknowledged.keys() - unheard} == {
+        i: label for i, label in acknowledged.items() if i not in unheard
+    }
+    assert len(acknowledged) >= 12
+
+
+def test_told_to_end_it_finishes_what_it_acknowledged(start: Start, path: Path) -> None:
+    process, client = start()
+    acknowledged: dict[int, str] = {}
+    thread = threading.Thread(target=corrected, args=(client, acknowledged, threading.Event()))
+    thread.start()
+    with httpx.Client(base_url=client.base_url, trust_env=False).stream("GET", "/api/events") as listening:
+        assert next(listening.iter_lines()) == ": listening"
+        while len(acknowledged) < 3:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGTERM)
+        thread.join()
+        errors = process.communicate(timeout=60)[1]
+    assert "Traceback" not in errors
+    with Gallery.open(path, readonly=True) as gallery:
+        labels = {row.id: row.label for row in gallery.contents.rows}
+    assert acknowledged.items() <= labels.items()
+
+
+def test_another_program_may_change_the_gallery_meanwhile(start: Start, path: Path) -> None:
+    _, client = start()
+    before = client.get("/api/gallery").json()
+    with httpx.Client(base_url=client.base_url, trust_env=False).stream("GET", "/api/events", timeout=30) as listening:
+        lines = listening.iter_lines()
+        assert next(lines) == ": listening"
+        assert main(["remove", str(path), "1", "2"]) == 0
+        heard = next(line for line in lines if '"revision"' in line)
+    after = client.get("/api/gallery").json()
+    assert (before["examples"], after["examples"]) == (18, 16)
+    assert f'"revision": {after["revision"]}' in heard
+    assert client.get("/api/examples/1").json()["removed_by"] is not None
+
+
+def test_nothing_outside_is_reached(start: Start, tmp_path: Path, picture: Callable[..., bytes]) -> None:
+    process, client = start()
+    told = client.post("/api/classify", content=picture("wren")).json()
+    client.post("/api/add", json={"pictures": [told["picture"]], "label": "wren"})
+    for name in ("gallery", "classes", "audit", "map", "advise", "history", "queue"):
+        assert client.get(f"/api/{name}").status_code == 200
+    process.send_signal(signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    assert "REACHED" not in errors
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--host", "0.0.0.0"], "lets other machines in"),
+        (["nowhere"], "is not a folder"),
+        (["--certificate", __file__], "go together"),
+    ],
+)
+def test_what_cannot_be_served_is_said(
+    path: Path, capsys: pytest.CaptureFixture[str], options: list[str], why: str
+) -> None:
+    assert main(["serve", str(path), *options]) in (1, 2)
+    assert why in capsys.readouterr().err
+
+
+def test_without_the_extra_it_says_what_to_install(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("kcrc.web.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    for name in [name for name in sys.modules if name.startswith("starlette.")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert main(["serve", str(path)]) == 1
+    assert "pip install 'kcrc[web]'" in capsys.readouterr().err
