@@ -62,13 +62,13 @@ def test_single_examples_and_pairs_are_all_found(count: int) -> None:
 @pytest.mark.parametrize("options", [{"n_neighbors": None}, {"locality": "classes", "n_neighbors": 2}])
 def test_dictionaries_of_all_examples_are_taken_apart_greedily(options: dict[str, object]) -> None:
     answerer, queries = asked(0, **options)
-    for query in queries[:3]:
-        told = turning_points(answerer, query)
-        assert not told.exact
-        usual = answerer.explain(query).labels[0]
-        for point in told.points:
-            assert answerer.what_if(query, list(point.without)).labels[0] == point.label != usual
-        assert "not all were tried" in told.sentence or "this one" in told.sentence or not told.points
+    told = [turning_points(answerer, query) for query in queries[:3]]
+    assert not any(one.exact for one in told)
+    points = [(query, point) for query, one in zip(queries, told, strict=False) for point in one.points]
+    assert points
+    then = [answerer.what_if(query, list(point.without)).labels[0] for query, point in points]
+    assert then == [point.label for _, point in points]
+    assert all(label != answerer.explain(query).labels[0] for label, (query, _) in zip(then, points, strict=True))
 
 
 def test_too_many_pairs_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
