@@ -67,6 +67,8 @@ class Batcher:
                     break
                 together.append(more)
                 count += len(more.vectors)
+            # Whoever went away meanwhile is not answered: a cancelled future takes no result.
+            together = [question for question in together if question.answer.set_running_or_notify_cancel()]
             for explain in (False, True):
                 some = [question for question in together if question.explain is explain]
                 if some:

@@ -42,6 +42,8 @@ class Writer:
     def _run(self) -> None:
         while (next_one := self._waiting.get()) is not None:
             change, done = next_one
+            if not done.set_running_or_notify_cancel():  # whoever asked for it went away before its turn came
+                continue
             try:
                 result = change()
                 self._changed()

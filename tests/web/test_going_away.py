@@ -1,0 +1,54 @@
+"""Whoever goes away before the answer takes nothing from the others."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from kcrc.web.batching import Batcher
+from kcrc.web.writer import Writer
+
+SOON = 10.0
+
+
+def test_a_question_that_was_taken_back_is_passed_over():
+    busy, go = threading.Event(), threading.Event()
+    asked: list[float] = []
+
+    def answer(vectors, explain):
+        busy.set()
+        go.wait(SOON)
+        asked.extend(vectors[:, 0])
+        return "now", vectors
+
+    batcher = Batcher(answer)
+    first = batcher.ask(np.zeros((1, 1)), explain=False)
+    assert busy.wait(SOON)
+    gone = batcher.ask(np.ones((1, 1)), explain=False)
+    assert gone.cancel()
+    go.set()
+    assert first.result(SOON)[0] == "now"
+    assert batcher.ask(np.full((1, 1), 2.0), explain=False).result(SOON)[0] == "now"
+    batcher.close()
+    assert asked == [0.0, 2.0]
+
+
+def test_a_change_that_was_taken_back_is_not_made():
+    busy, go = threading.Event(), threading.Event()
+    made: list[int] = []
+
+    def slow():
+        busy.set()
+        go.wait(SOON)
+        made.append(0)
+
+    writer = Writer(lambda: None)
+    first = writer.do(slow)
+    assert busy.wait(SOON)
+    assert writer.do(lambda: made.append(1)).cancel()
+    go.set()
+    first.result(SOON)
+    writer.do(lambda: made.append(2)).result(SOON)
+    writer.close()
+    assert made == [0, 2]
