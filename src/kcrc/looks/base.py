@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -32,7 +32,10 @@ registry: Registry[Look | None] = Registry("look", {})
 register = registry.register
 
 Pictures = Sequence[Array]
+CHUNK = 256  # pictures whose vectors are held at once, before they are brought to the span of the examples
 CANDIDATES = 100  # that a costly distance is measured to, found by the pixels
+COSTLY = 1.0  # µs a pair
+AMONG = 3.0  # times as many pairs as there are candidates: those among the nearest are measured too
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,12 @@ class Price:
 
     def of(self, n: int) -> float:
         """Seconds to see n examples and to ask each of them once."""
-        pairs = n * (min(n, CANDIDATES) if self.pair >= 1.0 else n)
-        return 1e-6 * (self.learning + n * self.picture + pairs * self.pair)
+        return 1e-6 * (self.learning + n * self.picture) + self.asking(n)
+
+    def asking(self, n: int) -> float:
+        """Seconds to compare each of n examples with those it may be like, and those with each other, once."""
+        others = min(n, CANDIDATES) if self.pair >= COSTLY else n
+        return 1e-6 * n * others * self.pair * (AMONG if self.pair >= COSTLY else 1.0)
 
 
 class Look(ABC):
@@ -73,6 +80,11 @@ class Look(ABC):
     def see(self, pictures: Pictures) -> Array:
         """(n, …) float32, what is compared of the pictures."""
 
+    def fit_see(self, pictures: Pictures, labels: Array) -> tuple[Look, Array]:
+        """The fitted look, and what it sees of the examples: each is looked at once."""
+        fitted = self.fit(pictures, labels)
+        return fitted, fitted.see(pictures)
+
     def state(self) -> dict[str, Any]:
         """All of it as plain values and arrays, for a file."""
         raise DataError(f"The look '{self.name}' cannot be saved.")
@@ -90,17 +102,25 @@ class FeatureLook(Look):
     axes: Array | None = None
 
     def fit(self, pictures: Pictures, labels: Array) -> Self:
+        return self.fit_see(pictures, labels)[0]
+
+    def fit_see(self, pictures: Pictures, labels: Array) -> tuple[Self, Array]:
         # A feature fitted elsewhere is used as it is: a state of its own is what makes its vectors comparable.
         feature = self.feature if self.feature.is_fitted else _again(self.feature).fit(list(pictures), labels)
-        vectors = _unit(feature.transform(list(pictures)))
-        return replace(self, feature=feature, axes=span(vectors))
+        vectors = unit_rows(feature.transform(list(pictures)))
+        fitted = replace(self, feature=feature, axes=span(vectors))
+        return fitted, fitted._within_span(vectors)
 
     def see(self, pictures: Pictures) -> Array:
-        vectors = _unit(self.feature.transform(list(pictures)))
+        parts = [pictures[start : start + CHUNK] for start in range(0, len(pictures), CHUNK)]
+        return np.concatenate([self._within_span(unit_rows(self.feature.transform(list(part)))) for part in parts])
+
+    def _within_span(self, vectors: Array) -> Array:
         return vectors if self.axes is None else tiled_product(vectors, self.axes.T)
 
     def state(self) -> dict[str, Any]:
-        return {"look": "feature", "name": self.name, "feature": self.feature.state(), "axes": self.axes}
+        told = {"look": "feature", "name": self.name, "price": asdict(self.price)}
+        return {**told, "feature": self.feature.state(), "axes": self.axes}
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +139,7 @@ class DistanceLook(Look):
 
     @property
     def settings(self) -> dict[str, Any]:
-        costly = {"n_candidates": CANDIDATES} if self.price.pair >= 1.0 else {}
+        costly = {"n_candidates": CANDIDATES} if self.price.pair >= COSTLY else {}
         return {"distance": self.distance, **costly}
 
     def see(self, pictures: Pictures) -> Array:
@@ -128,11 +148,11 @@ class DistanceLook(Look):
         grey = np.stack([p.astype(np.float32) / (255.0 if p.dtype == np.uint8 else 1.0) for p in seen])
         if not self.unit:
             return grey
-        return _unit(grey.reshape(len(grey), -1)).reshape(grey.shape)
+        return unit_rows(grey.reshape(len(grey), -1)).reshape(grey.shape)
 
     def state(self) -> dict[str, Any]:
         told = {"look": "distance", "name": self.name, "size": list(self.size), "measure": self.measure}
-        return {**told, "unit": self.unit}
+        return {**told, "unit": self.unit, "price": asdict(self.price)}
 
 
 def of_feature(
@@ -163,7 +183,7 @@ def span(vectors: Array) -> Array | None:
     return np.ascontiguousarray(axes[::-1], np.float32)
 
 
-def _unit(vectors: Array) -> Array:
+def unit_rows(vectors: Array) -> Array:
     return Unit().transform(vectors)
 
 

@@ -21,8 +21,9 @@ from kcrc.confidence.verbs import Confident
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.evidence import Evidence, joined
 from kcrc.looks.base import Look, of_feature, registry
-from kcrc.looks.choosing import Task, choose, on_all
-from kcrc.looks.expert import Expert
+from kcrc.looks.choosing import choose, on_all
+from kcrc.looks.few import are_few, choose_by_copies
+from kcrc.looks.jury import Task
 from kcrc.looks.kinds import PictureKind, kind_of
 from kcrc.looks.panel import panel_of
 from kcrc.looks.pictures import PictureForm
@@ -117,8 +118,11 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
             options = {name: getattr(self, name) for name in ("n_jobs", "memory_budget", "random_state")}
             task = Task(pictures, numbers, classes, together, kind, float(seconds), options, told)
-            experts, choice = choose(task, wanted)
-            experts = on_all(task, experts)
+            if are_few(numbers):
+                experts, choice = choose_by_copies(task, wanted)
+            else:
+                experts, choice = choose(task, wanted)
+                experts = on_all(task, experts)
         panel = panel_of(experts, together)
         self.form_, self.kind_, self.choice_, self.panel_ = form, kind, choice, panel
         self.classes_ = classes
@@ -153,8 +157,10 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         labels = _labels(y, len(images))
         pictures = self.form_.pictures(images)
 
-        def added(expert: Expert, classifier: KCRCClassifier) -> None:
-            classifier.partial_fit(expert.look.see(pictures), labels, classes, rows=rows)
+        seen = self.panel_.seen(pictures)
+
+        def added(number: int, classifier: KCRCClassifier) -> None:
+            classifier.partial_fit(seen[number], labels, classes, rows=rows)
 
         self.panel_ = self.panel_.changed(added)
         self.classes_ = self.panel_.leader.classes_
@@ -163,7 +169,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     def forget(self, rows: Any) -> Self:
         """Forget the examples with these row numbers; the others keep theirs. ``receipt_`` says what is left."""
         check_is_fitted(self)
-        self.panel_ = self.panel_.changed(lambda expert, classifier: classifier.forget(rows))
+        self.panel_ = self.panel_.changed(lambda number, classifier: classifier.forget(rows))
         self.classes_ = self.panel_.leader.classes_
         self.receipt_ = self.panel_.leader.receipt_
         return self
@@ -214,7 +220,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         return self.panel_.read(pictures, read, explain=explain, code_all=code_all)
 
     def _side_by_side(self, images: Any) -> Array:
-        return self.panel_.seen(self.form_.pictures(images))
+        return self.panel_.experts[0].look.see(self.form_.pictures(images))
 
     @property
     def model_(self) -> FittedModel:  # type: ignore[override]  # of the panel, which is all that is stored

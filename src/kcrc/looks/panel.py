@@ -22,6 +22,7 @@ from kcrc.left_out.sample import stratified_by_row
 from kcrc.looks.base import Pictures
 from kcrc.looks.expert import Expert, without_themselves
 from kcrc.looks.fusion import fused
+from kcrc.looks.join import seen_by
 
 T = TypeVar("T")
 CHUNK = 256  # pictures that are looked at together
@@ -74,13 +75,13 @@ class Panel:
         found: list[T] = []
         for start in range(0, len(pictures), CHUNK):
             part = pictures[start : start + CHUNK]
+            seen = self.seen(part)
             if self.single:
-                seen = self.experts[0].look.see(part)
-                found += self.leader._read(seen, read, explain=explain, code_all=code_all)
+                found += self.leader._read(seen[0], read, explain=explain, code_all=code_all)
                 continue
             said = [
-                joined(e.classifier._read(e.look.see(part), lambda one: one, explain=True, code_all=code_all))
-                for e in self.experts
+                joined(expert.classifier._read(mine, lambda one: one, explain=True, code_all=code_all))
+                for expert, mine in zip(self.experts, seen, strict=True)
             ]
             found.append(read(fused(self.experts, said, explain=explain)))
         return found
@@ -116,18 +117,18 @@ class Panel:
 
     # Examples that come and go ----------------------------------------------------------------------------------
 
-    def changed(self, change: Callable[[Expert, KCRCClassifier], Any]) -> Panel:
-        """The panel after ``change(expert, classifier)`` of a copy of each classifier; this one stays as it is."""
+    def changed(self, change: Callable[[int, KCRCClassifier], Any]) -> Panel:
+        """The panel after ``change(number, classifier)`` of a copy of each classifier; this one stays as it is."""
         made = []
-        for expert in self.experts:
+        for number, expert in enumerate(self.experts):
             classifier = copy.copy(expert.classifier)
-            change(expert, classifier)
+            change(number, classifier)
             made.append(replace(expert, classifier=classifier))
         return replace(self, experts=tuple(made), known=_Once())
 
-    def seen(self, pictures: Pictures) -> Array:
-        """(n, …) what the look with the most weight sees."""
-        return self.experts[0].look.see(pictures)
+    def seen(self, pictures: Pictures) -> list[Array]:
+        """(n, …) what each expert's look sees."""
+        return seen_by([expert.look for expert in self.experts], pictures)
 
 
 def panel_of(experts: Sequence[Expert], groups: Any) -> Panel:

@@ -25,6 +25,7 @@ from kcrc.files.saving import Examples, describe, rebuild
 from kcrc.looks.base import DistanceLook, FeatureLook, Look, Price, of_distance
 from kcrc.looks.chosen import Choice, LookScore
 from kcrc.looks.expert import Expert
+from kcrc.looks.join import JoinLook
 from kcrc.looks.kinds import PictureKind
 from kcrc.looks.panel import Panel
 from kcrc.looks.pictures import PictureForm
@@ -41,18 +42,18 @@ def save(classifier: ImageClassifier, path: str | os.PathLike[str]) -> None:
     if not hasattr(classifier, "panel_"):
         raise StateError("The classifier is not fitted yet; there is nothing to save.")
     arrays: dict[str, Array] = {}
+    seeing: dict[str, Array] = {}  # of all looks, because a look may stand alone and be part of a join
     experts = []
     for number, expert in enumerate(classifier.panel_.experts):
-        mine: dict[str, Array] = {}
         header, parts = describe(expert.classifier)
         model = expert.classifier.model_
         stored = {"vectors": model.raw, "labels": model.labels, "ids": model.ids, **parts}
-        look = encode(expert.look.state(), f"look '{expert.look.name}'", mine)
+        look = encode(expert.look.state(), f"look '{expert.look.name}'", seeing)
         arrays |= {f"{number}-{name}": array for name, array in stored.items()}
-        arrays |= {f"{number}-look-{name}": array for name, array in mine.items()}
-        told = {"weight": expert.weight, "reach": expert.reach, "price": asdict(expert.look.price)}
+        told = {"weight": expert.weight, "reach": expert.reach}
         calibration = encode(expert.calibration, "calibration", {})
         experts.append({**told, "look": look, "classifier": header, "calibration": calibration})
+    arrays |= {f"look-{name}": array for name, array in seeing.items()}
     rest: dict[str, Array] = {}
     groups = classifier.panel_.groups
     parameters = {name: value for name, value in classifier.get_params(deep=False).items() if name != "looks"}
@@ -78,11 +79,12 @@ def load(path: str | os.PathLike[str]) -> ImageClassifier:
     header, arrays = read_archive(path, KIND, version=VERSION)
     check_version(header.get("version"), VERSION, path)
     try:
-        rest = _under("rest-", arrays)
+        rest, seeing = _under("rest-", arrays), _under("look-", arrays)
         made = ImageClassifier(**decode(header["parameters"], rest))
         classes = np.array(decode(header["classes"], rest))
         experts = tuple(
-            _expert(told, _under(f"{number}-", arrays), classes, path) for number, told in enumerate(header["experts"])
+            _expert(told, _under(f"{number}-", arrays), decode(told["look"], seeing), classes, path)
+            for number, told in enumerate(header["experts"])
         )
         if len({tuple(e.classifier.model_.ids.tolist()) for e in experts}) != 1:
             raise FileError("its looks have other examples")
@@ -97,29 +99,41 @@ def load(path: str | os.PathLike[str]) -> ImageClassifier:
         raise FileError(f"'{path}' does not describe an image classifier ({f'{problem}'[:200].rstrip('.')}).") from None
 
 
-def _expert(told: Mapping[str, Any], arrays: Mapping[str, Array], classes: Array, path: object) -> Expert:
+def _expert(
+    told: Mapping[str, Any], arrays: Mapping[str, Array], look: Mapping[str, Any], classes: Array, path: object
+) -> Expert:
     examples = Examples(classes, *(np.array(arrays[name]) for name in ("vectors", "labels", "ids")))
     classifier = rebuild(told["classifier"], arrays, examples, path=path)
-    look = _look(decode(told["look"], _under("look-", arrays)), Price(**_numbers(Price, told["price"])))
     calibration = decode(told["calibration"], {})
     weight, reach = float(told["weight"]), float(told["reach"])
     if not isinstance(calibration, Calibration) or not (0 < weight < np.inf and 0 < reach < np.inf):
         raise FileError("a look has no weight")
-    return Expert(look, classifier, calibration, reach, weight)
+    return Expert(_look(look), classifier, calibration, reach, weight)
 
 
-def _look(state: Mapping[str, Any], price: Price) -> Look:
-    name = str(state["name"])
+def _look(state: Mapping[str, Any]) -> Look:
+    if state["look"] == "join":
+        weights = tuple(float(weight) for weight in state["weights"])
+        parts = tuple(_look(part) for part in state["parts"] if part["look"] == "feature")
+        if len(parts) != len(weights) or not all(0 < weight <= 1 for weight in weights):
+            raise FileError("a join of looks has other weights than looks")
+        return JoinLook(parts, weights, _axes(state["axes"]))
+    name, price = str(state["name"]), Price(**_numbers(Price, state["price"]))
     if state["look"] == "distance":
         height, width = (int(side) for side in state["size"])
         if not (0 < height <= 1024 and 0 < width <= 1024):
             raise FileError("a look has no size")
         plain = of_distance(name, str(state["measure"]), (height, width), price=price)
         return DistanceLook(name, plain.size, plain.measure, price, bool(state["unit"]))
-    feature, axes = features.restore(state["feature"]), state["axes"]
-    if axes is not None and (axes.ndim != 2 or axes.dtype != np.float32 or not np.isfinite(axes).all()):
+    return FeatureLook(name, features.restore(state["feature"]), price, _axes(state["axes"]))
+
+
+def _axes(axes: Any) -> Array | None:
+    if axes is None:
+        return None
+    if not isinstance(axes, np.ndarray) or axes.ndim != 2 or axes.dtype != np.float32 or not np.isfinite(axes).all():
         raise FileError("the span of a look is no array of numbers")
-    return FeatureLook(name, feature, price, axes)
+    return axes
 
 
 def _plain_choice(choice: Choice) -> dict[str, Any]:

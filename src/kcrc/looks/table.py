@@ -111,7 +111,8 @@ def pyramid(kind: PictureKind) -> FeatureLook | None:
     """Visual words, whole and by region."""
     if min(kind.height, kind.width) < 48:
         return None
-    return of_feature("pyramid", "pyramid", price=Price(picture=60_000, learning=10_000_000))
+    # The span of the examples, which every look is brought to, takes the place of the pyramid's own axes.
+    return of_feature("pyramid", "pyramid", n_components=None, price=Price(picture=60_000, learning=10_000_000))
 
 
 @register("embedding")

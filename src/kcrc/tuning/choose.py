@@ -182,6 +182,8 @@ def _safe(request: Request, X: Array) -> dict[str, Any]:
     """
     wide = X.shape[1] > len(X) and request.distance.is_euclidean
     safe = {**SAFE, "metric": "standard" if units_differ(X) else "unit" if wide else "plain"}
+    if not request.distance.is_euclidean:
+        safe["kernel"] = "exp"  # of the distance: the RBF is of vectors, and would not look at it
     return {name: safe[name] if is_open(value) else value for name, value in request.params.items()}
 
 

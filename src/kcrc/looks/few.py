@@ -1,0 +1,111 @@
+"""Which looks, where examples are too few to be left out: one or two of a class.
+
+There looks matter most, and no example can be asked. But much that must not change an answer is known: copies of the
+examples, shifted, turned, in other light (``kcrc.looks.copies``), have to come back to their own class. So every look
+is asked about the same copies, and counts by how many it brings home, beyond chance, times what such looks tend to see
+in pictures of this kind (``kcrc.looks.kinds.PRIOR``): a copy is no second drawing of the same thing. The best few
+answer together, with weights in that proportion.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.classifier import KCRCClassifier
+from kcrc.evidence import joined
+from kcrc.looks.base import Look, Pictures
+from kcrc.looks.chosen import Choice, LookScore
+from kcrc.looks.copies import copies_of
+from kcrc.looks.expert import Expert
+from kcrc.looks.fusion import pooled
+from kcrc.looks.jury import LookTrial, Task, price_of, sampled
+
+FEW = 3  # examples a class, on average, below which nothing is left out
+ORIGINALS = 200  # that copies are made of, at most
+COPIES = 160  # of all of them together, at least two of each
+TOGETHER = 3  # looks that answer
+NEAR = 0.7  # of the best look's worth, to answer beside it
+
+
+def are_few(labels: Array) -> bool:
+    """Whether classes have so few examples that copies have to tell the looks apart."""
+    return len(labels) < FEW * len(np.unique(labels))
+
+
+def choose_by_copies(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], Choice]:
+    """The experts that answer together, the heaviest first, and what was tried."""
+    rows = sampled(task.labels, ORIGINALS)
+    each = max(2, COPIES // len(rows))
+    copies = copies_of([task.pictures[row] for row in rows], each)
+    truth = np.repeat(task.labels[rows], each)
+    n = len(task.labels)
+    tried: list[LookTrial] = []
+    skipped: list[LookScore] = []
+    left = task.seconds
+    for number, look in enumerate(sorted(looks, key=lambda one: _needed(one, n, len(copies)))):
+        needed = _needed(look, n, len(copies))
+        if tried and needed > left:
+            why = f"not tried: it would take about {needed:.0f} s of the {max(left, 0):.0f} s left"
+            skipped.append(LookScore(look.name, price=price_of(look, n), note=why))
+            continue
+        left -= needed
+        tried.append(_trial(task, look, copies, truth))
+        best = max(tried, key=lambda one: _worth(one, truth, task))
+        task.told((number + 1) / len(looks), f"{best.name} leads")
+    order = sorted(tried, key=lambda one: -_worth(one, truth, task))
+    worth = np.array([_worth(one, truth, task) for one in order])
+    near = np.flatnonzero(worth >= NEAR * worth[0])[:TOGETHER]
+    weights = worth[near] / worth[near].sum() if worth[0] > 0 else np.full(len(near), 1.0 / len(near))
+    chosen = [order[at].expert.weighing(float(weight)) for at, weight in zip(near, weights, strict=True)]
+    logs = pooled([order[at].logs for at in near], weights)
+    scores = [
+        LookScore(
+            one.name,
+            right=int(one.right(truth).sum()),
+            asked=len(truth),
+            loss=float(one.doubts(truth).mean()),
+            price=one.price,
+            seconds=one.seconds,
+            nearest=one.nearest,
+        )
+        for one in order
+    ]
+    right = int((logs.argmax(axis=1) == truth).sum())
+    weighed = {one.look.name: one.weight for one in chosen}
+    return chosen, Choice(weighed, (*scores, *skipped), "copies", right, len(truth))
+
+
+def _needed(look: Look, n: int, copies: int) -> float:
+    """Seconds to see the examples and their copies, and to compare those."""
+    return 1e-6 * (look.price.learning + (n + copies) * look.price.picture + n * copies * look.price.pair)
+
+
+def _trial(task: Task, look: Look, copies: Pictures, truth: Array) -> LookTrial:
+    begun = time.perf_counter()
+    fitted, seen = look.fit_see(task.pictures, task.labels)
+    # Every example is a candidate: there are few.
+    settings = {name: value for name, value in fitted.settings.items() if name != "n_candidates"}
+    classifier = KCRCClassifier(tuning_seconds=1.0, verbose=False, **task.options, **settings)
+    classifier.fit(seen, task.classes[task.labels], groups=task.groups)
+    evidence = joined(classifier._read(fitted.see(copies), lambda one: one, explain=True))
+    expert = Expert.of(fitted, classifier, evidence, truth)
+    # Copies are nearer to their original than a query is to anything: doubt is not to be measured by distance.
+    expert = replace(
+        expert, calibration=replace(expert.calibration, familiarity=type(expert.calibration)().familiarity)
+    )
+    nearest = (0, int(evidence.rows[0, 0]))
+    seconds = time.perf_counter() - begun
+    logs, price = expert.log_probabilities(evidence), price_of(look, len(task.labels))
+    return LookTrial(expert, seen, logs, price, seconds, nearest)
+
+
+def _worth(one: LookTrial, truth: Array, task: Task) -> float:
+    """The share of copies brought home beyond chance, times the prior."""
+    chance = 1.0 / max(2, len(task.classes))
+    beyond = (float(one.right(truth).mean()) - chance) / (1.0 - chance)
+    return max(0.0, beyond) * task.kind.prior(one.name)

@@ -1,0 +1,70 @@
+"""Several looks as one: their vectors side by side, each of length 1 times the root of its weight.
+
+    ‖a − b‖² = Σ_l w_l ‖a_l − b_l‖²
+
+so that one classifier sees all of them, and whitens them together. Half of a weight is the same for all, half goes by
+how seldom the look alone is wrong about examples asked as if they were not stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.looks.base import Look, Pictures, Price, span
+from kcrc.metrics import tiled_product
+
+
+@dataclass(frozen=True, eq=False)
+class JoinLook(Look):
+    """``parts`` that have been fitted, whose vectors are of length 1, their ``weights``, which sum to 1, and the
+    ``axes`` of the span of the examples."""
+
+    parts: tuple[Look, ...]
+    weights: tuple[float, ...]
+    axes: Array | None = None
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # it follows from the parts
+        return f"join of {' + '.join(part.name for part in self.parts)}"
+
+    @property
+    def price(self) -> Price:  # type: ignore[override]
+        return Price(sum(part.price.picture for part in self.parts))
+
+    def joined(self, seen: Mapping[str, Array]) -> Array:
+        """(n, d) from what each part sees, by its name."""
+        scaled = [
+            np.sqrt(np.float32(weight)) * seen[part.name] for part, weight in zip(self.parts, self.weights, strict=True)
+        ]
+        together = np.concatenate(scaled, axis=1)
+        return together if self.axes is None else tiled_product(together, self.axes.T)
+
+    def fitted(self, seen: Mapping[str, Array]) -> Self:
+        """With the span of the examples, of which each part has ``seen`` something."""
+        return replace(self, axes=span(self.joined(seen)))
+
+    def see(self, pictures: Pictures) -> Array:
+        return self.joined({part.name: part.see(pictures) for part in self.parts})
+
+    def state(self) -> dict[str, Any]:
+        parts = [part.state() for part in self.parts]
+        return {"look": "join", "parts": parts, "weights": list(self.weights), "axes": self.axes}
+
+
+def join_weights(errors: Sequence[float]) -> tuple[float, ...]:
+    """Of looks that alone are wrong so often, which is never 0."""
+    rarely = 1.0 / np.asarray(errors)
+    weights = 0.5 / len(errors) + 0.5 * rarely / rarely.sum()
+    return tuple(float(weight) for weight in weights)
+
+
+def seen_by(looks: Sequence[Look], pictures: Pictures) -> list[Array]:
+    """What each look sees; a look that stands alone and is part of a join is asked once."""
+    bases = {part.name: part for look in looks for part in (look.parts if isinstance(look, JoinLook) else (look,))}
+    seen = {name: base.see(pictures) for name, base in bases.items()}
+    return [look.joined(seen) if isinstance(look, JoinLook) else seen[look.name] for look in looks]

@@ -1,0 +1,76 @@
+"""Who answers: the best look alone, or several together where that lowers the doubt by more than chance would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.looks.chosen import LookScore
+from kcrc.looks.expert import Expert
+from kcrc.looks.fusion import learned_weights, losses, pooled
+from kcrc.looks.jury import LookTrial
+
+GAIN = 1.0  # standard errors by which the log-loss has to fall for one more look
+MOST_LOOKS = 6  # that answer together
+LIGHT = 0.02  # of all weight: a look with less is left out
+HOPELESS = 2.0  # times as often right as by chance, at least, to have a part
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Experts with their weights, the heaviest first, and what they say together of the examples asked (B, C)."""
+
+    experts: list[Expert]
+    logs: Array
+
+
+def together(tried: Sequence[LookTrial], truth: Array) -> Together:
+    """From the best single look on, the look that lowers the log-loss most joins, as long as it does by more than
+    GAIN standard errors, example by example."""
+    by_loss = sorted(tried, key=lambda one: (float(one.doubts(truth).mean()), one.price))
+    hopeful = [by_loss[0], *(one for one in by_loss[1:] if not _hopeless(one, truth))]
+    members, weights, logs = hopeful[:1], np.ones(1), hopeful[0].logs
+    while len(members) < min(MOST_LOOKS, len(hopeful)):
+        more = [[*members, other] for other in hopeful if other not in members]
+        found = [learned_weights([one.logs for one in each], truth) for each in more]
+        said = [pooled([one.logs for one in each], weight) for each, weight in zip(more, found, strict=True)]
+        gains = [losses(logs, truth) - losses(new, truth) for new in said]
+        best = int(np.argmax([gain.mean() for gain in gains]))
+        if gains[best].mean() <= GAIN * gains[best].std() / np.sqrt(len(truth)):
+            break
+        members, weights, logs = more[best], found[best], said[best]
+    order = [int(at) for at in np.argsort(-weights, kind="stable") if weights[at] > LIGHT * weights.sum()]
+    experts = [members[at].expert.weighing(float(weights[at])) for at in order]
+    return Together(experts, pooled([members[at].logs for at in order], weights[order]))
+
+
+def _hopeless(one: LookTrial, truth: Array) -> bool:
+    """Whether it hardly does better than chance."""
+    return float(one.right(truth).mean()) < HOPELESS / int(one.logs.shape[1])
+
+
+def scores(tried: Sequence[LookTrial], truth: Array) -> list[LookScore]:
+    """A line a look, the best first; compared with the best, example by example."""
+    order = sorted(tried, key=lambda one: (-int(one.right(truth).sum()), float(one.doubts(truth).mean())))
+    best = order[0].right(truth).astype(float)
+    lines = []
+    for one in order:
+        right = one.right(truth)
+        apart = best - right
+        lines.append(
+            LookScore(
+                one.name,
+                right=int(right.sum()),
+                asked=len(truth),
+                loss=float(one.doubts(truth).mean()),
+                behind=100.0 * float(apart.mean()),
+                error=100.0 * float(apart.std() / np.sqrt(len(truth))),
+                price=one.price,
+                seconds=one.seconds,
+                nearest=one.nearest,
+            )
+        )
+    return lines

@@ -1,0 +1,61 @@
+"""One or two examples a class: looks are judged by copies that must come back to their own class."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kcrc import ImageClassifier, KCRCClassifier
+from kcrc.looks.copies import copies_of, deformed
+from kcrc.looks.few import are_few
+from looks.drawings import drawings
+
+
+def test_a_copy_is_the_same_on_every_run_and_like_its_original(rng):
+    image = drawings(1)[0][1]
+    first, second = (deformed(image, np.random.default_rng(3)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert first.dtype == image.dtype
+    assert first.shape == image.shape
+    assert not np.array_equal(first, image)
+    noise = rng.integers(0, 256, image.shape)
+    mine = np.corrcoef(first.ravel(), image.ravel())[0, 1]
+    assert mine > np.corrcoef(noise.ravel(), image.ravel())[0, 1] + 0.2
+
+
+def test_copies_come_in_the_order_of_the_pictures_and_keep_colour_and_type():
+    images = [*drawings(1, colour=True)[0], drawings(1)[0][0] / np.float32(255)]
+    copies = copies_of(images, 2)
+    assert [copy.shape for copy in copies] == [image.shape for image in images for _ in range(2)]
+    assert copies[-1].dtype == np.float32
+    assert 0 <= copies[-1].min() <= copies[-1].max() <= 1
+
+
+def test_few_are_fewer_than_three_a_class():
+    assert are_few(np.array([0, 1, 2]))
+    assert are_few(np.array([0, 0, 1, 1, 2]))
+    assert not are_few(np.repeat([0, 1], 3))
+
+
+def test_one_example_a_class_chooses_by_copies():
+    images, labels = drawings(1)
+    made = ImageClassifier(looks=["pixels", "hog", "geometric blur"], verbose=False).fit(images, labels)
+    choice = made.choice_
+    assert choice.way == "copies"
+    assert "deformed copies" in choice.sentence
+    assert {line["asked"] for line in choice.table} == {3 * (160 // 3)}
+    new, truth = drawings(10, first=50)
+    alone = ImageClassifier(looks=["pixels"], verbose=False).fit(images, labels)
+    assert np.mean(made.predict(new) == truth) > np.mean(alone.predict(new) == truth)
+    evidence = made.explain(new[:2])
+    assert set(evidence.rows.ravel()) == {0, 1, 2}
+    np.testing.assert_allclose(made.predict_proba(new).sum(axis=1), 1.0)
+
+
+def test_a_distance_is_looked_at_even_where_no_example_can_be_asked():
+    """The parameters that are taken unasked used a kernel of the pixels, whatever the distance was."""
+    images, labels = drawings(1)
+    new = drawings(4, first=70)[0]
+    by_pixels = KCRCClassifier().fit(images / 255.0, labels).predict_proba(new / 255.0)
+    by_shape = KCRCClassifier(distance="geometric-blur").fit(images / 255.0, labels)
+    assert type(by_shape.model_.method.kernel).__name__ == "Exponential"
+    assert not np.allclose(by_shape.predict_proba(new / 255.0), by_pixels)
