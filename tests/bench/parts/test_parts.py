@@ -6,6 +6,7 @@ import json
 from functools import partial
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -13,8 +14,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from kcrc import KCRCClassifier, datasets, distances
 from kcrc.bench import parts
-from kcrc.bench.parts import asking, changing, fitting, lasso, photographs, pixel, robust
+from kcrc.bench.parts import asking, changing, fitting, lasso, photographs, pixel, queries, robust
 from kcrc.bench.results import Results, stored_ratios
+from kcrc.bench.samples import clusters
 from kcrc.cli import main
 from kcrc.errors import ParameterError
 from photos import folder
@@ -96,15 +98,38 @@ def test_the_cpu_time_of_a_cold_question(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "30 examples" in said[1]
 
 
-def test_a_fit_beside_a_grid_of_support_vector_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "grid", lambda X, y: KNeighborsClassifier(1).fit(X, y))  # no workers
+def test_a_fit_beside_grids_of_rivals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "grid", lambda name, X, y: KNeighborsClassifier(1).fit(X, y))  # no workers
     monkeypatch.setattr(fitting, "KCRCClassifier", partial(KCRCClassifier, tuning_seconds=0.1))
     results, said = Results(True, {}), []
     fitting.measure(parts.PartRun(True, None, results, said.append))
-    assert list(results.ratios) == ["fit with no arguments / grid of SVC, clusters 60 x 8"]
-    assert set(results.accuracy) == {"clusters 60 x 8, no arguments", "clusters 60 x 8, SVC"}
+    rivals = ["SVC", "neighbours", "logistic regression"]
+    assert list(results.ratios) == [f"fit with no arguments / grid of {name}, clusters 60 x 8" for name in rivals]
+    assert set(results.accuracy) == {f"clusters 60 x 8, {name}" for name in ["no arguments", *rivals]}
     assert [claim.bound for claim in results.claims] == [2.5]
-    assert "of the grid" in said[-1]
+    assert "logistic regression" in said[-1]
+
+
+@pytest.mark.parametrize("name", fitting.GRIDS)
+def test_a_grid_chooses_among_its_settings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fitting.GRIDS, name, {key: values[:1] for key, values in fitting.GRIDS[name].items()})
+    problem = clusters(60, 8, 20, classes=3)
+    with joblib.parallel_config("threading"):  # no workers
+        found = fitting.grid(name, problem.atoms, problem.labels)
+    assert set(found.best_params_) == set(fitting.GRIDS[name])
+    assert found.predict(problem.queries).shape == (20,)
+
+
+def test_queries_one_at_a_time_and_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "load_faiss", lambda: None)
+    results, said = Results(True, {}), []
+    queries.measure(parts.PartRun(True, None, results, said.append))
+    assert said[0].startswith("faiss is not installed")
+    assert "kcrc, the answerer's label" in said[1]
+    assert [claim.bound for claim in results.claims][:4] == [0.15, 0.25, 0.5, 1.5]
+    assert {"kcrc, digits", "scikit-learn SVC, digits", "scikit-learn neighbours, k=1, digits"} <= set(results.accuracy)
+    assert "kcrc, explain / scikit-learn neighbours, k=1, single query, digits" in results.ratios
+    assert "kcrc / scikit-learn SVC, single query, digits" in results.ratios
 
 
 def test_fits_and_changes_beside_what_cannot_be_saved() -> None:
