@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from browser.serving import Watched, copied, gallery_of_fruit, served
 from kcrc.cli import main
 from photos import folder, photo
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),  # a camera made up by the browser
 )
 HOSTILE = '"><img src=x onerror=alert(1)> ' + "very-long-and-without-a-break" * 4
 PAGES = ("why", "whys", "hostile", "evaluation", "left-out", "audit", "advice", "list")
@@ -89,6 +91,44 @@ def look(chromium: Any, pages: Path) -> Iterator[Any]:
         context.close()
 
 
+@pytest.fixture(scope="session")
+def fruit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the gallery of drawn fruit."""
+    where = tmp_path_factory.mktemp("fruit")
+    gallery_of_fruit(where)
+    return where
+
+
+@pytest.fixture(scope="session")
+def standing(fruit: Path) -> Iterator[str]:
+    """The address of a server for tests that store nothing."""
+    with served(fruit / "fruit.kcrc") as address:
+        yield address
+
+
+@pytest.fixture
+def changing(fruit: Path, tmp_path: Path) -> Iterator[str]:
+    """The address of a server whose gallery the test may change."""
+    with served(copied(fruit / "fruit.kcrc", tmp_path)) as address:
+        yield address
+
+
+@pytest.fixture
+def watch(chromium: Any) -> Iterator[Callable[..., Watched]]:
+    """Open the page of a server, and see that nothing was amiss once the test is over."""
+    opened: list[Watched] = []
+
+    def open_page(address: str, **more: Any) -> Watched:
+        opened.append(Watched(chromium, address, **more))
+        return opened[-1]
+
+    yield open_page
+    seen = [what for one in opened for what in one.seen]
+    for one in opened:
+        one.close()
+    assert seen == []
+
+
 @pytest.fixture(scope="module", params=PAGES)
 def tab(request: pytest.FixtureRequest, look: Any) -> Any:
     """Each of the pages, opened once for all tests; ``tab.named`` is which."""
@@ -102,8 +142,8 @@ def _noted(seen: list[str], address: str, own: str) -> None:
         seen.append(address)
 
 
-def keep(tab: Any, name: str) -> None:
-    """A picture of the whole page, where somebody wants to look at it."""
+def keep(tab: Any, name: str, *, whole: bool = True) -> None:
+    """A picture of the page, where somebody wants to look at it."""
     if where := os.environ.get("KCRC_SCREENSHOTS"):
         Path(where).mkdir(parents=True, exist_ok=True)
-        tab.screenshot(path=str(Path(where) / f"{name}.png"), full_page=True)
+        tab.screenshot(path=str(Path(where) / f"{name}.png"), full_page=whole)
