@@ -11,7 +11,6 @@ from kcrc.answering.supposing import Supposition
 from kcrc.errors import StateError
 from problems import given
 
-
 WAYS: dict[str, dict[str, object]] = {
     "nearest": {"n_neighbors": 7},
     "all": {"n_neighbors": None},

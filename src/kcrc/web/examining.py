@@ -7,7 +7,6 @@ from collections.abc import Callable
 from kcrc.confidence.advice import Advice, advise
 from kcrc.confidence.audit import audit
 from kcrc.confidence.findings import Audit
-from kcrc.confidence.look_alikes import with_look_alikes
 from kcrc.errors import StateError
 from kcrc.web.computing import Report
 from kcrc.web.current import Current
@@ -22,6 +21,8 @@ def advice(current: Current, report: Report) -> Advice | None:
 
 
 def audited(thumbnail: Callable[[int], bytes | None], current: Current, report: Report) -> Audit:
+    from kcrc.confidence.look_alikes import with_look_alikes  # loads SciPy, which no question needs
+
     model = current.answerer.model
     found = audit(model, current.answerer.confidence, None, report)
     return with_look_alikes(found, model.ids, model.classes[model.labels], thumbnail, None)

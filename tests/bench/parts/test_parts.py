@@ -139,3 +139,10 @@ def test_fits_and_changes_beside_what_cannot_be_saved() -> None:
     assert [claim.bound for claim in results.claims] == [3.0, 2.0, *[2.0, 5.0, 20.0] * 2]
     assert "plain, 200 x 8: copy" in said[2]
     assert "after one less (aim 200)" in said[-1]
+
+
+def test_a_server_is_timed_under_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--quick", "--part", "serving", "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert "16 clients for 1 s on 300 × 16" in told
+    assert "errors of 16 clients" in told

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kcrc.bench.results import Results
 
-NAMES = ("pixel", "tangent", "robust", "lasso", "photographs", "asking", "queries", "fitting", "changing")
+NAMES = ("pixel", "tangent", "robust", "lasso", "photographs", "asking", "queries", "fitting", "changing", "serving")
 
 
 @dataclass(frozen=True)
