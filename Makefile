@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(NATIVE)
 WORKERS ?= auto
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo test test-slow test-web fuzz sanitize lint format bench reproduce reproduce-quick clean
+.PHONY: help demo page test test-slow test-web fuzz sanitize lint format bench reproduce reproduce-quick clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -20,12 +20,20 @@ $(VENV)/.user: $(VENV)/bin/python $(SOURCES)
 	$(PIP) install -c constraints.txt -e ".[plots]"
 	@touch $@
 
+$(VENV)/.web: $(VENV)/bin/python $(SOURCES)
+	$(PIP) install -c constraints.txt -e ".[web]"
+	@touch $@
+
 $(VENV)/.dev: $(VENV)/bin/python $(SOURCES)
 	$(PIP) install -c constraints.txt -e ".[dev]"
-	@touch $@ $(VENV)/.user
+	@touch $@ $(VENV)/.user $(VENV)/.web
 
 demo: $(VENV)/.user  ## the main job on handwritten digits: accuracy, speed, and a picture of why
 	$(BIN)/python -m kcrc.demo demo-out
+
+page: $(VENV)/.web  ## the page of kcrc serve in the browser, over pictures of handwritten digits; Ctrl-C ends it
+	$(BIN)/python -m kcrc.web.digits page-out
+	$(BIN)/kcrc serve page-out/digits.kcrc page-out/unlabelled --open
 
 test: $(VENV)/.dev  ## all tests but the slow measurements
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow and not browser"
@@ -64,5 +72,5 @@ format: $(VENV)/.dev  ## put the sources into shape
 	$(BIN)/clang-format -i $(NATIVE)
 
 clean:  ## remove the virtual environment and everything made
-	rm -rf $(VENV) build dist demo-out bench-out reproduce-out fuzz-out.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist demo-out page-out bench-out reproduce-out fuzz-out.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f src/kcrc/_fused/*.so src/kcrc/_fused/not_built.txt

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -34,9 +36,9 @@ def start(path: Path) -> Iterator[Start]:
         process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=known)
         assert process.stdout is not None
         said = process.stdout.readline()
-        address = re.search(r"http://[0-9.:]+", said)
+        address = re.search(r"https?://[0-9.:]+", said)
         assert address is not None, said + process.communicate()[1]
-        client = httpx.Client(base_url=address[0], trust_env=False, timeout=60)
+        client = httpx.Client(base_url=address[0], trust_env=False, timeout=60, headers={"X-Address": said.strip()})
         begun.append((process, client))
         return process, client
 
@@ -123,6 +125,46 @@ def test_nothing_outside_is_reached(start: Start, tmp_path: Path, picture: Calla
     errors = process.communicate(timeout=60)[1]
     assert "REACHED" not in errors
     assert process.returncode == 130
+
+
+def test_shared_it_shows_a_code_that_lets_one_browser_in(start: Start) -> None:
+    process, stranger = start("--share", "--host", "127.0.0.1")
+    assert stranger.get("/api/gallery").status_code == 401
+    assert process.stdout is not None
+    code = re.search(r"code=([\w-]+)", stranger.headers["x-address"])
+    assert code is not None
+    assert "█" in process.stdout.readline()
+    assert stranger.get("/", params={"code": code[1]}).status_code == 303
+    assert stranger.get("/api/gallery").json()["token_needed"] is True
+    stranger.cookies.clear()
+    assert stranger.get("/", params={"code": code[1]}).status_code == 401
+
+
+def test_with_a_certificate_it_speaks_tls(path: Path, tmp_path: Path, start: Start) -> None:
+    files = [str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")]
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl makes the certificate")
+    made = [
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        files[0],
+        "-out",
+        files[1],
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]
+    more = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([openssl, "req", "-x509", *made, *more], check=True, capture_output=True)
+    _, plain = start("--key", files[0], "--certificate", files[1])
+    assert plain.base_url.scheme == "https"
+    trusted = ssl.create_default_context(cafile=files[1])
+    with httpx.Client(base_url=plain.base_url, verify=trusted, trust_env=False) as client:
+        assert client.get("/api/health").json()["healthy"] is True
 
 
 @pytest.mark.parametrize(

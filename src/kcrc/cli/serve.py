@@ -25,8 +25,11 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--port", default=8377, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
+@click.option(
+    "--share", is_flag=True, help="For a telephone in the same network: an address with a code, as a QR code."
+)
 @click.option("--readonly", is_flag=True, help="Change nothing.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; others need --expose.")
+@click.option("--host", metavar="ADDRESS", help="The address to listen on; others than 127.0.0.1 need --expose.")
 @click.option("--expose", is_flag=True, help="Let other machines in, with a token.")
 @click.option("--token", envvar="KCRC_TOKEN", metavar="TOKEN", help="The token [else $KCRC_TOKEN, or a new one].")
 @click.option("--name", "names", multiple=True, metavar="NAME", help="Another name of this server, as behind a proxy.")
@@ -41,8 +44,9 @@ def serve(
     folder: Path | None,
     port: int,
     open_page: bool,
+    share: bool,
     readonly: bool,
-    host: str,
+    host: str | None,
     expose: bool,
     token: str | None,
     names: tuple[str, ...],
@@ -53,30 +57,32 @@ def serve(
 ) -> int:
     """Serve GALLERY as a page and an API on this machine; of a FOLDER of unlabelled pictures, which to label first.
 
-    Ctrl-C ends it. Nothing but this machine can reach it, unless --expose says so; then every request needs a token.
-    docs/serve.md has the rest.
+    Ctrl-C ends it. Nothing but this machine can reach it, unless --expose or --share says so; then every request needs
+    a token. docs/serve.md has the rest.
     """
     try:
         from kcrc.web.app import application
-        from kcrc.web.guard import LOOPBACK as NAMES
         from kcrc.web.guard import Guard
-        from kcrc.web.running import bound, server
+        from kcrc.web.running import bound, own_address, server
         from kcrc.web.service import Service
     except ModuleNotFoundError as problem:
         if (problem.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio", "h11"):
             raise
         raise StateError("kcrc serve needs the extra 'web': pip install 'kcrc[web]'.") from None
-    if host not in LOOPBACK and not expose:
+    exposed = expose or share
+    host = host or ("0.0.0.0" if share else LOOPBACK[0])
+    if host not in LOOPBACK and not exposed:
         raise DataError(f"--host {shown(host)} lets other machines in. Say --expose too, and a token will be needed.")
     if (certificate is None) != (key is None):
         raise click.UsageError("--certificate and --key go together.")
     if folder is not None and not folder.is_dir():
         raise DataError(f"'{shown(folder)}' is not a folder. Give one with unlabelled pictures.")
-    secret = (token or secrets.token_urlsafe(24)) if expose or token else None
+    address = own_address() if host in ("0.0.0.0", "::") else host
+    secret = (token or secrets.token_urlsafe(24)) if exposed or token else None
     guard = Guard(
-        names=[*NAMES, *names, *([] if host in ("0.0.0.0", "::") else [host])],
+        names=[*LOOPBACK, address, *names],
         token=secret,
-        rate=50.0 if rate is None and expose else rate or 0.0,
+        rate=50.0 if rate is None and exposed else rate or 0.0,
         secure=certificate is not None,
     )
     try:
@@ -88,18 +94,30 @@ def serve(
     service = Service(_opened(gallery, readonly=readonly, model=model), note=lambda text: note(f"kcrc: {shown(text)}"))
     if folder is not None:
         service.queue.follow(service, str(folder))
-    where = f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{sock.getsockname()[1]}/"
-    entrance = where if secret is None else f"{where}?code={guard.new_code()}"
+    scheme, shown_host = "http" if certificate is None else "https", f"[{address}]" if ":" in address else address
+    where = f"{scheme}://{shown_host}:{sock.getsockname()[1]}/"
+
+    def invite() -> None:
+        """Say where the page is; where a token is needed, with a code that lets one browser in."""
+        entrance = where if secret is None else f"{where}?code={guard.new_code()}"
+        say(f"{shown(service.name)} is served at {entrance}")
+        if share:
+            from kcrc.web.qr import in_characters
+
+            say(in_characters(entrance))
 
     def started() -> None:
-        say(f"{shown(service.name)} is served at {entrance}")
+        invite()
+        guard.entered = invite  # for the next browser
         if secret is not None:
-            note(f"The address lets one browser in, once. For programs, the token is {secret}")
+            note(f"The address lets one browser in, once; then the next is shown. For programs, the token is {secret}")
+        if exposed and certificate is None:
+            note("kcrc: Whoever can listen in on this network can read along: --certificate and --key encrypt.")
         note("Ctrl-C ends it.")
         if open_page:
             import webbrowser
 
-            if not webbrowser.open(entrance):
+            if not webbrowser.open(where if secret is None else f"{where}?code={next(iter(guard.codes))}"):
                 note("kcrc: No browser could be started here.")
 
     try:

@@ -7,7 +7,7 @@ import hmac
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
@@ -61,6 +61,8 @@ class Guard:
         self, *, names: Iterable[str] = LOOPBACK, token: str | None = None, rate: float = 0.0, secure: bool = False
     ) -> None:
         self.names = frozenset(name.lower() for name in names)
+        self.entered: Callable[[], None] = lambda: None
+        """Called when a code was used."""
         self.token, self.secure = token, secure
         self.codes: set[str] = set()
         self.pace = Pace(rate) if rate else None
@@ -106,6 +108,7 @@ class Guard:
         code = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("code", [""])[0]
         if scope["method"] == "GET" and scope["path"] == "/" and any(_same(code, known) for known in self.codes):
             self.codes.clear()
+            self.entered()
             entered = RedirectResponse("/", 303)
             entered.set_cookie(COOKIE, self.token, httponly=True, samesite="strict", secure=self.secure)
             return entered

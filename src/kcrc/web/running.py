@@ -38,6 +38,18 @@ def bound(host: str, port: int) -> socket.socket:
     return made
 
 
+def own_address() -> str:
+    """The address under which others in the network reach this machine; of the loopback where there is none.
+
+    A datagram socket is told where it would send to, and so knows from where; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect(("192.0.2.1", 9))  # an address for documentation: nobody has it
+            return str(asked.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
 def server(
     app: Starlette, *, started: Callable[[], None], certificate: str | None = None, key: str | None = None
 ) -> Server:
