@@ -48,26 +48,35 @@ def _nearest__made(rng: np.random.Generator, kind: Any) -> Arguments:
     }  # fmt: skip
 
 
-def _scan_rows() -> int:
+def _codes(rng: np.random.Generator, depth: int) -> Arguments:
+    """Codes of N examples in some order, and their facts."""
     from kcrc._fused.native import native
 
     assert native is not None
-    return int(native.scan_rows)
+    rows, step = int(native.code_rows), int(native.code_step)
+    panels = -(-N // rows)
+    slots = np.zeros(panels * rows, np.int32)
+    slots[:N] = rng.permutation(N)
+    return {
+        "codes": rng.integers(1, 256, (panels, -(-depth // step), rows, step)).astype(np.uint8),
+        "facts": rng.random((panels, int(native.code_facts), rows)).astype(np.float32), "slots": slots,
+    }  # fmt: skip
 
 
 @entry
-def _nearest__stored(rng: np.random.Generator, kind: Any) -> Arguments:
-    made, rows, depth = _nearest__made(rng, kind), _scan_rows(), 4
-    panels = -(-N // rows)
+def _nearest__coded(rng: np.random.Generator, kind: Any) -> Arguments:
+    made, depth = _nearest__made(rng, kind), int(rng.integers(1, 9))
     del made["centre"]
-    halves = np.full(panels * rows, np.inf, np.float32)
-    halves[:N] = rng.random(N)
-    slots = np.zeros(panels * rows, np.int32)
-    slots[:N] = rng.permutation(N)
-    return made | {
-        "coordinates": rng.normal(size=(B, depth)).astype(np.float32), "halves": halves, "slots": slots,
-        "panels": rng.normal(size=(panels, depth, rows)).astype(np.float32),
-    }  # fmt: skip
+    return made | _codes(rng, depth) | {"coordinates": rng.normal(size=(B, depth)).astype(np.float32)}
+
+
+@entry
+def _encode_rows(rng: np.random.Generator, kind: Any) -> Arguments:
+    depth, count = int(rng.integers(1, 9)), int(rng.integers(1, N))
+    coordinates = rng.normal(size=(count, depth)).astype(np.float32)
+    made = _codes(rng, depth) | {"coordinates": coordinates, "first": int(rng.integers(0, N - count + 1))}
+    del made["slots"]
+    return made
 
 
 def _local(rng: np.random.Generator, k: int) -> Arguments:
@@ -114,13 +123,13 @@ def _PreparedSingle__vectors(rng: np.random.Generator, kind: Any) -> Arguments:
 
 
 @entry
-def _PreparedSingle__stored(rng: np.random.Generator, kind: Any) -> Arguments:
-    made, scanned = _PreparedSingle__vectors(rng, kind), _nearest__stored(rng, kind)
-    kernel, depth = made["vectors"] @ made["vectors"].T, scanned["panels"].shape[1]
-    basis = np.linalg.qr(rng.normal(size=(D, depth - 1)))[0].copy()
-    return made | {name: scanned[name] for name in ("panels", "halves", "slots", "scale")} | {
-        "kernel": kernel, "kind": 2, "by_distance": True, "centre": np.zeros(D), "basis": basis,
-        "reach": 1.0, "rounding": 1e-6, "slack": 1e-6, "farthest": 1e15,
+def _PreparedSingle__coded(rng: np.random.Generator, kind: Any) -> Arguments:
+    made, leading = _PreparedSingle__vectors(rng, kind), bool(rng.integers(2))
+    depth = int(rng.integers(1, 7)) if leading else D
+    basis = np.linalg.qr(rng.normal(size=(D, depth - 1)))[0].copy() if leading else None
+    return made | _codes(rng, depth) | {
+        "kernel": made["vectors"] @ made["vectors"].T, "kind": 2, "by_distance": True, "centre": np.zeros(D),
+        "basis": basis, "scale": 8.0, "reach": 1.0, "rounding": 1e-6, "slack": 1e-6, "farthest": 1e15,
     }  # fmt: skip
 
 
@@ -129,7 +138,7 @@ def _answer_single(rng: np.random.Generator, kind: Any) -> Arguments:
     from kcrc._fused.native import native
 
     assert native is not None
-    made = [_PreparedSingle__vectors, _PreparedSingle__stored][rng.integers(2)](rng, kind)
+    made = [_PreparedSingle__vectors, _PreparedSingle__coded][rng.integers(2)](rng, kind)
     return {
         "prepared": native.PreparedSingle(**made), "query": rng.normal(size=(1, D)).astype(kind),
         "self": float(rng.random()),

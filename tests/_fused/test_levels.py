@@ -12,7 +12,7 @@ from _fused import entry_table
 from kcrc._fused.native import native, path
 
 pytestmark = pytest.mark.skipif(path() != "avx2", reason="there is one level only")
-OWN = ("nearest__stored", "PreparedSingle", "answer_single")  # panels as wide as registers, or objects of one module
+OWN = ("PreparedSingle", "answer_single")  # objects of one module
 ROWS = sorted(row for row in entry_table.ENTRIES if not row.startswith(OWN))
 
 

@@ -58,7 +58,8 @@ def test_a_process_that_ends_is_a_fault(tmp_path):
     [
         ("local_stage__kernel", {"kernel": "no array"}, "kernel is a NumPy array"),
         ("local_stage__kernel", {"winner": None}, "winner is int64; got nothing"),
-        ("nearest__stored", {"slots": np.zeros(3, np.int32)}, r"slots is .* of shape \(48,\)"),
+        ("nearest__coded", {"slots": np.zeros(3, np.int32)}, r"slots is .* of shape \(48,\)"),
+        ("encode_rows", {"first": 40}, "first lies between 0 and"),
         ("nearest__made", {"scale": 0.0}, "scale lies between"),
         ("nearest__made", {"k": 41}, "k lies between 1 and the number of examples"),
         ("kernel_rows", {"degree": 10**9}, "degree lies between 1 and 64"),
@@ -84,12 +85,12 @@ def test_what_is_written_to_is_nobody_elses_memory():
         native.local_stage(**arguments)
 
 
-@pytest.mark.parametrize("row", ["nearest__made", "nearest__stored", "nearest_measured"])
+@pytest.mark.parametrize("row", ["nearest__made", "nearest__coded", "nearest_measured"])
 def test_a_search_finds_k_whatever_the_numbers(row):
     """Nothing can be told by coordinates that are no numbers, so every example is measured."""
     changed = 0
     for strange in (np.nan, np.inf, -np.inf, 1e38):
-        for name in ("coordinates", "panels", "halves", "square", "slack", "rounding", "queries", "vectors"):
+        for name in ("coordinates", "facts", "square", "slack", "rounding", "queries", "vectors"):
             arguments = ENTRIES[row](np.random.default_rng(0), np.float32)
             if name in arguments:
                 arguments[name] = np.full_like(arguments[name], strange)

@@ -98,6 +98,7 @@ def test_scaled_alike(metric: str, dtype: type) -> None:
 @pytest.fixture
 def leading_components(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search by leading components, which so few examples would not get."""
+    monkeypatch.setattr(scan, "CODES_PAY_FROM", 0)
     monkeypatch.setattr(scan, "PRUNING_PAYS_FROM", 0)
     monkeypatch.setattr(scan, "TYPICAL_K", 1)
     monkeypatch.setattr(scan, "MEASURING", 0.01)
@@ -108,7 +109,19 @@ def leading_components(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_search_by_leading_components(dtype: type) -> None:
     X, y, Xq = mixed(2000, 40)
     clf = given(30, n_jobs=1).fit(X.astype(dtype), y)
-    assert clf.model_.index.scan.panels is not None
+    assert clf.model_.index.scan.basis is not None
+    Xq[-1] *= 1e9  # far outside
+    same_bits(asked(clf, Xq.astype(dtype)), in_a_batch(clf, Xq.astype(dtype)))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_search_by_codes_of_all_coordinates(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "CODES_PAY_FROM", 0)
+    monkeypatch.setattr(scan, "MEASURING", 0.01)
+    X, y, Xq = mixed(2000, 40)
+    clf = given(30, n_jobs=1).fit(X.astype(dtype), y)
+    assert clf.model_.index.scan.codes is not None
+    assert clf.model_.index.scan.basis is None
     Xq[-1] *= 1e9  # far outside
     same_bits(asked(clf, Xq.astype(dtype)), in_a_batch(clf, Xq.astype(dtype)))
 
@@ -118,12 +131,12 @@ def test_examples_that_come_later_change_no_answer_of_the_model_before() -> None
     X, y, Xq = mixed(2000, 40)
     clf = given(30, n_jobs=1, gamma=0.05).fit(X, y)
     clf.predict(Xq[:1])
-    clf.partial_fit(X[:30] + 0.1, y[:30])  # moves the panels to where they have room to grow
+    clf.partial_fit(X[:30] + 0.1, y[:30])  # moves the codes to where they have room to grow
     before, answerer = in_a_batch(clf, Xq), clf.answerer_
     same_bits(asked(clf, Xq), before)
     clf.partial_fit(Xq, np.zeros(len(Xq), int))
     assert (clf.explain(Xq[:1]).rows[0] >= 2030).any()
-    assert clf.model_.index.scan.panels is answerer.model.index.scan.panels
+    assert clf.model_.index.scan.codes is answerer.model.index.scan.codes
     one = single(answerer.model)
     assert one is not None
     same_bits([one(Xq[i : i + 1]) for i in range(len(Xq))], before)
@@ -131,6 +144,7 @@ def test_examples_that_come_later_change_no_answer_of_the_model_before() -> None
 
 def test_a_query_too_far_to_be_scanned_goes_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "FARTHEST", 1e-3)
+    monkeypatch.setattr(scan, "CODES_PAY_FROM", 0)
     monkeypatch.setattr(scan, "PRUNING_PAYS_FROM", 0)
     monkeypatch.setattr(scan, "MEASURING", 0.01)
     X, y, Xq = mixed(2000, 40)

@@ -31,34 +31,39 @@ def clustered(n: int, d: int, seed: int = 0, rank: int = 12) -> np.ndarray:
     return rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d)) + 0.1 * rng.normal(size=(n, d)) + 3.0
 
 
-def with_or_without(monkeypatch, basis: bool) -> None:
-    """Make the choice of a basis certain; small problems would not get one."""
-    monkeypatch.setattr(scan, "PRUNING_PAYS_FROM", 0 if basis else 10**12)
+LAYOUTS = ["made", "coded", "leading"]
+
+
+def laid_out(monkeypatch, layout: str) -> None:
+    """Make the choice certain: nothing stored, codes of all coordinates, or of leading ones."""
+    monkeypatch.setattr(scan, "CODES_PAY_FROM", 10**12 if layout == "made" else 0)
+    monkeypatch.setattr(scan, "PRUNING_PAYS_FROM", 0 if layout == "leading" else 10**12)
     monkeypatch.setattr(scan, "TYPICAL_K", 1)
-    monkeypatch.setattr(scan, "MEASURING", 0.5)
+    monkeypatch.setattr(scan, "MEASURING", 0.5 if layout == "leading" else 0.0)
 
 
 @pytest.fixture
-def always_a_basis(monkeypatch):
-    with_or_without(monkeypatch, True)
+def always_leading(monkeypatch):
+    laid_out(monkeypatch, "leading")
 
 
-def made(atoms: np.ndarray, with_basis: bool) -> Scan:
+def made(atoms: np.ndarray, layout: str) -> Scan:
     made = Scan.over(atoms, budget=BUDGET)
     assert made is not None
-    assert (made.basis is not None) == with_basis
+    assert (made.codes is not None) == (layout != "made")
+    assert (made.basis is not None) == (layout == "leading")
     return made
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("with_basis", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("n", "k"), [(400, 1), (1500, 7), (1500, 1500), (2500, 600)])
 @pytest.mark.parametrize("batch", [1, 2, 3, 70])
-def test_equals_brute_force(dtype, with_basis, n, k, batch, monkeypatch):
-    with_or_without(monkeypatch, with_basis)
+def test_equals_brute_force(dtype, layout, n, k, batch, monkeypatch):
+    laid_out(monkeypatch, layout)
     atoms = clustered(n, 60).astype(dtype)
     queries = clustered(batch, 60, seed=1).astype(np.promote_types(dtype, np.float32))
-    rows, squared = made(atoms, with_basis).nearest(atoms, queries, k)
+    rows, squared = made(atoms, layout).nearest(atoms, queries, k)
     true_rows, true_squared = brute(atoms, queries, k)
     np.testing.assert_array_equal(rows, true_rows)
     np.testing.assert_allclose(squared, true_squared, rtol=1e-12)
@@ -67,15 +72,15 @@ def test_equals_brute_force(dtype, with_basis, n, k, batch, monkeypatch):
 @settings(deadline=None, max_examples=60)
 @given(
     seed=st.integers(0, 10**6), n=st.integers(1, 300), d=st.integers(1, 40), batch=st.integers(1, 9),
-    high=st.integers(0, 3), k=st.integers(1, 300), basis=st.booleans(),
+    high=st.integers(0, 3), k=st.integers(1, 300), layout=st.sampled_from(LAYOUTS),
 )  # fmt: skip
-def test_ties_are_broken_by_row(seed, n, d, batch, high, k, basis):
+def test_ties_are_broken_by_row(seed, n, d, batch, high, k, layout):
     """Small whole numbers: distances are exact, and most of them tie."""
     rng = np.random.default_rng(seed)
     atoms = rng.integers(0, high + 1, (n, d)).astype(np.float32)
     queries = rng.integers(0, high + 1, (batch, d)).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
-        with_or_without(patch, basis)
+        laid_out(patch, layout)
         searching = Scan.over(atoms, budget=BUDGET)
     rows, squared = searching.nearest(atoms, queries, min(k, n))
     true_rows, true_squared = brute(atoms, queries, min(k, n))
@@ -83,7 +88,7 @@ def test_ties_are_broken_by_row(seed, n, d, batch, high, k, basis):
     np.testing.assert_array_equal(squared, true_squared)
 
 
-@pytest.mark.usefixtures("always_a_basis")
+@pytest.mark.usefixtures("always_leading")
 @pytest.mark.parametrize("shift", [0.0, 1e4])
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
 def test_pruning_survives_rounding(shift, size):
@@ -99,7 +104,7 @@ def test_pruning_survives_rounding(shift, size):
     assert (rows == true_rows).mean() > 0.999
 
 
-@pytest.mark.usefixtures("always_a_basis")
+@pytest.mark.usefixtures("always_leading")
 def test_a_query_from_elsewhere():
     atoms = clustered(1500, 64).astype(np.float32)
     queries = np.concatenate([clustered(3, 64, seed=4) * scale for scale in (0.0, 1e3, 1e8, 1e17)]).astype(np.float32)
@@ -108,11 +113,11 @@ def test_a_query_from_elsewhere():
     np.testing.assert_allclose(squared, true_squared, rtol=1e-12)
 
 
-@pytest.mark.parametrize("with_basis", [True, False])
-def test_an_answer_does_not_depend_on_its_batch(with_basis, monkeypatch):
-    with_or_without(monkeypatch, with_basis)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_answer_does_not_depend_on_its_batch(layout, monkeypatch):
+    laid_out(monkeypatch, layout)
     atoms, queries = clustered(1700, 48).astype(np.float32), clustered(300, 48, seed=3).astype(np.float32)
-    searching = made(atoms, with_basis)
+    searching = made(atoms, layout)
     rows, squared = searching.nearest(atoms, queries, 30)
     for part in (slice(0, 1), slice(5, 7), slice(100, 163), slice(299, 300)):
         some_rows, some_squared = searching.nearest(atoms, queries[part], 30)
@@ -120,12 +125,12 @@ def test_an_answer_does_not_depend_on_its_batch(with_basis, monkeypatch):
         np.testing.assert_array_equal(some_squared, squared[part])
 
 
-@pytest.mark.parametrize("with_basis", [True, False])
-def test_adding_and_removing(with_basis, monkeypatch):
-    with_or_without(monkeypatch, with_basis)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_adding_and_removing(layout, monkeypatch):
+    laid_out(monkeypatch, layout)
     rng = np.random.default_rng(5)
     atoms, queries = clustered(1300, 40), clustered(20, 40, seed=6)
-    index = ScanIndex(Euclidean(), prepare_vectors(atoms), made(atoms, with_basis))
+    index = ScanIndex(Euclidean(), prepare_vectors(atoms), made(atoms, layout))
     first, first_atoms = index, atoms
     basis = index.scan.basis
     for step in range(6):
@@ -147,10 +152,10 @@ def test_adding_and_removing(with_basis, monkeypatch):
     np.testing.assert_array_equal(rows, brute(first_atoms, queries, 25)[0])
 
 
-@pytest.mark.usefixtures("always_a_basis")
+@pytest.mark.usefixtures("always_leading")
 def test_two_indexes_grown_from_one():
     atoms, queries = clustered(600, 40), clustered(9, 40, seed=1)
-    index = ScanIndex(Euclidean(), prepare_vectors(atoms), made(atoms, True)).appended(
+    index = ScanIndex(Euclidean(), prepare_vectors(atoms), made(atoms, "leading")).appended(
         prepare_vectors(atoms := np.concatenate([atoms, clustered(30, 40, seed=2)]))
     )
     for seed in (3, 4):
@@ -187,10 +192,10 @@ def test_a_basis_is_kept_within_the_budget():
     atoms = clustered(4000, 1200).astype(np.float32)
     rich, poor = Scan.over(atoms, budget=BUDGET), Scan.over(atoms, budget=100_000)
     assert rich.basis is not None
-    assert poor.basis is None
+    assert poor.codes is None
 
 
-@pytest.mark.parametrize("broken", ["k", "queries", "coordinates", "panels"])
+@pytest.mark.parametrize("broken", ["k", "queries", "coordinates", "codes"])
 def test_wrong_arrays_are_refused(broken):
     atoms = np.zeros((100, 8), np.float32)
     good = {
@@ -200,7 +205,7 @@ def test_wrong_arrays_are_refused(broken):
     scan.native.nearest(**good)
     bad = {
         "k": {"k": 101}, "queries": {"queries": atoms[:3, :4]}, "coordinates": {"coordinates": np.zeros((3, 8))},
-        "panels": {"panels": np.zeros((1, 8, 8), np.float32)},
+        "codes": {"codes": np.zeros((1, 2, 8, 8), np.uint8)},
     }[broken]  # fmt: skip
     with pytest.raises(ValueError, match=r"is|lies"):
         scan.native.nearest(**{**good, **bad})

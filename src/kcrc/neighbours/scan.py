@@ -1,4 +1,4 @@
-"""Exact Euclidean search at the speed of a matrix product, and past it where leading components can rule examples out.
+"""Exact Euclidean search, quicker than the matrix product over all examples where codes or leading components tell.
 
 Every example gets scan coordinates whose distance to the query's never exceeds the true one: all of its centred
 coordinates, or (basis V, orthonormal columns, z = x − centre)
@@ -6,8 +6,10 @@ coordinates, or (basis V, orthonormal columns, z = x − centre)
     a = [Vᵀz, √(‖z‖² − ‖Vᵀz‖²)] / scale,        ‖a − b‖ ≤ ‖x − y‖ / scale
 
 since the rests of two vectors are at least as far apart as their lengths differ. The compiled scan goes over the
-scan coordinates in single precision and measures by plain differences, in double precision, every example that this
-lower bound cannot rule out. With u = 2⁻²⁴, R the longest scan vector and depth its width, rounding moves
+scan coordinates, in single precision as it comes by or stored in eight bits (``codes.py``), and measures by plain
+differences, in double precision, every example that this lower bound cannot rule out. Codes are stored where a sample
+says that they pay: where there are many examples, and not most of them closer together than a code can tell. With
+u = 2⁻²⁴, R the longest scan vector and depth its width, rounding moves
 
     a query's or example's coordinates by   ≤ (8u + 2√(8 d ε)) (R + ‖q‖)   together    "slack" on the distance
     the product a·q − ‖a‖²/2          by   ≤ (depth + 8) u (R‖q‖ + R²)               "rounding" on the product
@@ -28,6 +30,7 @@ from kcrc._fused.native import native as _native
 from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.neighbours.base import Neighbourhood, NeighbourIndex
+from kcrc.neighbours.codes import BESIDE, Codes, share_left
 from kcrc.neighbours.exact import ExactIndex
 from kcrc.prepared import Prepared
 
@@ -35,10 +38,12 @@ native: Any = _native  # None where the compiled module is not built; index_for 
 
 ROWS_AT_ONCE = 4096
 SAMPLE = 2048  # examples that the basis and the choice of its width are drawn from
-PRUNING_PAYS_FROM = 4_000_000  # stored values; below it, a basis costs more than it saves
+CODES_PAY_FROM = 500_000  # stored values; below it, codes cost more to make than they save
+PRUNING_PAYS_FROM = 4_000_000  # the same of a basis
 TYPICAL_K = 50
 WIDTHS = (12, 16, 24, 32, 48, 64, 96, 128, 192)
 MEASURING = 12.0  # cost of one exact value against one of the scan, from memory; measured in docs/performance.md
+CODED = 0.5  # cost of a coded value against one of the scan in single precision; measured as above
 FARTHEST = 1e15  # length of scan coordinates whose products, and the sums of those, are numbers in single precision
 SINGLE, DOUBLE = float(np.finfo(np.float32).eps) / 2, float(np.finfo(np.float64).eps)
 
@@ -84,36 +89,9 @@ class ScanIndex(NeighbourIndex):
         return ScanIndex(self.distance, atoms, self.scan.kept(keep))
 
 
-class _Panels:
-    """Scan coordinates in the order the compiled scan reads them, with room to grow; ``used`` slots are taken.
-
-    coordinates  (panels, depth, rows a panel) float32
-    halves       (slots,) ‖a‖²/2, ∞ where a slot is free
-    rows         (slots,) int32, the example in each slot
-    """
-
-    __slots__ = ("coordinates", "halves", "rows", "used")
-
-    def __init__(self, capacity: int, depth: int) -> None:
-        self.coordinates = np.zeros((-(-capacity // native.scan_rows), depth, native.scan_rows), np.float32)
-        self.halves = np.full(len(self.coordinates) * native.scan_rows, np.inf, np.float32)
-        self.rows = np.zeros(len(self.halves), np.int32)
-        self.used = 0
-
-    def append(self, coordinates: Array, rows: Array) -> None:
-        slots = np.arange(self.used, self.used + len(rows))
-        self.coordinates[slots // native.scan_rows, :, slots % native.scan_rows] = coordinates
-        self.halves[slots] = 0.5 * np.einsum("ij,ij->i", coordinates, coordinates, dtype=np.float64)
-        self.rows[slots] = rows
-        self.used += len(rows)
-
-    def read(self, slots: Array) -> Array:
-        return np.asarray(self.coordinates[slots // native.scan_rows, :, slots % native.scan_rows])
-
-
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """Where the scan coordinates come from, and (with a basis) those of the examples.
+    """Where the scan coordinates come from, and the codes of the examples', where they are kept.
 
     centre (d,) float64; basis (d, p) float64 or None for all coordinates; scale, longest: units of length.
     """
@@ -122,12 +100,13 @@ class Scan:
     basis: Array | None
     scale: float
     longest: float
-    panels: _Panels | None
+    codes: Codes | None
     count: int
 
     @classmethod
     def over(cls, vectors: Array, *, budget: int) -> Scan | None:
-        """For the examples (n, d): with a basis where it is likely to pay and its coordinates fit the budget.
+        """For the examples (n, d): with codes, of all coordinates or of leading ones, where they are likely to pay and
+        fit the budget.
 
         None where the values are so large or small that their squares leave the range of a double.
         """
@@ -143,13 +122,15 @@ class Scan:
             return None
         scale = float(2.0 ** np.ceil(np.log2(longest))) if longest > 0 else 1.0
         bare = replace(bare, scale=scale, longest=longest / scale)
-        basis = None
-        if n * width >= PRUNING_PAYS_FROM:
-            affordable = budget // (5 * n) - 1
-            basis = _basis((sample - centre) / scale, n, [p for p in WIDTHS if p < min(affordable, width)], rng)
-        if basis is None:
+        if n * width < CODES_PAY_FROM:
             return bare
-        empty = replace(bare, basis=basis, panels=_Panels(n, basis.shape[1] + 1), count=0)
+        affordable = min(4 * budget // (5 * n) - BESIDE, native.most_coded)
+        widths = [p for p in WIDTHS if p < min(affordable, width)] if n * width >= PRUNING_PAYS_FROM else []
+        coded, basis = _choice((sample - centre) / scale, n, widths, rng, all_too=width <= affordable)
+        if not coded:
+            return bare
+        depth = width if basis is None else basis.shape[1] + 1
+        empty = replace(bare, basis=basis, codes=Codes(n, depth), count=0)
         # A fixed shuffle: examples sorted by class would keep a query waiting for its own.
         return empty._filled(vectors, rng.permutation(n))
 
@@ -171,12 +152,12 @@ class Scan:
 
     def _filled(self, vectors: Array, order: Array) -> Scan:
         """With the rows ``order`` of ``vectors`` behind those there are, numbered on from them."""
-        assert self.panels is not None
+        assert self.codes is not None
         longest = self.longest
         for start in range(0, len(order), ROWS_AT_ONCE):
             rows = order[start : start + ROWS_AT_ONCE]
             coordinates = self.coordinates(vectors[rows])
-            self.panels.append(coordinates, rows + self.count)
+            self.codes.append(coordinates, rows + self.count)
             longest = max(longest, float(np.linalg.norm(coordinates, axis=1).max()))
         return replace(self, longest=longest, count=self.count + len(order))
 
@@ -193,10 +174,9 @@ class Scan:
             if near.any():
                 rows[near], squared[near] = self.nearest(vectors, queries[near], k)
             return rows, squared
-        options: dict[str, Any] = {}
-        if self.panels is not None:
-            panels = self.panels
-            options = {"panels": panels.coordinates, "slots": panels.rows, "halves": self._halves(panels)}
+        options: dict[str, Any]
+        if self.codes is not None:
+            options = {"codes": self.codes.codes, "facts": self.codes.facts, "slots": self.codes.rows}
         else:
             options = {"centre": self.centre if vectors.dtype == np.float64 else self._single_centre}
         length, bounds = np.sqrt(square), self._bounds
@@ -217,22 +197,19 @@ class Scan:
     def _bounds(self) -> dict[str, float]:
         """What rounding can do to a query, a unit of ‖q‖ + reach."""
         reach = self.longest * (1.0 + 1e-6)
-        depth = len(self.centre) if self.basis is None else self.basis.shape[1] + 1
+        roundings = len(self.centre) + 8 if self.codes is None else 2  # codes count their own
         slack = 8 * SINGLE + 2 * sqrt(8 * len(self.centre) * DOUBLE)
-        return {"reach": reach, "rounding": (depth + 8) * SINGLE * reach, "slack": slack}
+        return {"reach": reach, "rounding": roundings * SINGLE * reach, "slack": slack}
 
     @property
     def prepared(self) -> dict[str, Any]:
-        """What the compiled answer to a single query is given of it; without panels every example is measured."""
-        panels = self.panels
-        if panels is None:
+        """What the compiled answer to a single query is given of it; without codes every example is measured."""
+        if self.codes is None:
             return {}
-        halves = panels.halves.copy()
-        halves[self.count :] = np.inf  # whatever a later scan puts there, at whatever moment
         return {
-            "panels": panels.coordinates,
-            "halves": halves,
-            "slots": panels.rows,
+            "codes": self.codes.codes,
+            "facts": self.codes.facts,
+            "slots": self.codes.rows,
             "centre": self.centre,
             "basis": self.basis,
             "scale": self.scale,
@@ -244,14 +221,6 @@ class Scan:
     def _single_centre(self) -> Array:
         return self.centre.astype(np.float32)
 
-    def _halves(self, panels: _Panels) -> Array:
-        """‖a‖²/2 with ∞ where the slots of this scan end, though a later one may have filled them."""
-        if panels.used == self.count:
-            return panels.halves
-        halves = panels.halves.copy()
-        halves[self.count :] = np.inf
-        return halves
-
     def appended(self, new: Array) -> Scan | None:
         """With examples behind the old, which are not looked at again; this scan stays what it was.
 
@@ -260,62 +229,61 @@ class Scan:
         largest = self._longest(new) / self.scale if len(new) else 0.0
         if not largest <= FARTHEST:
             return None
-        if self.panels is None:
+        if self.codes is None:
             return replace(self, longest=max(self.longest, largest), count=self.count + len(new))
-        panels = self.panels
-        if panels.used != self.count or self.count + len(new) > len(panels.halves):
-            panels = self._moved(np.arange(self.count), self.count + len(new) + (self.count + len(new)) // 8)
-        return replace(self, panels=panels)._filled(new, np.arange(len(new)))
+        codes = self.codes
+        if codes.used != self.count or self.count + len(new) > len(codes.rows):
+            codes = codes.moved(np.arange(self.count), self.count + len(new) + (self.count + len(new)) // 8)
+        return replace(self, codes=codes)._filled(new, np.arange(len(new)))
 
     def kept(self, keep: Array) -> Scan:
         """Without the examples where ``keep`` is false; those that stay are renumbered in their order."""
         left = int(keep.sum())
-        if self.panels is None:
+        if self.codes is None:
             return replace(self, count=left)
-        slots = np.flatnonzero(keep[self.panels.rows[: self.count]])
-        panels = self._moved(slots, left)
-        panels.rows[:left] = (np.cumsum(keep) - 1)[panels.rows[:left]]
-        return replace(self, panels=panels, count=left)
-
-    def _moved(self, slots: Array, capacity: int) -> _Panels:
-        assert self.panels is not None
-        moved = _Panels(capacity, self.panels.coordinates.shape[1])
-        for start in range(0, len(slots), ROWS_AT_ONCE):
-            some = slots[start : start + ROWS_AT_ONCE]
-            moved.append(self.panels.read(some), self.panels.rows[some])
-        return moved
+        codes = self.codes.moved(np.flatnonzero(keep[self.codes.rows[: self.count]]), left)
+        codes.rows[:left] = (np.cumsum(keep) - 1)[codes.rows[:left]]
+        return replace(self, codes=codes, count=left)
 
 
-def _basis(sample: Array, n: int, widths: list[int], rng: np.random.Generator) -> Array | None:
-    """Leading directions of the sample (rows, centred), as many as make a search over n examples quickest; or None.
-
-    The directions come from a randomised range finder: any orthonormal basis gives a valid bound, a good one a tight.
-    """
+def _choice(
+    sample: Array, n: int, widths: list[int], rng: np.random.Generator, *, all_too: bool
+) -> tuple[bool, Array | None]:
+    """Whether codes make a search over n examples quickest, and the leading directions they are then codes in, or None
+    for all coordinates (``all_too``: if they may be). ``sample`` holds rows, centred and scaled."""
     size, width = sample.shape
+    whole = np.einsum("ij,ij->i", sample, sample)
+    queries = np.arange(0, size, max(1, size // 64))
+    # Sample queries against the sample: how many examples would a bound leave to measure?
+    true = whole[queries, None] + whole - 2.0 * sample[queries] @ sample.T
+    rank = min(size - 1, max(1, round(TYPICAL_K * size / n)))
+    reach = np.partition(true, rank, axis=1)[:, rank]  # place 0 is the query itself
+    best, coded, chosen = 0.7 * width, False, None  # the scan without codes needs nothing stored
+    if all_too:
+        cost = CODED * width + MEASURING * width * share_left(sample, queries, reach)
+        if cost < best:
+            best, coded = cost, True
     widths = [p for p in widths if p < size // 2]
-    if not widths:
-        return None
-    sketch = sample.T @ rng.standard_normal((size, min(width, widths[-1] + 16)))
+    if widths:
+        directions = _directions(sample, min(width, widths[-1] + 16), rng)
+        inside = sample @ directions
+        for p in widths:
+            leading = inside[:, :p]
+            rest = np.sqrt(np.maximum(whole - np.einsum("ij,ij->i", leading, leading), 0.0))
+            left = share_left(np.column_stack([leading, rest]), queries, reach)
+            cost = CODED * (p + 1) + MEASURING * width * left
+            if cost < best:
+                best, coded, chosen = cost, True, p
+    return coded, None if chosen is None else np.ascontiguousarray(directions[:, :chosen])
+
+
+def _directions(sample: Array, count: int, rng: np.random.Generator) -> Array:
+    """Leading directions (d, count) of the sample, by a randomised range finder: any orthonormal basis gives a valid
+    bound, a good one a tight."""
+    sketch = sample.T @ rng.standard_normal((len(sample), count))
     for _ in range(2):
         sketch = sample.T @ (sample @ np.linalg.qr(sketch)[0])
     directions = np.linalg.qr(sketch)[0]
     inside = sample @ directions
     _, turn = np.linalg.eigh(inside.T @ inside)
-    directions = directions @ turn[:, ::-1]
-    # Sample queries against the sample: how many examples would a bound of p components leave to measure?
-    inside = sample @ directions
-    whole = np.einsum("ij,ij->i", sample, sample)
-    queries = np.arange(0, size, max(1, size // 64))
-    true = whole[queries, None] + whole - 2.0 * sample[queries] @ sample.T
-    rank = min(size - 1, max(1, round(TYPICAL_K * size / n)))
-    reach = np.partition(true, rank, axis=1)[:, rank]  # place 0 is the query itself
-    best, chosen = 0.7 * width, None  # the scan without a basis needs nothing stored
-    for p in widths:
-        part = inside[:, :p]
-        squares = np.einsum("ij,ij->i", part, part)
-        rest = np.sqrt(np.maximum(whole - squares, 0.0))
-        bound = squares[queries, None] + squares - 2.0 * part[queries] @ part.T + (rest[queries, None] - rest) ** 2
-        cost = p + 1 + MEASURING * width * float(np.mean(bound <= reach[:, None]))
-        if cost < best:
-            best, chosen = cost, p
-    return None if chosen is None else np.ascontiguousarray(directions[:, :chosen])
+    return np.asarray(directions @ turn[:, ::-1])

@@ -30,17 +30,48 @@ inline py::tuple nearest_measured(const py::object& vectors, const py::object& q
     return found({"vectors", vectors}, {"queries", queries}, k, Examples{}, Asked{});
 }
 
+inline void check_depth(Index depth) {
+    require(depth >= 1 && depth <= MOST_CODED, "coordinates", "has between 1 and 65536 columns to be coded");
+}
+
+// Codes of ``depth`` coordinates for all examples, in some order of slots.
+inline void take_codes(Examples& examples, const Argument& codes, const py::object& facts, const py::object& slots,
+                       Index depth) {
+    check_depth(depth);
+    examples.codes = codes.values<std::uint8_t>({ANY, code_steps(depth), CODE_ROWS, CODE_STEP});
+    const Index panels = codes.extent(0), places = panels * CODE_ROWS;
+    require(places >= examples.n, "codes", "has a place for every example");
+    examples.facts = Argument("facts", facts).values<float>({panels, FACTS, CODE_ROWS});
+    examples.slots = Argument("slots", slots).values<std::int32_t>({places});
+}
+
+inline void encode_rows_(const py::object& coordinates_, Index first, const py::object& codes_,
+                         const py::object& facts_) {
+    const Argument coordinates("coordinates", coordinates_), codes("codes", codes_), facts("facts", facts_);
+    const float* values = coordinates.values<float>({ANY, ANY});
+    const Index count = coordinates.extent(0), depth = coordinates.extent(1);
+    check_depth(depth);
+    auto* coded = codes.results<std::uint8_t>({ANY, code_steps(depth), CODE_ROWS, CODE_STEP});
+    const Index panels = codes.extent(0);
+    auto* known = facts.results<float>({panels, FACTS, CODE_ROWS});
+    between<Index>("first", first, 0, panels * CODE_ROWS - count);
+    check_apart({&codes, &facts}, {&coordinates});
+    py::gil_scoped_release release;
+    encode_rows(values, count, static_cast<int>(depth), first, coded, known);
+}
+
 inline py::tuple nearest_scanned(const py::object& vectors_, const py::object& queries_, int k,
                                  const py::object& coordinates_, const py::object& square, const py::object& rounding,
-                                 const py::object& slack, double scale, const py::object& panels_,
-                                 const py::object& halves, const py::object& slots, const py::object& centre_) {
+                                 const py::object& slack, double scale, const py::object& codes_,
+                                 const py::object& facts, const py::object& slots, const py::object& centre_) {
     const Argument vectors("vectors", vectors_), queries("queries", queries_), coordinates("coordinates", coordinates_);
-    const Argument panels("panels", panels_), centre("centre", centre_);
+    const Argument codes("codes", codes_), centre("centre", centre_);
     Examples examples{};
     Asked asked{};
     vectors.memory({ANY, ANY});
     queries.memory({ANY, vectors.extent(1)});
-    const Index n = vectors.extent(0), width = vectors.extent(1), batch = queries.extent(0);
+    const Index width = vectors.extent(1), batch = queries.extent(0);
+    examples.n = vectors.extent(0);
     asked.coordinates = coordinates.values<float>({batch, ANY});
     const Index depth = coordinates.extent(1);
     asked.depth = static_cast<int>(depth);
@@ -48,15 +79,10 @@ inline py::tuple nearest_scanned(const py::object& vectors_, const py::object& q
     asked.rounding = Argument("rounding", rounding).values<double>({batch});
     asked.slack = Argument("slack", slack).values<double>({batch});
     asked.scale = between("scale", scale, std::numeric_limits<double>::min(), std::numeric_limits<double>::max());
-    if (panels) {
-        const Index per_panel = scan_rows();
-        examples.panels = panels.values<float>({ANY, depth, per_panel});
-        const Index room = panels.extent(0) * per_panel;
-        require(room >= n, "panels", "has a place for every example");
-        examples.halves = Argument("halves", halves).values<float>({room});
-        examples.slots = Argument("slots", slots).values<std::int32_t>({room});
+    if (codes) {
+        take_codes(examples, codes, facts, slots, depth);
     } else {
-        require(depth == width, "coordinates", "are all of them where there are no panels");
+        require(depth == width, "coordinates", "are all of them where there are no codes");
         examples.centre = vectors.holds<double>() ? static_cast<const void*>(centre.values<double>({width}))
                                                   : centre.values<float>({width});
     }
@@ -65,9 +91,15 @@ inline py::tuple nearest_scanned(const py::object& vectors_, const py::object& q
 
 inline void bind_search(py::module_& m) {
     using namespace py::literals;
-    m.attr("scan_rows") = scan_rows();
+    m.attr("code_rows") = CODE_ROWS;
+    m.attr("code_step") = CODE_STEP;
+    m.attr("code_facts") = static_cast<int>(FACTS);
+    m.attr("most_coded") = MOST_CODED;
+    m.def(
+        "encode_rows", &encode_rows_, py::kw_only(), "coordinates"_a, "first"_a, "codes"_a, "facts"_a,
+        "Scan coordinates (m, depth) into the slots from ``first`` on, eight bits each, with what bounds their error.");
     m.def("nearest", &nearest_scanned, py::kw_only(), "vectors"_a, "queries"_a, "k"_a, "coordinates"_a, "square"_a,
-          "rounding"_a, "slack"_a, "scale"_a, "panels"_a = py::none(), "halves"_a = py::none(), "slots"_a = py::none(),
+          "rounding"_a, "slack"_a, "scale"_a, "codes"_a = py::none(), "facts"_a = py::none(), "slots"_a = py::none(),
           "centre"_a = py::none(),
           "Rows (B, k) and squared Euclidean distances (B, k) of the nearest vectors, ascending, ties by row.");
     m.def("nearest_measured", &nearest_measured, py::kw_only(), "vectors"_a, "queries"_a, "k"_a,

@@ -1,12 +1,13 @@
 // A model that is looked at once, and the entry that answers one query by it.
 #pragma once
 #include "../kernels/single.hpp"
+#include "search.hpp"
 #include "stage.hpp"
 
 namespace kcrc {
 
 // Keeps the arrays it was made of. What was checked stays so as long as it lives: nobody changes these arrays, but that
-// examples come behind those there are, where ``halves`` is ∞.
+// examples come into slots behind those there are.
 struct PreparedSingle {
     SingleModel model{};
     bool wide = false;  // queries are double
@@ -17,14 +18,14 @@ inline PreparedSingle prepared_single(const py::object& vectors_, int k, bool wi
                                       const py::object& ids_, int n_classes, bool root, bool by_distance,
                                       const py::object& kernel_, const py::object& squares_, int kind, double gamma,
                                       double coef0, int degree, double mu, bool gram_form, bool normalize, bool ratio,
-                                      bool wide, const py::object& panels_, const py::object& halves_,
+                                      bool wide, const py::object& codes_, const py::object& facts_,
                                       const py::object& slots_, const py::object& centre_, const py::object& basis_,
                                       double scale, double reach, double rounding, double slack, double farthest) {
     const Argument vectors("vectors", vectors_), labels("labels", labels_), ids("ids", ids_), kernel("kernel", kernel_);
-    const Argument squares("squares", squares_), panels("panels", panels_);
+    const Argument squares("squares", squares_), codes("codes", codes_);
     PreparedSingle made;
     made.wide = wide_queries;
-    made.kept = {vectors_, labels_, ids_, kernel_, squares_, panels_, halves_, slots_, centre_, basis_};
+    made.kept = {vectors_, labels_, ids_, kernel_, squares_, codes_, facts_, slots_, centre_, basis_};
     SingleModel& model = made.model;
     Examples& examples = model.examples;
     Chunk& chunk = model.chunk;
@@ -55,17 +56,16 @@ inline PreparedSingle prepared_single(const py::object& vectors_, int k, bool wi
     } else {
         chunk.squares = wide ? static_cast<const void*>(squares.values<double>({n})) : squares.values<float>({n});
     }
-    if (panels) {
-        const Index per_panel = scan_rows();
-        examples.panels = panels.values<float>({ANY, ANY, per_panel});
-        const Index depth = panels.extent(1), room = panels.extent(0) * per_panel;
-        require(room >= n, "panels", "has a place for every example");
-        require(depth >= 1, "panels", "has coordinates");
+    if (codes) {
+        const Argument basis("basis", basis_);
+        Index depth = width;
+        if (basis) {
+            model.basis = basis.values<double>({width, ANY});
+            depth = basis.extent(1) + 1;
+        }
+        take_codes(examples, codes, facts_, slots_, depth);
         model.depth = static_cast<int>(depth);
-        examples.halves = Argument("halves", halves_).values<float>({room});
-        examples.slots = Argument("slots", slots_).values<std::int32_t>({room});
         model.centre = Argument("centre", centre_).values<double>({width});
-        model.basis = Argument("basis", basis_).values<double>({width, depth - 1});
         model.scale = between("scale", scale, std::numeric_limits<double>::min(), std::numeric_limits<double>::max());
         model.reach = reach;
         model.rounding = rounding;
@@ -112,9 +112,9 @@ inline void bind_single(py::module_& m) {
         .def(py::init(&prepared_single), py::kw_only(), "vectors"_a, "k"_a, "wide_queries"_a, "labels"_a, "ids"_a,
              "n_classes"_a, "root"_a, "by_distance"_a, "kernel"_a = py::none(), "squares"_a = py::none(), "kind"_a = 0,
              "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 1, "mu"_a, "gram_form"_a = false, "normalize"_a = true,
-             "ratio"_a = true, "wide"_a = false, "panels"_a = py::none(), "halves"_a = py::none(),
-             "slots"_a = py::none(), "centre"_a = py::none(), "basis"_a = py::none(), "scale"_a = 1.0, "reach"_a = 0.0,
-             "rounding"_a = 0.0, "slack"_a = 0.0, "farthest"_a = 0.0);
+             "ratio"_a = true, "wide"_a = false, "codes"_a = py::none(), "facts"_a = py::none(), "slots"_a = py::none(),
+             "centre"_a = py::none(), "basis"_a = py::none(), "scale"_a = 1.0, "reach"_a = 0.0, "rounding"_a = 0.0,
+             "slack"_a = 0.0, "farthest"_a = 0.0);
     m.def("answer_single", &answered_single, "prepared"_a, "query"_a, "self"_a,
           "The answer to a query (1, d), whose k with itself is self: winner, residuals, energy, rows, distances,\n"
           "neighbour_labels, coefficients, contributions, how, converged, n_iter; None where it is to be had by the\n"

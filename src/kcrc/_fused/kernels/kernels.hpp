@@ -41,7 +41,8 @@ struct Examples {
     Storage storage;
     Index n, width;
     // Where their scan coordinates are: all null where every example is to be measured.
-    const float *panels, *halves;  // stored
+    const std::uint8_t* codes;  // stored: codes.hpp says how they lie
+    const float* facts;
     const std::int32_t* slots;
     const void* centre;  // to be made
 };
@@ -58,7 +59,15 @@ struct Asked {            // the queries of one call
     double* squared;  // (B, k) out
 };
 
-int scan_rows();  // examples a panel of scan coordinates holds
+// Codes of scan coordinates, eight bits each: arrays (panels, code_steps, CODE_ROWS, CODE_STEP) and their facts
+// (panels, FACTS, CODE_ROWS). codes.hpp says what they are.
+constexpr int CODE_ROWS = 16;        // examples a panel holds
+constexpr int CODE_STEP = 4;         // coordinates that one 32-bit lane sums
+constexpr int MOST_CODED = 1 << 16;  // scan coordinates: a sum of their products fits 31 bits
+enum Fact { SCALE, REST, KEPT, HALF, FACTS };
+constexpr int code_steps(Index depth) { return static_cast<int>((depth + CODE_STEP - 1) / CODE_STEP); }
+// ``count`` rows of scan coordinates into the slots from ``first`` on.
+void encode_rows(const float* coordinates, Index count, int depth, Index first, std::uint8_t* codes, float* facts);
 void nearest(const Examples& examples, const Asked& asked);
 
 // ---- local.cpp: the local stage

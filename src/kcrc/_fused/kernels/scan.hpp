@@ -7,6 +7,7 @@
 // by plain differences in double precision. Hence the answer does not depend on batch, block or rounding of the scan.
 #pragma once
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -17,11 +18,61 @@
 namespace kcrc {
 
 constexpr int SCAN_ROWS = MR<float>;
-constexpr int FIRST_BLOCK = 1024 / SCAN_ROWS;  // panels
 
-struct Candidate {
-    float score;
-    std::int32_t slot;
+// Examples that may be among a query's nearest: upper bounds of their scores, and their slots.
+class Waiting {
+  public:
+    std::size_t size() const { return size_; }
+    void clear() { size_ = 0; }
+    const float* scores() const { return scores_.data(); }
+    const std::int32_t* slots() const { return slots_.data(); }
+    // Room for ``count`` behind those there are; ``grow`` says how many of them were filled.
+    std::pair<float*, std::int32_t*> room(std::size_t count) {
+        if (size_ + count > scores_.size()) {
+            scores_.resize(2 * (size_ + count));
+            slots_.resize(2 * (size_ + count));
+        }
+        return {scores_.data() + size_, slots_.data() + size_};
+    }
+    void grow(std::size_t count) { size_ += count; }
+    // Those of ``others`` that stay(score), in their order; it may be itself.
+    template <class Stay>
+    void take(const Waiting& others, const Stay& stay) {
+        const std::size_t count = others.size_;
+        size_ = 0;
+        room(count);
+        std::size_t left = 0;
+        for (std::size_t i = 0; i < count; ++i) {  // without a branch to foretell
+            scores_[left] = others.scores_[i];
+            slots_[left] = others.slots_[i];
+            left += stay(others.scores_[i]);
+        }
+        size_ = left;
+    }
+
+  private:
+    std::vector<float> scores_;
+    std::vector<std::int32_t> slots_;
+    std::size_t size_ = 0;
+};
+
+// What one thread needs to choose among those that wait.
+struct Choosing {
+    std::vector<float> scores;
+    std::vector<std::int32_t> slots;
+
+    // At least ``k`` scores are not below it, and few more. Of many, the k-th largest among the maxima of 4k groups:
+    // whatever lies above it fills about a seventh more places.
+    float kth(const Waiting& waiting, std::size_t k) {
+        const float* all = waiting.scores();
+        const std::size_t count = waiting.size(), groups = std::min(count, 4 * k);
+        scores.assign(all, all + groups);
+        float* most = scores.data();
+        for (std::size_t i = groups; i < count; i += groups)
+            for (std::size_t j = 0; j < std::min(groups, count - i); ++j) most[j] = std::max(most[j], all[i + j]);
+        std::nth_element(scores.begin(), scores.begin() + (k - 1), scores.end(), std::greater<float>());
+        return scores[k - 1];
+    }
 };
 
 // One register of doubles from stored values
@@ -89,14 +140,6 @@ inline bool keep_nearest(std::vector<Neighbour>& best, int k, const Neighbour& f
     return true;
 }
 
-// What a scan reads: panels of scan coordinates, stored or made block by block.
-struct ScanSource {
-    virtual ~ScanSource() = default;
-    // Panels first … first+count−1 and their examples' ‖a‖²/2 (+∞ for no example).
-    virtual std::pair<const float*, const float*> panels(std::int64_t first, int count) = 0;
-    virtual std::int64_t row_of(std::int64_t slot) const = 0;
-};
-
 // The k best so far of one query, and what must be beaten.
 template <class S, class Q>
 class Shortlist {
@@ -108,6 +151,7 @@ class Shortlist {
         rounding_ = rounding;
         slack_ = slack;
         scale_ = scale;
+        limit_ = std::numeric_limits<double>::infinity();
         best.clear();
         waiting.clear();
         bar = -std::numeric_limits<float>::infinity();
@@ -115,99 +159,81 @@ class Shortlist {
 
     // Measure the k most promising that wait, so that the bar rises; drop those below it.
     template <class Measure>
-    void tighten(const Measure& measure) {
-        const std::size_t promising = std::min<std::size_t>(k_, waiting.size());
-        if (promising == 0) return;
-        if (promising < waiting.size())
-            std::nth_element(waiting.begin(), waiting.begin() + promising - 1, waiting.end(), better);
-        for (std::size_t i = 0; i < promising; ++i) {
-            if (i + 2 < promising) measure.fetch(waiting[i + 2].slot);
-            try_one(waiting[i], measure);
+    void tighten(const Measure& measure, Choosing& choosing) {
+        if (waiting.size() == 0) return;
+        constexpr float lowest = -std::numeric_limits<float>::infinity();
+        const auto k = static_cast<std::size_t>(k_);
+        const float promising = waiting.size() > k ? choosing.kth(waiting, k) : lowest;
+        if (choosing.slots.size() < waiting.size()) choosing.slots.resize(waiting.size());
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < waiting.size(); ++i) {
+            choosing.slots[count] = waiting.slots()[i];
+            count += waiting.scores()[i] >= promising;
         }
-        std::size_t left = 0;
-        for (std::size_t i = promising; i < waiting.size(); ++i)
-            if (waiting[i].score > bar) waiting[left++] = waiting[i];
-        waiting.resize(left);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i + 2 < count) measure.fetch(choosing.slots[i + 2]);
+            const Neighbour found = measure(query_, choosing.slots[i], limit_ * (1 + 1e-12));
+            if (found.first <= limit_) best.push_back(found);
+        }
+        raise();
+        const float above = bar;
+        waiting.take(waiting, [=](float score) { return (score < promising) & (score > above); });
     }
 
+    // Measure all that wait and may be among the nearest.
     template <class Measure>
-    void finish(const Measure& measure) {
-        tighten(measure);
-        std::sort(waiting.begin(), waiting.end(), better);
-        for (std::size_t i = 0; i < waiting.size() && waiting[i].score > bar; ++i) {
-            if (i + 2 < waiting.size()) measure.fetch(waiting[i + 2].slot);
-            try_one(waiting[i], measure);
-        }
-        std::sort_heap(best.begin(), best.end());
+    void settle(const Measure& measure, Choosing& choosing) {
+        while (waiting.size()) tighten(measure, choosing);
     }
 
-    double limit() const {
-        return static_cast<int>(best.size()) == k_ ? best.front().first : std::numeric_limits<double>::infinity();
-    }
-
-    std::vector<Neighbour> best;  // see keep_nearest
-    std::vector<Candidate> waiting;
+    std::vector<Neighbour> best;  // in no order
+    Waiting waiting;
     float bar;
 
   private:
     const Q* query_;
     int k_;
     double square_, rounding_, slack_, scale_;
+    double limit_;  // the distance² of the k-th best
 
-    static bool better(const Candidate& a, const Candidate& b) { return a.score > b.score; }
-
-    template <class Measure>
-    void try_one(const Candidate& candidate, const Measure& measure) {
-        if (!(candidate.score > bar)) return;
-        const auto found = measure(query_, candidate.slot, limit() * (1 + 1e-12));
-        if (!keep_nearest(best, k_, found) || static_cast<int>(best.size()) < k_) return;
+    // Keep the k best, and set the bar for others.
+    void raise() {
+        if (static_cast<int>(best.size()) < k_) return;
+        std::nth_element(best.begin(), best.begin() + (k_ - 1), best.end());
+        best.resize(k_);
+        limit_ = best.back().first;
         // Whoever is at most √limit away has scan coordinates at most reach apart; see neighbours/scan.py.
-        const double reach = std::sqrt(limit() * (1 + 1e-12)) / scale_ + slack_;
+        const double reach = std::sqrt(limit_ * (1 + 1e-12)) / scale_ + slack_;
         const double lowest = 0.5 * (square_ - reach * reach) - rounding_;
         bar = std::nextafter(static_cast<float>(lowest), -std::numeric_limits<float>::infinity());
     }
 };
 
-// The scores of one panel for one query: four sums a vector, as an addition takes four cycles.
-KCRC_INLINE void single_scores(const float* rows, const float* columns, int depth, Vec<float>* score) {
-    constexpr int W = lanes<float>;
-    Vec<float> s[4][3] = {};
-    int k = 0;
-    for (; k + 4 <= depth; k += 4, rows += 4 * SCAN_ROWS, columns += 4 * NR)
-        for (int u = 0; u < 4; ++u) {
-            const Vec<float> b = splat<float>(columns[u * NR]);
-            for (int v = 0; v < 3; ++v) s[u][v] += load<float>(rows + u * SCAN_ROWS + v * W) * b;
-        }
-    for (; k < depth; ++k, rows += SCAN_ROWS, columns += NR)
-        for (int v = 0; v < 3; ++v) s[0][v] += load<float>(rows + v * W) * splat<float>(columns[0]);
-    for (int v = 0; v < 3; ++v) score[v] += (s[0][v] + s[1][v]) + (s[2][v] + s[3][v]);
-}
-
-template <class List>
-KCRC_INLINE void collect(const Vec<float>* score, std::int32_t first_slot, List& list) {
-    constexpr int W = lanes<float>;
-    if (!any_above<float>(score[0], score[1], score[2], splat<float>(list.bar))) return;
-    float values[SCAN_ROWS];
-    for (int v = 0; v < 3; ++v) store<float>(values + v * W, score[v]);
-    for (int r = 0; r < SCAN_ROWS; ++r)
-        if (values[r] > list.bar) list.waiting.push_back({values[r], first_slot + r});
-}
-
-// One panel against NR queries, or one; ``columns`` holds NR values a step. Appends what beats the bars.
-template <class List>
-void scan_panel(const float* rows, const float* columns, int depth, const float* half, std::int32_t first_slot,
-                int queries, List* lists) {
-    constexpr int W = lanes<float>;
-    Tile<float> tile;
-    for (int q = 0; q < NR; ++q)
-        for (int v = 0; v < 3; ++v) tile.sum[q][v] = Vec<float>{} - load<float>(half + v * W);
-    if (queries == 1) {
-        single_scores(rows, columns, depth, tile.sum[0]);
-        collect(tile.sum[0], first_slot, lists[0]);
+// Appends the slots before ``end`` whose scores beat the bar.
+template <int COUNT, class List>
+KCRC_INLINE void collect(const Vec<float>* score, std::int64_t first_slot, std::int64_t end, List& list) {
+    constexpr int W = lanes<float>, ROWS = COUNT * W;
+    constexpr unsigned ALL = (1u << ROWS) - 1;
+    unsigned above = lanes_above<COUNT>(score, splat<float>(list.bar));
+    if (above == 0) return;
+    if (end - first_slot < ROWS) above &= (1u << (end - first_slot)) - 1;
+    const auto [scores, slots] = list.waiting.room(ROWS);
+    const auto first = static_cast<std::int32_t>(first_slot);
+    if (above == ALL) {  // before there is a bar
+        for (int v = 0; v < COUNT; ++v) store<float>(scores + v * W, score[v]);
+        for (int r = 0; r < ROWS; ++r) slots[r] = first + r;
+        list.waiting.grow(ROWS);
         return;
     }
-    tile.accumulate<false, NR>(rows, columns, depth);
-    for (int q = 0; q < NR; ++q) collect(tile.sum[q], first_slot, lists[q]);
+    float values[ROWS];
+    for (int v = 0; v < COUNT; ++v) store<float>(values + v * W, score[v]);
+    int found = 0;
+    for (; above; above &= above - 1, ++found) {
+        const int r = lowest_bit(above);
+        scores[found] = values[r];
+        slots[found] = first + r;
+    }
+    list.waiting.grow(found);
 }
 
 }  // namespace kcrc

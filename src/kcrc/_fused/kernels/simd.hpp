@@ -8,6 +8,10 @@
 #include <type_traits>
 #include <utility>
 
+#if defined(__SSE2__) || defined(_M_X64)
+#include <immintrin.h>
+#endif
+
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 12
 #error "kcrc needs GCC 12 or newer (or Clang 14, or Visual Studio 2019)"
 #elif defined(__clang__) && !defined(__apple_build_version__) && __clang_major__ < 14
@@ -100,16 +104,6 @@ KCRC_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) {
 template <class T>
 KCRC_INLINE Vec<T> smaller(Vec<T> a, Vec<T> b) {
     return a < b ? a : b;
-}
-// whether any lane of a, b or c is above the bar
-template <class T>
-KCRC_INLINE bool any_above(Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> bar) {
-    using Mask = Vec<typename IntegerOf<T>::type>;
-    const Mask mask = (Mask)(a > bar) | (Mask)(b > bar) | (Mask)(c > bar);
-    std::uint64_t bits[sizeof(mask) / 8], any = 0;
-    std::memcpy(bits, &mask, sizeof(bits));
-    for (std::uint64_t part : bits) any |= part;
-    return any != 0;
 }
 // 2^n where ``shifted`` holds n in its lowest mantissa bits
 template <class T>
@@ -204,13 +198,6 @@ KCRC_INLINE Vec<T> smaller(Vec<T> a, Vec<T> b) {
     return where_above<T>(b, a, a, b);
 }
 template <class T>
-KCRC_INLINE bool any_above(Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> bar) {
-    bool any = false;
-    for (int i = 0; i < lanes<T>; ++i)
-        any = any || a.lane[i] > bar.lane[i] || b.lane[i] > bar.lane[i] || c.lane[i] > bar.lane[i];
-    return any;
-}
-template <class T>
 KCRC_INLINE Vec<T> power_of_two(Vec<T> shifted, typename IntegerOf<T>::type offset, int mantissa_bits) {
     for (int i = 0; i < lanes<T>; ++i) {
         typename IntegerOf<T>::type bits;
@@ -256,6 +243,32 @@ struct Fused {
     KCRC_INLINE Vec<T> difference(Vec<T> a, Vec<T> b) const { return a - b; }
 #endif
 };
+
+// A bit for each lane of COUNT vectors that is above the bar.
+template <int COUNT>
+KCRC_INLINE unsigned lanes_above(const Vec<float>* v, Vec<float> bar) {
+    static_assert(COUNT * lanes<float> <= 32);
+    unsigned bits = 0;
+    for (int j = 0; j < COUNT; ++j) {
+#if defined(__AVX2__)
+        const __m256i mask = (__m256i)(v[j] > bar);
+        bits |= static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(mask))) << (j * lanes<float>);
+#else
+        for (int i = 0; i < lanes<float>; ++i)
+            bits |= static_cast<unsigned>(v[j][i] > bar[i]) << (j * lanes<float> + i);
+#endif
+    }
+    return bits;
+}
+KCRC_INLINE int lowest_bit(unsigned bits) {
+#if defined(__GNUC__) || defined(__clang__)
+    return __builtin_ctz(bits);
+#else
+    int place = 0;
+    while (!(bits >> place & 1)) ++place;
+    return place;
+#endif
+}
 
 // Asks for memory that will be read soon.
 inline void fetch(const void* from, std::size_t bytes) {

@@ -62,6 +62,14 @@ struct Room {
 template <class Q>
 double scan_coordinates(const SingleModel& model, const Q* query, Room& room, float* out) {
     const Index width = model.examples.width, leading = model.depth - 1;
+    double square = 0;
+    if (!model.basis) {
+        for (Index k = 0; k < width; ++k) {
+            out[k] = narrowed<float>((double(query[k]) - model.centre[k]) / model.scale);
+            square += double(out[k]) * double(out[k]);
+        }
+        return square;
+    }
     double* z = room.centred.get(width);
     double* along = room.leading.get(leading);
     std::fill(along, along + leading, 0.0);
@@ -77,7 +85,6 @@ double scan_coordinates(const SingleModel& model, const Q* query, Room& room, fl
         out[p] = narrowed<float>(along[p]);
     }
     out[leading] = narrowed<float>(std::sqrt(std::max(rest, 0.0)));
-    double square = 0;
     for (Index p = 0; p <= leading; ++p) square += double(out[p]) * double(out[p]);
     return square;
 }
@@ -102,7 +109,7 @@ void measure_all(const Examples& examples, const Q* query, int k, Room& room, In
 template <class Q>
 bool find(const SingleModel& model, const Q* query, Room& room, Index* rows, double* squared) {
     const int k = static_cast<int>(model.chunk.K);
-    if (!model.examples.panels) {
+    if (!model.examples.codes) {
         by_storage(model.examples.storage, [&](auto stored) {
             measure_all<decltype(stored), Q>(model.examples, query, k, room, rows, squared);
         });

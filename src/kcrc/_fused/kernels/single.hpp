@@ -10,8 +10,8 @@ struct SingleModel {
     const Index* ids;  // (n,) what callers know the examples by
     bool root;         // distances are ‖y − a‖, else ‖y − a‖²
     bool by_distance;  // the query's kernel values follow from its distances
-    // Scan coordinates, where panels are stored: (y − centre)/scale along the columns of basis (width, depth − 1), and
-    // the length of the rest. Bounds are times (‖coordinates‖ + reach): see neighbours/scan.py.
+    // Scan coordinates, where codes are stored: (y − centre)/scale, or that along the columns of basis (width, depth −
+    // 1) and the length of the rest. Bounds are times (‖coordinates‖ + reach): see neighbours/scan.py.
     const double *centre, *basis;
     int depth;
     double scale, reach, rounding, slack, farthest;
