@@ -91,8 +91,8 @@ async def _verdicts(request: Request, found: list[SentPicture]) -> list[dict[str
 
     verdicts = await service.apart(told)
     seconds = time.perf_counter() - begun
-    for one in found:
-        service.recent.note(one)
+    for one, rows in zip(found, answers.evidence.rows, strict=True):
+        service.recent.note(one, current.revision, rows.tolist())
     return [{**each, "seconds": seconds} for each in verdicts]
 
 
@@ -114,9 +114,10 @@ async def what_if(request: Request) -> Response:
         left_out = sorted({*wanted, *(row.id for row in rows if row.label in classes)} & current.records.keys())
         if len(left_out) == len(rows):
             raise Refusal(400, "Without these examples there is none left to answer from. Leave some in.")
-        usual = current.answer(asked.vector[None], explain=True)
-        before = set(usual.evidence.rows[0].tolist())
-        answers = current.what_if(asked.vector, left_out) if left_out else usual
+        answers = current.what_if(asked.vector, left_out)
+        before = service.recent.near(asked.id, current.revision)
+        if before is None:
+            before = frozenset(current.answer(asked.vector[None], explain=True).evidence.rows[0].tolist())
         if asked.empty is not None:
             answers = service.gallery.answering.told(answers, [asked.empty])
         more = {"picture": asked.id, "left_out": left_out, "tips": None, "seconds": time.perf_counter() - begun}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from starlette.requests import Request
@@ -63,7 +62,7 @@ async def thumbnail(request: Request) -> Response:
     if found is None:
         raise Refusal(404, f"There is no picture of example {example}.")
     kind = "image/png" if found[:1] == b"\x89" else "image/webp" if found[:4] == b"RIFF" else "image/jpeg"
-    return Response(found, media_type=kind, headers={"Cache-Control": "private, max-age=86400"})
+    return Response(found, media_type=kind, headers={"Cache-Control": "private, max-age=600"})
 
 
 async def example(request: Request) -> Response:
@@ -140,7 +139,7 @@ async def history(request: Request) -> Response:
                 "action": entry.action,
                 "when": None if entry.at is None else entry.at.isoformat(),
                 "who": people.who(entry.id),
-                "mine": people.who(entry.id) == person,
+                "mine": people.made(entry.id) == person,
                 "undone": entry.undone_by is not None,
             }
             for entry in service.gallery.history(limit=limit)
@@ -165,5 +164,4 @@ async def metrics(request: Request) -> Response:
 
 async def events(request: Request) -> Response:
     lines = request.app.state.service.events.listen()
-    await asyncio.sleep(0)
     return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})

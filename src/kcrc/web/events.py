@@ -48,11 +48,11 @@ class Events:
         """The events from now on, as they are sent."""
         if len(self._listeners) >= LISTENERS:
             raise Refusal(503, f"There are {LISTENERS} listeners already. Close a page.", headers={"Retry-After": "10"})
-        listener: asyncio.Queue[str | None] = asyncio.Queue()
-        self._listeners.add(listener)
-        return self._lines(listener)
+        return self._lines()
 
-    async def _lines(self, listener: asyncio.Queue[str | None]) -> AsyncIterator[str]:
+    async def _lines(self) -> AsyncIterator[str]:
+        listener: asyncio.Queue[str | None] = asyncio.Queue()
+        self._listeners.add(listener)  # here, so that one who leaves before the first line was never there
         try:
             yield ": listening\n\n"
             while True:

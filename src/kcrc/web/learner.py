@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 from kcrc.gallery import Gallery
 
+PATIENCE = 5.0  # seconds
+
 
 class Learner:
     """``learn()`` is called by one thread, and then ``finished(revision)``; ``failed`` is told what went wrong."""
@@ -40,10 +42,10 @@ class Learner:
         return not self._gallery.readonly and revision > self.done
 
     def close(self) -> None:
-        """End once what is being learned is learned."""
+        """End; what is being learned is let go where it takes long: whoever opens the gallery next can learn it."""
         self._closing = True
         self._wake.set()
-        self._thread.join()
+        self._thread.join(PATIENCE)
 
     def _run(self) -> None:
         while not self._closing:
@@ -55,6 +57,8 @@ class Learner:
             try:
                 self._learn()
             except Exception as problem:  # answers go on by what was learned before
+                if self._closing:
+                    return
                 self._failed(f"what the changes teach cannot be learned ({type(problem).__name__}: {problem})")
             if self._gallery.settings.revision == revision:
                 self.done = revision

@@ -4,6 +4,7 @@ A person is a random name that a page makes for itself; it says nothing about wh
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -65,7 +66,12 @@ class People:
         self.of(person).done.append(entry)
 
     def who(self, entry: int) -> str | None:
-        """Who made an entry of the history; None where nobody knows."""
+        """Who made an entry of the history, as others may know them; None where nobody knows."""
+        name = self.made(entry)
+        return None if name is None else hashlib.sha256(name.encode()).hexdigest()[:8]
+
+    def made(self, entry: int) -> str | None:
+        """The name of whoever made an entry."""
         return next((name for name, mine in list(self._changes.items()) if entry in mine.done + mine.undone), None)
 
     def _all(self) -> list[Changes]:

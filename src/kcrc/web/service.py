@@ -21,7 +21,7 @@ from kcrc.features.base import Feature
 from kcrc.gallery import Gallery
 from kcrc.web.allowed import Allowed
 from kcrc.web.batching import Asked, Batcher
-from kcrc.web.computing import Computation
+from kcrc.web.computing import Behind, Computation
 from kcrc.web.current import Current, Now
 from kcrc.web.events import Events
 from kcrc.web.examining import advice, audited
@@ -56,7 +56,7 @@ class Service:
         self.writer = Writer(self._changed)
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kcrc-web")
         self.uploading = asyncio.Semaphore(self.allowed.uploads)
-        self.behind = ThreadPoolExecutor(1, thread_name_prefix="kcrc-behind")
+        self.behind = Behind()
         self.advice = Computation("advise", advice, self.behind, self.events)
         self.audit = Computation("audit", partial(audited, self.thumbnail), self.behind, self.events)
         self.plane = Computation("map", points, self.behind, self.events)
@@ -169,7 +169,7 @@ class Service:
         """Answer and write what waits, then let go of everything; nothing that was acknowledged is lost."""
         self.events.end()
         self.queue.close()
-        self.behind.shutdown(cancel_futures=True)
+        self.behind.close()
         self.batcher.close()
         self.writer.close()
         self.learner.close()
