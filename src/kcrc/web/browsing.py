@@ -39,7 +39,7 @@ async def gallery(request: Request) -> Response:
             "retune_due": opened.retune_due,
             "confidence": "learning" if service.learner.learning(contents.revision) else "ready",
             "token_needed": request.app.state.guard.token is not None,
-            "queue": len(service.queue),
+            "queue": len(service.queue.open(contents)),
             "limits": {
                 "bytes": service.allowed.bytes,
                 "pixels": service.allowed.pixels,

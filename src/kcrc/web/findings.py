@@ -26,7 +26,7 @@ async def classes(request: Request) -> Response:
     """The classes: how many examples, how many of them the others answer right, what they are taken for."""
     service: Service = request.app.state.service
     counts = await service.apart(lambda: service.gallery.counts)
-    told = await service.advice.of(await service.current()) if counts else None
+    told = await service.advice.of(await service.current()) if len(counts) > 1 else None
     known = {} if told is None or told.value is None else {str(one.name): one for one in told.value.classes}
 
     def row(name: str, count: int) -> dict[str, Any]:
@@ -51,10 +51,9 @@ def _enough(ten_more: float) -> str:
 
 
 async def advised(request: Request) -> Response:
+    """What more examples would bring; nothing where those there are too few to tell (8 are needed)."""
     service: Service = request.app.state.service
     told = await service.advice.of(await service.current())
-    if told.value is None and not told.working:
-        raise Refusal(409, "There are too few examples to say whether they are enough: 8 or more are needed.")
     revision = service.gallery.settings.revision
     found = None if told.value is None else told.value.to_dict()
     return JSONResponse({"advice": found, "working": told.working, "revision": revision})

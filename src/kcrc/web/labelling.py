@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -22,17 +24,25 @@ async def queue(request: Request) -> Response:
     order = request.query_params.get("order", "doubt")
     if order not in ORDERS:
         raise Refusal(400, f"'order' is one of {', '.join(ORDERS)}; given '{order[:40]}'.")
-    current = await service.current()
-    told = await service.orders[order].of(current, service.queue.version)
-    found = told.value or Ordered((), (), np.zeros(0), np.zeros(0))
-    still = service.queue.open(current)
-    rows = [
-        {"picture": name, "name": still[name].name, "label": label, "probability": float(p), "doubt": float(doubt)}
-        for name, label, p, doubt in zip(found.ids, found.labels, found.probabilities, found.doubts, strict=True)
-        if name in still
-    ]
-    more = {"order": order, "total": len(still), "working": told.working, "revision": current.revision}
+    contents = await service.apart(lambda: service.gallery.contents)
+    still = service.queue.open(contents)
+    if len(contents.counts) > 1:
+        told = await service.orders[order].of(await service.current(), service.queue.version)
+        found, working = told.value or Ordered((), (), np.zeros(0), np.zeros(0)), told.working
+        rows = [
+            _row(name, still[name], label=label, probability=float(p), doubt=float(doubt))
+            for name, label, p, doubt in zip(found.ids, found.labels, found.probabilities, found.doubts, strict=True)
+            if name in still
+        ]
+    else:  # before there are two classes all pictures are alike, and there is nothing to choose parameters by
+        working = False
+        rows = [_row(name, one, label=None, probability=None, doubt=1.0) for name, one in still.items()]
+    more = {"order": order, "total": len(still), "working": working, "revision": contents.revision}
     return JSONResponse({"pictures": rows[:PAGE], **more})
+
+
+def _row(name: str, one: Waiting, **known: Any) -> dict[str, Any]:
+    return {"picture": name, "name": one.name, **known}
 
 
 async def drop(request: Request) -> Response:

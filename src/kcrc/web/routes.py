@@ -62,7 +62,7 @@ _EXAMPLE = fields(id=WHOLE, label=TEXT, source=TEXT, added=maybe(TEXT), probabil
 _SUSPECT = fields(id=WHOLE, finding=TEXT, label=TEXT, looks_like=TEXT, probability=maybe(NUMBER),
                   of_label=maybe(NUMBER), duplicate_of=maybe(WHOLE), nearest_of_label=some(WHOLE),
                   nearest_of_other=some(WHOLE))  # fmt: skip
-_WAITING = fields(picture=TEXT, name=TEXT, label=TEXT, probability=NUMBER, doubt=NUMBER)
+_WAITING = fields(picture=TEXT, name=TEXT, label=maybe(TEXT), probability=maybe(NUMBER), doubt=NUMBER)
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/", page_files.index, "The page.", gives={"text/html": TEXT}),

@@ -17,6 +17,7 @@ from kcrc.arrays import Array
 from kcrc.confidence.labelling import Doubt, next_to_label
 from kcrc.errors import KCRCError
 from kcrc.features.images import fetch, read_chunks
+from kcrc.gallery.examples import Contents
 from kcrc.report.words import file_name
 from kcrc.web.computing import Report
 from kcrc.web.current import Current
@@ -90,9 +91,9 @@ class WaitingPictures:
     def __len__(self) -> int:
         return len(self._waiting) - len(self._skipped)
 
-    def open(self, current: Current) -> dict[str, Waiting]:
+    def open(self, contents: Contents) -> dict[str, Waiting]:
         """Those that are neither skipped nor in the gallery."""
-        there = {row.content.hex() for row in current.contents.rows}
+        there = {row.content.hex() for row in contents.rows}
         with self._lock:
             return {
                 name: one
@@ -146,7 +147,7 @@ def loaded(service: Service, name: str, waiting: Waiting) -> SentPicture:
 
 def ordered(service: Service, current: Current, order: str) -> Ordered:
     """The queue in one of its orders."""
-    waiting = service.queue.open(current)
+    waiting = service.queue.open(current.contents)
     if not waiting:
         return Ordered((), (), np.zeros(0), np.zeros(0))
     names, answerer = list(waiting), current.answerer

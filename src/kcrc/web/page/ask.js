@@ -42,7 +42,7 @@ class Ask {
       w: () => this.mind?.tip(),
       r: () => this.mind?.relabel(),
     };
-    this.heard = { stepped: () => this.again(), elsewhere: () => this.elsewhere(), confidence: () => this.again() };
+    this.heard = { stepped: () => this.again(), elsewhere: () => this.elsewhere(), confidence: () => this.learned() };
     for (const [name, doing] of Object.entries(this.heard)) session.addEventListener(name, doing);
   }
 
@@ -239,7 +239,7 @@ class Ask {
     try {
       const act = await about(this.picture, (picture) => api.add([picture], label, fresh));
       this.storedAct = act;
-      await session.stored(act);
+      await session.stored(act, { quiet: true });
       this.drawAnswers();
     } catch (error) {
       trouble(error);
@@ -256,6 +256,12 @@ class Ask {
     } catch (error) {
       trouble(error);
     }
+  }
+
+  // It is known by now how sure answers are.
+  learned() {
+    const untouched = this.storedAct === null && !this.what?.open;
+    if (this.base?.confidence === "learning" && untouched) this.again();
   }
 
   elsewhere() {

@@ -42,7 +42,7 @@ class Audit {
       h("h1", {}, line(title)), h("p", { class: "lead" }, words)));
     if (this.suspects === null) empty("looking", "");
     try {
-      const { suspects } = await api.audit();
+      const { suspects } = session.gallery.classes.length < 2 ? { suspects: [] } : await api.audit();
       this.suspects = suspects;
       const there = new Set(suspects.map((one) => one.id));
       this.decided = this.decided.filter((one) => !there.has(one.id));
@@ -91,19 +91,18 @@ class Audit {
   // The suspect in the middle, its label's nearest left, those it resembles right: as the arrow keys are.
   pair(now) {
     const other = now.looks_like;
+    const both = { a: named(now.label), b: named(other) };
     const same = now.duplicate_of === null ? [] : [now.duplicate_of];
-    const title = other === null ? say("labelledTwice", { label: named(now.label) })
-      : say("labelledLooks", { a: named(now.label), b: named(other) });
     return h("section", { class: "pair" },
-      h("h1", {}, title),
+      h("h1", {}, say(now.duplicate_of === null ? "labelledLooks" : "labelledTwice", both)),
       h("p", { class: "lead" }, this.why(now)),
       h("div", { class: "between" },
         beside("against", say("keepWith", { label: named(now.label) }), "←", "nearestOfLabel", now.nearest_of_label),
         h("figure", { class: "doubted" }, shot(thumbnail(now.id), line("inDoubt")),
           h("figcaption", { class: "quiet" }, line("exampleNumber", { id: now.id }))),
-        beside("for", other === null ? line("theOther") : say("moveToClass", { label: named(other) }), "→",
-          "nearestOfOther", now.nearest_of_other.length > 0 ? now.nearest_of_other : same)),
-      other === null ? null : this.ripple(now, other));
+        beside("for", say("moveToClass", { label: named(other) }), "→", "nearestOfOther",
+          [...new Set([...same, ...now.nearest_of_other])])),
+      this.ripple(now, other));
   }
 
   ripple(now, other) {
@@ -114,12 +113,12 @@ class Audit {
   }
 
   looks(one) {
-    return one.looks_like === null ? line("sameAs", { id: one.duplicate_of })
-      : line("orRather", { label: one.looks_like });
+    return one.duplicate_of === null ? line("orRather", { label: one.looks_like })
+      : line("sameAs", { id: one.duplicate_of });
   }
 
   why(now) {
-    if (now.looks_like === null) return line("duplicateLong", { id: now.duplicate_of });
+    if (now.duplicate_of !== null) return line("duplicateLong", { id: now.duplicate_of });
     return say("othersSay", {
       n: session.gallery.examples - 1,
       label: named(now.looks_like, { class: "strong" }),
@@ -130,7 +129,7 @@ class Audit {
   drawBar(now) {
     fill(this.place.bar, h("div", { class: "row" },
       button(say("keepLabel", { label: named(now.label) }), { press: () => this.keep(), hint: "←" }),
-      now.looks_like === null ? null : button(say("moveToClass", { label: named(now.looks_like) }), {
+      button(say("moveToClass", { label: named(now.looks_like) }), {
         press: () => this.moveOver(), hint: "→", kind: "main",
       }),
       button(line("remove"), { press: () => this.remove(), hint: "X" }),
@@ -156,8 +155,7 @@ class Audit {
   }
 
   moveOver() {
-    if (!this.now?.looks_like) return undefined;
-    return this.settle(line("wasLabel", { label: this.now.label }), this.now.looks_like,
+    return this.settle(line("wasLabel", { label: this.now?.label }), this.now?.looks_like,
       (now) => api.relabel([now.id], now.looks_like, { [now.id]: now.label }));
   }
 

@@ -30,7 +30,7 @@ class Enough {
   async load() {
     fill(this.place.main, h("section", { class: "empty" }, h("h1", {}, line("counting"))));
     try {
-      const advice = await api.advise();
+      const advice = session.gallery.classes.length < 2 ? null : await api.advise();
       if (advice === null) this.drawTooFew();
       else this.draw(advice);
     } catch (error) {

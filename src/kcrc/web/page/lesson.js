@@ -1,6 +1,6 @@
 // What is asked about the pictures of the queue, in words.
 
-import { named } from "./dom.js";
+import { h, named } from "./dom.js";
 import { session } from "./session.js";
 import { line, say } from "./words.js";
 
@@ -34,4 +34,20 @@ export function offers(chosen, most) {
   const likely = [...votes].filter(([label]) => known.includes(label)).sort((a, b) => b[1] - a[1]);
   const rest = known.filter((name) => !votes.has(name)).map((name) => [name, null]);
   return [...likely, ...rest].slice(0, most);
+}
+
+// Before there is any class the name is simply written.
+export function firstName(given) {
+  const words = line("className");
+  const input = h("input", {
+    type: "text", class: "search", dir: "auto", maxlength: "200", autocomplete: "off",
+    "aria-label": words, placeholder: words,
+  });
+  const sent = (event) => {
+    event.preventDefault();
+    if (input.value.trim() !== "") given(input.value.trim());
+  };
+  queueMicrotask(() => input.focus());
+  return h("form", { class: "row first-name", onsubmit: sent },
+    input, h("button", { type: "submit", class: "button main" }, line("teachIt")));
 }

@@ -4,14 +4,15 @@ import { api } from "./api.js";
 import { rightBar, rightOf, weakestFirst } from "./class_list.js";
 import { curve } from "./curve.js";
 import { fill, h, named } from "./dom.js";
+import { session } from "./session.js";
 import { line } from "./words.js";
 
 const SHOWN = 12; // classes
 
 // Fills `node`; it stays empty where there is nothing to tell of.
 export async function progress(node) {
+  if (session.gallery.classes.length < 2) return;
   const [classes, advice] = await Promise.all([api.classesInFull(), api.advise()]);
-  if (classes.length === 0) return;
   fill(node,
     h("div", { class: "title" }, h("h2", {}, line("enoughYet")), h("span", { class: "quiet" }, line("weakest"))),
     h("ul", { class: "reached" }, weakestFirst(classes).slice(0, SHOWN).map((one) => h("li", {},

@@ -22,12 +22,14 @@ class Session extends EventTarget {
     this.tell("gallery");
   }
 
-  // An act that was stored: remember its steps, say it, count anew.
-  async stored(act) {
+  // An act that was stored: remember its steps, say it (unless the view does: `quiet`), count anew.
+  async stored(act, { quiet = false } = {}) {
     this.undo = act.undo ?? null;
     this.redo = act.redo ?? null;
     this.revision = act.revision;
-    toast(act.sentence, this.undo === null ? null : { words: line("undo"), hint: "Z", press: () => this.step("undo") });
+    const undo = this.undo === null ? null : { words: line("undo"), hint: "Z", press: () => this.step("undo") };
+    if (quiet) fill(document.getElementById("toast"));
+    else toast(act.sentence, undo);
     this.tell("steps");
     await this.refresh();
     return act;
@@ -59,7 +61,7 @@ export function toast(sentence, action = null) {
   clearTimeout(timer);
   fill(place, h("p", { class: "toast" }, h("span", { dir: "auto" }, sentence),
     action === null ? null : button(action.words, { press: action.press, hint: action.hint, kind: "quiet" })));
-  timer = setTimeout(() => fill(place), 7000);
+  timer = setTimeout(() => fill(place), 6000);
 }
 
 export function announce(words) {

@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { pickClass } from "./dialogs.js";
 import { button, fill, h, key, named, shot, upload } from "./dom.js";
-import { lean, offers, question } from "./lesson.js";
+import { firstName, lean, offers, question } from "./lesson.js";
 import { progress } from "./progress.js";
 import { queueStrip } from "./queue_strip.js";
 import { receive } from "./receiving.js";
@@ -12,6 +12,7 @@ import { Wall } from "./wall.js";
 import { line, say } from "./words.js";
 
 const OPTIONS = 4;
+const PAUSE = 700; // milliseconds between two looks at an order that is being worked out
 const SHOWN = 24; // pictures that are named together
 
 export const KEYS = () => [
@@ -50,17 +51,28 @@ class Teach {
   close() {
     for (const [name, doing] of Object.entries(this.heard)) session.removeEventListener(name, doing);
     this.wall.stop();
+    this.loading = null;
   }
 
+  // What is shown stays until the order is known: that may take a while after something was taught.
   async load() {
+    this.loading = Symbol("load");
+    const { loading } = this;
     try {
       const found = await api.queue(this.order);
-      this.pictures = found.pictures;
+      if (this.loading !== loading) return;
+      if (this.pictures.length === 0 && found.pictures.length === 0) this.draw();
+      if (found.working) {
+        setTimeout(() => this.loading === loading && this.load(), PAUSE);
+        return;
+      }
+      const known = new Map(this.pictures.map((one) => [one.picture, one]));
+      this.pictures = found.pictures.map((one) => ({ likely: known.get(one.picture)?.likely, ...one }));
       this.total = found.total;
       const there = new Set(this.pictures.map((one) => one.picture));
       this.selected = new Set([...this.selected].filter((picture) => there.has(picture)));
       if (!there.has(this.at)) this.at = this.pictures[0]?.picture ?? null;
-      this.draw();
+      this.redrawn();
       progress(this.reached).catch(trouble);
     } catch (error) {
       trouble(error);
@@ -69,6 +81,7 @@ class Teach {
 
   // Pictures that were dropped: all of them wait in the queue, and are selected to be named together.
   async take(files) {
+    this.loading = null;
     const title = h("h1", {}, line("receiving", { n: 0, of: files.length }));
     fill(this.place.main, h("section", { class: "empty" }, title));
     try {
@@ -76,14 +89,17 @@ class Teach {
         title.textContent = line("receiving", { n, of: files.length });
       });
       announce(title.textContent);
-      this.selected = new Set(came);
-      this.at = came[0] ?? this.at;
+      this.pictures = [...came, ...this.pictures.filter((one) => !came.some((each) => each.picture === one.picture))];
+      this.total = this.pictures.length;
+      this.selected = new Set(came.map((one) => one.picture));
+      this.at = this.pictures[0]?.picture ?? null;
       const reasons = failed.slice(0, 3).map(([name, why]) => `${name}: ${why}`);
       if (failed.length > 0) notice(line("notTaken", { n: failed.length }), reasons.join(" "));
       await session.refresh();
     } catch (error) {
       trouble(error);
     }
+    this.draw();
     await this.load();
   }
 
@@ -143,26 +159,11 @@ class Teach {
       return row;
     });
     const start = options.length === 0;
-    return h("div", { class: "options" }, rows, start ? this.firstName() : null, h("p", { class: "row" },
+    return h("div", { class: "options" }, rows, start ? firstName((name) => this.answer(name, true)) : null,
+      h("p", { class: "row" },
       start ? null : button(line("anotherClass"), { press: () => this.other(), hint: "/" }),
       start ? null : button(line("newClass"), { press: () => this.other(), hint: "N" }),
       button(line("skip1"), { press: () => this.skip(), hint: "Space", kind: "quiet" })));
-  }
-
-  // Before there is any class: the name is simply written.
-  firstName() {
-    const words = line("className");
-    const input = h("input", {
-      type: "text", class: "search", dir: "auto", maxlength: "200", autocomplete: "off",
-      "aria-label": words, placeholder: words,
-    });
-    const given = (event) => {
-      event.preventDefault();
-      if (input.value.trim() !== "") this.answer(input.value.trim(), true);
-    };
-    queueMicrotask(() => input.focus());
-    return h("form", { class: "row first-name", onsubmit: given },
-      input, h("button", { type: "submit", class: "button main" }, line("teachIt")));
   }
 
   strip() {
@@ -264,9 +265,8 @@ class Teach {
     if (pictures.length === 0) return;
     try {
       const act = await api.labelQueued(pictures, label, fresh);
-      this.after(pictures);
       await session.stored(act);
-      await this.load();
+      this.after(pictures);
     } catch (error) {
       trouble(error);
     }
@@ -277,9 +277,8 @@ class Teach {
     if (pictures.length === 0) return;
     try {
       await api.skip(pictures);
-      this.after(pictures);
       await session.refresh();
-      await this.load();
+      this.after(pictures);
     } catch (error) {
       trouble(error);
     }
@@ -291,6 +290,10 @@ class Teach {
     const place = this.pictures.findIndex((one) => one.picture === this.at);
     const next = this.pictures.slice(place).find((one) => !gone.includes(one.picture)) ?? left[0];
     this.at = next?.picture ?? null;
+    this.pictures = left;
+    this.total -= gone.length;
     this.selected.clear();
+    this.redrawn();
+    this.load();
   }
 }
