@@ -56,6 +56,7 @@ def test_a_key_names_the_picture_and_undo_brings_it_back(teaching: str, watch: W
     page.tab.wait_for_selector(f".waiting li:nth-child({before})")
     page.tab.keyboard.press("Shift+Z")
     page.tab.wait_for_selector(f".waiting li:nth-child({before})", state="detached")
+    assert waiting(page) == before - 1
 
 
 def test_holding_a_key_shows_what_it_would_change_and_esc_does_neither(teaching: str, watch: Watch) -> None:
