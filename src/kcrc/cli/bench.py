@@ -45,8 +45,8 @@ def bench(
     --part times one part beside its own rival: pixel distances beside SciPy, the tangent distance beside the Euclidean
     one, the robust coder beside a Cholesky factor, the lasso beside celer, a correction of 10,000
     photographs, the CPU time of one question to a program that was not running, queries singly and in batches beside
-    scikit-learn, faiss and the limits, a fit beside grid searches of SVC, neighbours and logistic regression, and
-    kcrc serve under load.
+    scikit-learn, faiss and the limits, the search alone beside its matrix product and faiss, a fit beside grid searches
+    of SVC, neighbours and logistic regression, and kcrc serve under load.
 
     Prints ratios, writes OUT/bench.json and drawings. With --compare the exit code is 1 where a ratio grew by more
     than the tolerance.

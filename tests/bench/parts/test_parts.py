@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from kcrc import KCRCClassifier, datasets, distances
 from kcrc.bench import parts
-from kcrc.bench.parts import asking, changing, fitting, lasso, photographs, pixel, queries, robust
+from kcrc.bench.parts import asking, changing, fitting, lasso, photographs, pixel, queries, robust, search
 from kcrc.bench.results import Results, stored_ratios
 from kcrc.bench.samples import clusters
 from kcrc.cli import main
@@ -130,6 +130,17 @@ def test_queries_one_at_a_time_and_many_at_once(monkeypatch: pytest.MonkeyPatch)
     assert {"kcrc, digits", "scikit-learn SVC, digits", "scikit-learn neighbours, k=1, digits"} <= set(results.accuracy)
     assert "kcrc, explain / scikit-learn neighbours, k=1, single query, digits" in results.ratios
     assert "kcrc / scikit-learn SVC, single query, digits" in results.ratios
+
+
+@pytest.mark.skipif(search.native is None, reason="the compiled module is not built")
+def test_the_search_beside_its_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "load_faiss", lambda: None)
+    results, said = Results(True, {}), []
+    search.measure(parts.PartRun(True, None, results, said.append))
+    assert said[0].startswith("faiss is not installed")
+    assert "of the bandwidth" in said[1]
+    assert len(results.ratios) == len(results.claims) == 4
+    assert "scan / matrix product, 9,000 × 64, around none" in results.ratios
 
 
 def test_fits_and_changes_beside_what_cannot_be_saved() -> None:

@@ -25,7 +25,6 @@ class Waiting {
     std::size_t size() const { return size_; }
     void clear() { size_ = 0; }
     const float* scores() const { return scores_.data(); }
-    const std::int32_t* slots() const { return slots_.data(); }
     // Room for ``count`` behind those there are; ``grow`` says how many of them were filled.
     std::pair<float*, std::int32_t*> room(std::size_t count) {
         if (size_ + count > scores_.size()) {
@@ -35,18 +34,32 @@ class Waiting {
         return {scores_.data() + size_, slots_.data() + size_};
     }
     void grow(std::size_t count) { size_ += count; }
-    // Those of ``others`` that stay(score), in their order; it may be itself.
-    template <class Stay>
-    void take(const Waiting& others, const Stay& stay) {
-        const std::size_t count = others.size_;
-        size_ = 0;
-        room(count);
-        std::size_t left = 0;
-        for (std::size_t i = 0; i < count; ++i) {  // without a branch to foretell
-            scores_[left] = others.scores_[i];
-            slots_[left] = others.slots_[i];
-            left += stay(others.scores_[i]);
+    // use(score, slot) of all scores that are not below ``least``, in their order: few, so most vectors hold none.
+    template <class Use>
+    void each_from(float least, const Use& use) const {
+        constexpr int W = lanes<float>;
+        const float below = std::nextafter(least, -std::numeric_limits<float>::infinity());
+        std::size_t i = 0;
+        for (; i + W <= size_; i += W) {
+            const Vec<float> some = load<float>(scores_.data() + i);
+            for (unsigned above = lanes_above<1>(&some, splat<float>(below)); above; above &= above - 1) {
+                const std::size_t at = i + lowest_bit(above);
+                use(scores_[at], slots_[at]);
+            }
         }
+        for (; i < size_; ++i)
+            if (scores_[i] >= least) use(scores_[i], slots_[i]);
+    }
+    // Those of ``others`` from ``least`` to below ``end``; it may be itself.
+    void take(const Waiting& others, float least, float end) {
+        std::size_t left = 0;
+        if (this != &others) clear();
+        room(others.size_);
+        others.each_from(least, [&](float score, std::int32_t slot) {
+            scores_[left] = score;
+            slots_[left] = slot;
+            left += score < end;
+        });
         size_ = left;
     }
 
@@ -164,20 +177,16 @@ class Shortlist {
         constexpr float lowest = -std::numeric_limits<float>::infinity();
         const auto k = static_cast<std::size_t>(k_);
         const float promising = waiting.size() > k ? choosing.kth(waiting, k) : lowest;
-        if (choosing.slots.size() < waiting.size()) choosing.slots.resize(waiting.size());
-        std::size_t count = 0;
-        for (std::size_t i = 0; i < waiting.size(); ++i) {
-            choosing.slots[count] = waiting.slots()[i];
-            count += waiting.scores()[i] >= promising;
-        }
+        choosing.slots.clear();
+        waiting.each_from(promising, [&](float, std::int32_t slot) { choosing.slots.push_back(slot); });
+        const std::size_t count = choosing.slots.size();
         for (std::size_t i = 0; i < count; ++i) {
             if (i + 2 < count) measure.fetch(choosing.slots[i + 2]);
             const Neighbour found = measure(query_, choosing.slots[i], limit_ * (1 + 1e-12));
             if (found.first <= limit_) best.push_back(found);
         }
         raise();
-        const float above = bar;
-        waiting.take(waiting, [=](float score) { return (score < promising) & (score > above); });
+        waiting.take(waiting, bar, promising);
     }
 
     // Measure all that wait and may be among the nearest.

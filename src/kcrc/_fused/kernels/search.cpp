@@ -237,7 +237,7 @@ void scan_all(const S* vectors, const Q* queries, Index n, Index width, Screen s
                 for (int i = q; i < end; ++i) {
                     lists[i].tighten(measure, choosing);
                     std::swap(lists[i].waiting, many[i - q]);
-                    lists[i].waiting.take(many[i - q], [](float) { return true; });
+                    lists[i].waiting.take(many[i - q], lists[i].bar, std::numeric_limits<float>::infinity());
                     many[i - q].clear();
                 }
             }

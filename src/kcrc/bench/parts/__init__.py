@@ -12,7 +12,19 @@ from pathlib import Path
 
 from kcrc.bench.results import Results
 
-NAMES = ("pixel", "tangent", "robust", "lasso", "photographs", "asking", "queries", "fitting", "changing", "serving")
+NAMES = (
+    "pixel",
+    "tangent",
+    "robust",
+    "lasso",
+    "photographs",
+    "asking",
+    "queries",
+    "search",
+    "fitting",
+    "changing",
+    "serving",
+)
 
 
 @dataclass(frozen=True)
