@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kcrc.confidence.advice import Advice
     from kcrc.confidence.audit import Audit
     from kcrc.confidence.calibration import Confidence
+    from kcrc.confidence.comparison import PairedComparison
     from kcrc.confidence.likeness import Likeness
     from kcrc.evidence import Evidence
     from kcrc.model import FittedModel
@@ -90,6 +91,15 @@ class Confident:
         seen = Seen.joined(self._read(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
         vectors = np.asarray(self._side_by_side(X)).reshape(len(seen), -1)
         return likeness(self.model_, confidence, replace(seen, vectors=vectors), level=level)
+
+    def compare(self, other: Confident) -> PairedComparison:
+        """How much more often this classifier is right than another with the same examples: on those both were asked as
+        if they were not stored, example by example. ``tuning_.accuracy`` of two may be of different examples."""
+        from kcrc.confidence.comparison import PairedComparison
+
+        check_is_fitted(self)
+        check_is_fitted(other)
+        return PairedComparison.of(self.confidence_, other.confidence_)
 
     def audit(self, rows: Any = None) -> Audit:
         """Stored examples that deserve a second look: each (or those with the row numbers ``rows``) is asked as if it

@@ -2,7 +2,7 @@
 
 Cheap looks come first, then costlier ones while they can still win and the budget lasts. Every look has a classifier of
 its own, tuned in a share of the time; all are judged on common rows, paired (``kcrc.looks.jury``). The best of those
-that make vectors are joined and judged once more. Then the answers of several are put together, where that pays
+that make vectors are joined, and the joins judged too. Then the answers of several are put together, where that pays
 (``kcrc.looks.selection``).
 
 The budget is counted in arithmetic (``Price``), so that the same pictures give the same choice on any machine.
@@ -11,7 +11,7 @@ The budget is counted in arithmetic (``Price``), so that the same pictures give 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +25,8 @@ from kcrc.looks.jury import ASKED, SAMPLE, Jury, LookTrial, Task, answerable, pr
 from kcrc.looks.selection import scores, together
 
 CERTAIN = 0.002  # share of errors that the leader may still make, below which costlier looks are not tried
-JOINED = 4  # looks of vectors in a join, at most
+CHEAP = 10_000.0  # µs a picture
+JOINED = 5  # looks of vectors in a join, at most
 BEHIND = 3.0  # times as many errors as the leader, and a look has no part in the join
 
 
@@ -45,9 +46,7 @@ def choose(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], Choice]:
         tried.append(jury.trial(look))
         leader = min(tried, key=lambda one: float(one.doubts(truth).mean()))
         task.told((number + 1) / (len(looks) + 1), f"{leader.name} leads, {leader.right(truth).mean():.1%}")
-    joined = _joined(jury, tried)
-    if joined is not None:
-        tried.append(joined)
+    tried += _joined(jury, tried)
     chosen = together(tried, truth)
     choice = Choice(
         weights={one.look.name: one.weight for one in chosen.experts},
@@ -75,18 +74,24 @@ def _not_worth(look: Look, left: float, jury: Jury, tried: Sequence[LookTrial]) 
     return ""
 
 
-def _joined(jury: Jury, tried: Sequence[LookTrial]) -> LookTrial | None:
-    """The best looks of vectors as one; None where there are no two, or nothing is left to win."""
-    begun, truth = time.perf_counter(), jury.truth
-    errors = {one.name: _error(one, truth) for one in tried}
+def _joined(jury: Jury, tried: Sequence[LookTrial]) -> list[LookTrial]:
+    """The best looks of vectors as one: of the cheap ones, and of all where others did well enough to be among them."""
+    errors = {one.name: _error(one, jury.truth) for one in tried}
     some = [one for one in tried if isinstance(one.expert.look, FeatureLook)]
     some = [one for one in some if errors[one.name] <= max(BEHIND * min(errors.values()), 0.5)]
-    some = sorted(some, key=lambda one: errors[one.name])[:JOINED]
-    if len(some) < 2 or min(errors.values()) <= CERTAIN:
-        return None
-    weights = join_weights([errors[one.name] for one in some])
-    seen = {one.name: one.seen for one in some}
-    look = JoinLook(tuple(one.expert.look for one in some), weights).fitted(seen)
+    some = sorted(some, key=lambda one: errors[one.name])
+    cheap = [one for one in some if one.price < CHEAP][:JOINED]
+    sets = [cheap] if cheap == some[:JOINED] else [cheap, some[:JOINED]]
+    if min(errors.values()) <= CERTAIN:
+        return []
+    return [_join(jury, parts, errors) for parts in sets if len(parts) > 1]
+
+
+def _join(jury: Jury, parts: Sequence[LookTrial], errors: Mapping[str, float]) -> LookTrial:
+    begun = time.perf_counter()
+    weights = join_weights([errors[one.name] for one in parts])
+    seen = {one.name: one.seen for one in parts}
+    look = JoinLook(tuple(one.expert.look for one in parts), weights).fitted(seen)
     return jury.judged(look, look.joined(seen), begun)
 
 

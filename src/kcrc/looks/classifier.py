@@ -148,6 +148,14 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
             raise ParameterError(f"looks are names or Looks, each once; got {given!r}. Names: {', '.join(names)}.")
         return found
 
+    def plot_looks(self, images: Any = None, path: str | os.PathLike[str] | None = None) -> Any:
+        """What was tried and chosen, as a Matplotlib figure; written to ``path`` if given. With the ``images`` given to
+        ``fit`` it shows an example too, and what each look finds nearest to it."""
+        from kcrc.looks.drawing import draw_choice
+
+        check_is_fitted(self)
+        return draw_choice(self.choice_, images, self.form_, path)
+
     def partial_fit(self, images: Any, y: Any, classes: Any = None, *, rows: Any = None) -> Self:
         """Add examples, of classes known or new; looks and parameters stay as they were chosen."""
         if not hasattr(self, "panel_"):

@@ -20,8 +20,8 @@ from kcrc.looks.kinds import PictureKind
 SAMPLE = 1200  # examples that looks are chosen with
 ASKED = 1000  # of them are asked
 VECTORS = (0.5, 2e-3, 4e-6)  # seconds to choose for vectors alone; for each example; for each number of it
-TUNING = 2.0  # times as long for the parameters of all looks together,
-LEAST = 0.3  # and no fewer seconds for each
+TUNING = 1.0  # times as long for the parameters of all looks together,
+LEAST = 0.15  # and no fewer seconds for each
 
 
 @dataclass(frozen=True, eq=False)

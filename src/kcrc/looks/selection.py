@@ -20,31 +20,43 @@ HOPELESS = 2.0  # times as often right as by chance, at least, to have a part
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class Selection:
     """Experts with their weights, the heaviest first, and what they say together of the examples asked (B, C)."""
 
     experts: list[Expert]
     logs: Array
 
 
-def together(tried: Sequence[LookTrial], truth: Array) -> Together:
-    """From the best single look on, the look that lowers the log-loss most joins, as long as it does by more than
-    GAIN standard errors, example by example."""
-    by_loss = sorted(tried, key=lambda one: (float(one.doubts(truth).mean()), one.price))
-    hopeful = [by_loss[0], *(one for one in by_loss[1:] if not _hopeless(one, truth))]
-    members, weights, logs = hopeful[:1], np.ones(1), hopeful[0].logs
+def together(tried: Sequence[LookTrial], truth: Array) -> Selection:
+    """From the best look alone on, the look that lowers the log-loss most is added, as long as it does by more than
+    GAIN standard errors, example by example. The best is the cheapest of those that are not clearly worse."""
+    hopeful = [one for one in tried if not _hopeless(one, truth)] or list(tried)
+    best_alone = min(hopeful, key=lambda one: float(one.doubts(truth).mean()))
+    level = [one for one in hopeful if not _behind(one, best_alone, truth)]
+    leader = min(level, key=lambda one: (one.price, float(one.doubts(truth).mean())))
+    members, weights, logs = [leader], np.ones(1), leader.logs
     while len(members) < min(MOST_LOOKS, len(hopeful)):
         more = [[*members, other] for other in hopeful if other not in members]
         found = [learned_weights([one.logs for one in each], truth) for each in more]
         said = [pooled([one.logs for one in each], weight) for each, weight in zip(more, found, strict=True)]
         gains = [losses(logs, truth) - losses(new, truth) for new in said]
         best = int(np.argmax([gain.mean() for gain in gains]))
-        if gains[best].mean() <= GAIN * gains[best].std() / np.sqrt(len(truth)):
+        if not _sure(gains[best]):
             break
         members, weights, logs = more[best], found[best], said[best]
     order = [int(at) for at in np.argsort(-weights, kind="stable") if weights[at] > LIGHT * weights.sum()]
     experts = [members[at].expert.weighing(float(weights[at])) for at in order]
-    return Together(experts, pooled([members[at].logs for at in order], weights[order]))
+    return Selection(experts, pooled([members[at].logs for at in order], weights[order]))
+
+
+def _behind(one: LookTrial, leader: LookTrial, truth: Array) -> bool:
+    """Whether it doubts the truth more than the leader does, by more than chance would."""
+    return _sure(one.doubts(truth) - leader.doubts(truth))
+
+
+def _sure(gain: Array) -> bool:
+    """Whether the mean of (B,) is above 0 by more than GAIN standard errors."""
+    return float(gain.mean()) > GAIN * float(gain.std() / np.sqrt(len(gain)))
 
 
 def _hopeless(one: LookTrial, truth: Array) -> bool:

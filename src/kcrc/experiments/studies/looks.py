@@ -1,0 +1,139 @@
+"""ImageClassifier with nothing named, beside each single look, vectors alone, and SVC on pixels and on outlines.
+
+python -m kcrc.experiments.studies.looks digits --splits 3
+
+Sets: digits (half and half), mnist500, usps (both split as in the study selftuned, seed 0 as published), yaleb (32
+crops a person), photographs (25 of each of 20 kinds), photographs-bare (the same without a network); --each takes fewer
+examples a class. Nothing is chosen on queries: looks by examples asked as if they were not stored, SVC by
+cross-validation on the training rows. ``--singles`` also fits each look that was tried alone, to see in hindsight how
+far the choice was from the best of them. Times are of the processor, so that other work on the machine does not count:
+"ratio" is the fit less one extraction of each look tried, over the fit of a KCRCClassifier on the pixels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.svm import SVC
+
+from kcrc import ImageClassifier, KCRCClassifier, datasets, looks
+from kcrc.arrays import Array
+from kcrc.cli.output import say
+from kcrc.experiments.studies import command
+from kcrc.experiments.studies.samples import dataset, per_class
+from kcrc.looks.base import registry
+
+SETS = ("digits", "mnist500", "usps", "yaleb", "photographs", "photographs-bare")
+BARE = ["pixels", "colour pixels", "hog", "fine hog", "lbp", "colour", "sift", "marginal", "textons", "pyramid"]
+OURS = "images, nothing named"
+
+
+def load(name: str, seed: int, data: Path | None) -> tuple[Any, Array, Array, Array]:
+    """Images, labels, and the rows of one split: training and test."""
+    if name.startswith("photographs"):
+        found = datasets.load("caltech101-20", data)
+        paths = [str(path) for path in found.paths or ()]
+        return paths, found.labels, *per_class(found.labels, 25, seed)
+    found = dataset(name.removesuffix("500"), data)
+    images, y = np.asarray(found.images), found.labels
+    if name == "digits":
+        rows = train_test_split(np.arange(len(y)), test_size=0.5, random_state=seed, stratify=y)
+        return images, y, rows[0], rows[1]
+    if name == "yaleb":
+        return images, y, *per_class(y, 32, seed)
+    train, test = found.train, found.test
+    if name == "mnist500":
+        train = found.extras["author500_train"] if not seed else train[per_class(y[train], 50, seed)[0]]
+    elif seed:
+        train, test = train_test_split(np.arange(len(y)), random_state=seed, stratify=y, test_size=2007)
+    return images, y, train, test
+
+
+def taken(images: Any, rows: Array) -> Any:
+    return [images[row] for row in rows] if isinstance(images, list) else images[rows]
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What it gives, and the seconds of the processor it took."""
+    begun = time.process_time()
+    return work(), time.process_time() - begun
+
+
+def measured(name: str, seed: int, given: argparse.Namespace) -> dict[str, float]:
+    """Accuracies of one split, by method."""
+    images, y, train, test = load(name, seed, given.data)
+    rng = np.random.default_rng(seed)
+    if given.each:
+        train = np.concatenate([rng.permutation(train[y[train] == c])[: given.each] for c in np.unique(y)])
+    if given.queries:
+        test = rng.permutation(test)[: given.queries]
+    mine, asked, labels = taken(images, train), taken(images, test), y[train]
+    wanted = BARE if name.endswith("-bare") else "auto"
+    fitted, seconds = timed(lambda: ImageClassifier(looks=wanted).fit(mine, labels))
+    answers, asking = timed(lambda: fitted.predict(asked))
+    found = {OURS: float(np.mean(answers == y[test]))}
+    pictures, queries = fitted.form_.pictures(mine), fitted.form_.pictures(asked)
+    tried = [line["look"] for line in fitted.choice_.table if line["asked"] and line["look"] in looks.names()]
+    seen = {}
+    extraction = 0.0
+    for each in tried:
+        look = registry.make(each, kind=fitted.kind_)
+        assert look is not None  # it was tried
+        seen[each], spent = timed(partial(look.fit_see, pictures, labels))
+        extraction += spent
+    _, vector_seconds = timed(lambda: KCRCClassifier().fit(seen["pixels"][1], labels))
+    say(f"  {name} {seed}: {100 * found[OURS]:.2f} %; {fitted.choice_.sentence}")
+    say(
+        f"    fit {seconds:.1f} s, of it {extraction:.1f} s extraction; vectors alone {vector_seconds:.1f} s, ratio "
+        f"{(seconds - extraction) / vector_seconds:.1f}; {1e3 * asking / len(test):.1f} ms a query"
+    )
+    for each in tried if given.singles else ("pixels", "hog"):
+        if each in seen:
+            look, vectors = seen[each]
+            alone = KCRCClassifier(tuning_seconds=10, **look.settings).fit(vectors, labels)
+            at_queries = look.see(queries)
+            found[f"{each} alone"] = float(np.mean(alone.predict(at_queries) == y[test]))
+            if given.rivals and each in ("pixels", "hog"):
+                folds = int(np.clip(np.unique(labels, return_counts=True)[1].min(), 2, 3))
+                svc = GridSearchCV(SVC(), {"C": [1, 10, 100], "gamma": [0.5, 2, 5]}, cv=folds)
+                found[f"SVC on {each}"] = float(np.mean(svc.fit(vectors, labels).predict(at_queries) == y[test]))
+    return found
+
+
+def study(given: argparse.Namespace) -> None:
+    for name in given.sets:
+        rows: dict[str, list[float]] = {}
+        for seed in range(given.first, given.first + given.splits):
+            for method, value in measured(name, seed, given).items():
+                rows.setdefault(method, []).append(value)
+        each = f", {given.each} a class" if given.each else ""
+        say(f"{name}{each}, {given.splits} splits")
+        for method, values in sorted(rows.items(), key=lambda row: (row[0] != OURS, -float(np.mean(row[1])))):
+            apart = 100 * (np.array(rows[OURS][: len(values)]) - values)
+            error = apart.std(ddof=1) / np.sqrt(len(apart)) if len(apart) > 1 else np.nan
+            beside = "" if method == OURS else f"   ours {apart.mean():+.2f} ± {error:.2f}"
+            say(f"  {method:24}{100 * np.mean(values):7.2f} ± {100 * np.std(values):.2f}{beside}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = command.options("looks", __doc__)
+    parser.add_argument("sets", nargs="+", choices=SETS)
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first split")
+    parser.add_argument("--each", type=int, default=0, help="so many examples a class (0: the set's own)")
+    parser.add_argument("--queries", type=int, default=0, help="at most this many queries (0: all)")
+    parser.add_argument("--singles", action="store_true", help="fit each look that was tried alone too")
+    parser.add_argument("--rivals", action="store_true", help="tune SVC on pixels and on outlines too")
+    return command.run(study, parser, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
