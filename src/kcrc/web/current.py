@@ -70,7 +70,8 @@ class Now:
                     self._gallery.answering.let_go()
                 outgrown = self._current is not None and self._gallery.answering.choice_due is not None
                 self._current = self._carried_on() if outgrown else self._ready()
-                self._seen = self._gallery.read(_state) if self._current.revision != seen[0] else seen
+                # Where it is of another revision, something happened in between: it is looked at again the next time.
+                self._seen = seen if self._current.revision == seen[0] else None
             return self._current
 
     def _ready(self) -> Current:

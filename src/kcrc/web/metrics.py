@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import threading
 import time
@@ -67,5 +66,10 @@ class Metrics:
 
 
 def _peak() -> int:
+    """Bytes; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return 0
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return used if sys.platform == "darwin" else 1024 * used

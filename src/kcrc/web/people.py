@@ -34,8 +34,11 @@ class Changes:
 
 
 class People:
+    """Who changed what."""
+
     def __init__(self) -> None:
         self._changes: OrderedDict[str, Changes] = OrderedDict()
+        self._made: OrderedDict[int, str] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, person: str) -> Changes:
@@ -52,8 +55,13 @@ class People:
         mine.done.append(entry)
         mine.undone.clear()
         del mine.done[:-KEPT]
+        with self._lock:
+            self._made[entry] = person
+            while len(self._made) > MOST * 10:
+                self._made.popitem(last=False)
 
     def undid(self, person: str, entry: int) -> None:
+        """Whoever made it, it is this person's to be done again."""
         for mine in self._all():
             if entry in mine.done:
                 mine.done.remove(entry)
@@ -72,7 +80,7 @@ class People:
 
     def made(self, entry: int) -> str | None:
         """The name of whoever made an entry."""
-        return next((name for name, mine in list(self._changes.items()) if entry in mine.done + mine.undone), None)
+        return self._made.get(entry)
 
     def _all(self) -> list[Changes]:
         with self._lock:
