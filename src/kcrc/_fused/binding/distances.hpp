@@ -37,8 +37,10 @@ py::array all_pairs(Form form, const py::object& a_, const py::object& b_, Work&
         const Rows<T> left = form.rows<T>(a, width), right = form.rows<T>(b, width);
         py::array_t<T> out({left.count, right.count});
         T* to = out.mutable_data();
-        py::gil_scoped_release release;
-        work(left, right, to);
+        {
+            py::gil_scoped_release release;  // not for the return: it counts references
+            work(left, right, to);
+        }
         return out;
     });
 }
@@ -57,8 +59,10 @@ py::array chosen_pairs(Form form, const py::object& a_, const py::object& b_, co
         const Rows<T> left = form.rows<T>(a, width), right = form.rows<T>(b, width);
         py::array_t<T> out({count, per_query});
         T* to = out.mutable_data();
-        py::gil_scoped_release release;
-        work(left, right, wanted.data(), per_query, to);
+        {
+            py::gil_scoped_release release;  // not for the return: it counts references
+            work(left, right, wanted.data(), per_query, to);
+        }
         return out;
     });
 }
@@ -76,8 +80,10 @@ py::array among_chosen(Form form, const py::object& b_, const py::object& rows_,
         const Rows<T> right = form.rows<T>(b, width);
         py::array_t<T> out({sets, size, size});
         T* to = out.mutable_data();
-        py::gil_scoped_release release;
-        work(right, wanted.data(), sets, size, to);
+        {
+            py::gil_scoped_release release;  // not for the return: it counts references
+            work(right, wanted.data(), sets, size, to);
+        }
         return out;
     });
 }

@@ -28,8 +28,10 @@ inline py::array products_without(const py::object& values_, bool products, cons
         py::array_t<T> out({B, W, W});
         T* const to = out.mutable_data();
         if (B == 0) return out;
-        py::gil_scoped_release release;
-        left_out_products<T>(from, width, products, which, B, static_cast<int>(W), u, b, s, to);
+        {
+            py::gil_scoped_release release;  // not for the return: it counts references
+            left_out_products<T>(from, width, products, which, B, static_cast<int>(W), u, b, s, to);
+        }
         return out;
     });
 }
