@@ -7,6 +7,7 @@ import threading
 import numpy as np
 
 from kcrc.web.batching import Batcher
+from kcrc.web.computing import Behind
 from kcrc.web.writer import Writer
 
 SOON = 10.0
@@ -52,3 +53,21 @@ def test_a_change_that_was_taken_back_is_not_made():
     writer.do(lambda: made.append(2)).result(SOON)
     writer.close()
     assert made == [0, 2]
+
+
+def test_what_nobody_waits_for_any_more_ends_no_thread():
+    behind, busy, go = Behind(), threading.Event(), threading.Event()
+
+    def work() -> int:
+        busy.set()
+        go.wait(SOON)
+        return 1
+
+    first, second = behind.submit(work), behind.submit(lambda: 2)
+    assert busy.wait(SOON)
+    assert second.cancel()
+    assert not first.cancel()  # it has begun
+    go.set()
+    assert first.result(SOON) == 1
+    assert behind.submit(lambda: 3).result(SOON) == 3
+    behind.close()

@@ -24,6 +24,7 @@ def test_a_preview_says_what_the_change_then_does(client: httpx.Client, sent: Se
     change = {"examples": wrens, "label": "heron"}
     told = client.post("/api/preview", json={**change, "act": "relabel"}).json()
     assert told["of"] == 4
+    assert told["answers"] == names[::-1]
     assert {one["picture"]: one["after"] for one in told["changed"]} == {names[0]: "heron", names[1]: "heron"}
     assert [answer(client, name)["label"] for name in names] == before  # nothing was stored
     client.post("/api/relabel", json=change)

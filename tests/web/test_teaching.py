@@ -42,6 +42,8 @@ def test_undo_and_redo_are_ones_own(client: httpx.Client, sent: Sent) -> None:
     client.post("/api/add", json={"pictures": [sent("robin")], "label": "robin"}, headers=BORIS)
     undone = client.post("/api/undo", headers=ANNA).json()
     assert undone["redo"] == "Added 1 example of wren"
+    again = client.get("/api/gallery", headers=ANNA).json()  # as after a reload of the page
+    assert (again["undo"], again["redo"]) == (None, "Added 1 example of wren")
     assert counts(client) == {"heron": 6, "robin": 7, "wren": 6}
     assert client.post("/api/undo", headers=ANNA).status_code == 409
     client.post("/api/redo", headers=ANNA)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from starlette.requests import Request
@@ -15,7 +16,7 @@ from kcrc.report.words import file_name
 from kcrc.web.failures import Refusal
 from kcrc.web.people import person_of
 from kcrc.web.service import Service
-from kcrc.web.teaching import sentence
+from kcrc.web.teaching import sentence, steps
 
 PAGE, LARGEST_PAGE = 60, 500  # examples
 HISTORY = 200  # entries
@@ -23,6 +24,7 @@ HISTORY = 200  # entries
 
 async def gallery(request: Request) -> Response:
     service: Service = request.app.state.service
+    person = person_of(request)
 
     def told() -> dict[str, Any]:
         opened = service.gallery
@@ -40,6 +42,7 @@ async def gallery(request: Request) -> Response:
             "confidence": "learning" if service.learner.learning(contents.revision) else "ready",
             "token_needed": request.app.state.guard.token is not None,
             "queue": len(service.queue.open(contents)),
+            **steps(service, person),
             "limits": {
                 "bytes": service.allowed.bytes,
                 "pixels": service.allowed.pixels,
@@ -132,6 +135,7 @@ async def history(request: Request) -> Response:
 
     def told() -> dict[str, Any]:
         people = service.people
+        changes = (entry for entry in service.gallery.history() if entry.action not in ("undo", "redo"))
         entries = [
             {
                 "act": entry.id,
@@ -142,7 +146,7 @@ async def history(request: Request) -> Response:
                 "mine": people.made(entry.id) == person,
                 "undone": entry.undone_by is not None,
             }
-            for entry in service.gallery.history(limit=limit)
+            for entry in itertools.islice(changes, limit)
         ]
         return {"entries": entries, "revision": service.gallery.settings.revision}
 

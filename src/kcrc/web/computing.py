@@ -44,6 +44,7 @@ class Behind:
             work, done = next_one
             if self._closing:
                 done.cancel()
+            if not done.set_running_or_notify_cancel():
                 continue
             try:
                 done.set_result(work())

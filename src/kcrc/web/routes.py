@@ -78,6 +78,7 @@ ROUTES: tuple[Route, ...] = (
         gives=_json(fields(name=TEXT, revision=WHOLE, examples=WHOLE, classes=some(fields(name=TEXT, count=WHOLE)),
                            feature=TEXT, dim=WHOLE, readonly=FLAG, tuned=maybe(fields(sentence=TEXT)),
                            retune_due=maybe(TEXT), confidence=CONFIDENCE, token_needed=FLAG, queue=WHOLE,
+                           undo=maybe(TEXT), redo=maybe(TEXT),
                            limits=fields(bytes=WHOLE, pixels=WHOLE, count=WHOLE))),
     ),
     Route(
@@ -117,8 +118,8 @@ ROUTES: tuple[Route, ...] = (
         "POST", "/api/preview", supposing.preview, "Which of the last answers a change would change.",
         takes=_json(fields({"picture": PICTURE, "pictures": PICTURES, "examples": IDS, "label": LABEL},
                            act={"type": "string", "enum": list(supposing.ACTS)})),
-        gives=_json(fields(changed=some(fields(picture=TEXT, before=TEXT, after=TEXT)), of=WHOLE, sentence=TEXT,
-                           revision=WHOLE)),
+        gives=_json(fields(changed=some(fields(picture=TEXT, before=TEXT, after=TEXT)), answers=some(TEXT), of=WHOLE,
+                           sentence=TEXT, revision=WHOLE)),
     ),
     Route("POST", "/api/case", supposing.page, "One answer as a page to keep.", takes=_json(fields(picture=PICTURE)),
           gives={"text/html": TEXT}),

@@ -55,7 +55,7 @@ SCHEMAS: dict[str, Shape] = {
         support=NUMBER,
         exact_line=FLAG,
         parts=some(fields(id=WHOLE, label=TEXT, share=NUMBER, distance=NUMBER, source=TEXT, step_in=FLAG)),
-        rest=fields(count=WHOLE, share_for=NUMBER, share_against=NUMBER),
+        rest=fields(count=WHOLE, count_for=WHOLE, count_against=WHOLE, share_for=NUMBER, share_against=NUMBER),
         others=some(fields(id=WHOLE, label=TEXT)),
         tips=maybe(WHOLE),
         seconds=NUMBER,

@@ -42,7 +42,8 @@ async def preview(request: Request) -> Response:
 
     def told() -> dict[str, Any]:
         if not pictures:
-            return {"changed": [], "of": 0, "sentence": "Nothing has been asked yet.", "revision": current.revision}
+            nothing = "Nothing has been asked yet."
+            return {"changed": [], "answers": [], "of": 0, "sentence": nothing, "revision": current.revision}
         vectors = np.stack([one.vector for one in pictures])
         now = current.answerer.labels(vectors)
         then = replace(current.answerer, model=supposed.of(current.answerer.model)).labels(vectors)
@@ -52,7 +53,13 @@ async def preview(request: Request) -> Response:
             if str(a) != str(b)
         ]
         said = f"This changes {len(changed)} of the last {counted(len(pictures), 'answer')}."
-        return {"changed": changed, "of": len(pictures), "sentence": said, "revision": current.revision}
+        return {
+            "changed": changed,
+            "answers": [one.id for one in pictures],
+            "of": len(pictures),
+            "sentence": said,
+            "revision": current.revision,
+        }
 
     return JSONResponse(await service.apart(told))
 

@@ -189,22 +189,24 @@ def told(
     """A change as the API tells it, with what this person can take back and do again."""
     if entry is not None:
         service.people.did(person, entry)
-    mine = service.people.of(person)
-    summary = _summaries(service, [*mine.done[-1:], *mine.undone[-1:]])
     return {
         "act": entry,
         "sentence": said,
         "examples": list(ids),
         "revision": service.gallery.settings.revision,
-        "undo": summary.get(mine.done[-1]) if mine.done else None,
-        "redo": summary.get(mine.undone[-1]) if mine.undone else None,
+        **steps(service, person),
         **more,
     }
 
 
-def _summaries(service: Service, entries: list[int]) -> dict[int, str]:
-    found = service.gallery.read(lambda reading: list(reading.found(ActRecord, id=entries)))
-    return {act.id: sentence(act.summary) for act in found}
+def steps(service: Service, person: str) -> dict[str, str | None]:
+    """What this person would take back by ``undo``, and do again by ``redo``."""
+    mine = service.people.of(person)
+    wanted = {"undo": mine.done[-1:], "redo": mine.undone[-1:]}
+    known = [entry for entries in wanted.values() for entry in entries]
+    found = service.gallery.read(lambda reading: list(reading.found(ActRecord, id=known)))
+    told = {act.id: sentence(act.summary) for act in found}
+    return {word: told.get(entries[0]) if entries else None for word, entries in wanted.items()}
 
 
 def sentence(summary: str) -> str:

@@ -68,6 +68,8 @@ def verdict(
         ],
         "rest": {
             "count": len(rest),
+            "count_for": sum(part.share > 0 for part in rest),
+            "count_against": sum(part.share < 0 for part in rest),
             "share_for": sum(part.share for part in rest if part.share > 0),
             "share_against": -sum(part.share for part in rest if part.share < 0),
         },
