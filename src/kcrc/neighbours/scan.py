@@ -42,8 +42,9 @@ CODES_PAY_FROM = 500_000  # stored values; below it, codes cost more to make tha
 PRUNING_PAYS_FROM = 4_000_000  # the same of a basis
 TYPICAL_K = 50
 WIDTHS = (12, 16, 24, 32, 48, 64, 96, 128, 192)
-MEASURING = 12.0  # cost of one exact value against one of the scan, from memory; measured in docs/performance.md
-CODED = 0.5  # cost of a coded value against one of the scan in single precision; measured as above
+MEASURING = 45.0  # cost of one exactly measured value against one of the scan, and
+CHOOSING = 330  # values as long to measure as it takes to choose an example: docs/performance.md
+CODED = 0.5  # cost of a coded value against one of the scan in single precision
 FARTHEST = 1e15  # length of scan coordinates whose products, and the sums of those, are numbers in single precision
 SINGLE, DOUBLE = float(np.finfo(np.float32).eps) / 2, float(np.finfo(np.float64).eps)
 
@@ -258,9 +259,11 @@ def _choice(
     true = whole[queries, None] + whole - 2.0 * sample[queries] @ sample.T
     rank = min(size - 1, max(1, round(TYPICAL_K * size / n)))
     reach = np.partition(true, rank, axis=1)[:, rank]  # place 0 is the query itself
-    best, coded, chosen = 0.7 * width, False, None  # the scan without codes needs nothing stored
+    measuring = MEASURING * (width + CHOOSING)
+    # Without codes only the wanted are left, but a query alone measures every example: the scan is counted twice.
+    best, coded, chosen = 2.0 * width + measuring * (rank + 1) / size, False, None
     if all_too:
-        cost = CODED * width + MEASURING * width * share_left(sample, queries, reach)
+        cost = CODED * width + measuring * share_left(sample, queries, reach)
         if cost < best:
             best, coded = cost, True
     widths = [p for p in widths if p < size // 2]
@@ -271,7 +274,7 @@ def _choice(
             leading = inside[:, :p]
             rest = np.sqrt(np.maximum(whole - np.einsum("ij,ij->i", leading, leading), 0.0))
             left = share_left(np.column_stack([leading, rest]), queries, reach)
-            cost = CODED * (p + 1) + MEASURING * width * left
+            cost = CODED * (p + 1) + measuring * left
             if cost < best:
                 best, coded, chosen = cost, True, p
     return coded, None if chosen is None else np.ascontiguousarray(directions[:, :chosen])

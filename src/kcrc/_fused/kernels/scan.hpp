@@ -173,26 +173,13 @@ class Shortlist {
     // Measure the k most promising that wait, so that the bar rises; drop those below it.
     template <class Measure>
     void tighten(const Measure& measure, Choosing& choosing) {
-        if (waiting.size() == 0) return;
-        constexpr float lowest = -std::numeric_limits<float>::infinity();
-        const auto k = static_cast<std::size_t>(k_);
-        const float promising = waiting.size() > k ? choosing.kth(waiting, k) : lowest;
-        choosing.slots.clear();
-        waiting.each_from(promising, [&](float, std::int32_t slot) { choosing.slots.push_back(slot); });
-        const std::size_t count = choosing.slots.size();
-        for (std::size_t i = 0; i < count; ++i) {
-            if (i + 2 < count) measure.fetch(choosing.slots[i + 2]);
-            const Neighbour found = measure(query_, choosing.slots[i], limit_ * (1 + 1e-12));
-            if (found.first <= limit_) best.push_back(found);
-        }
-        raise();
-        waiting.take(waiting, bar, promising);
+        measure_best(k_, measure, choosing);
     }
 
-    // Measure all that wait and may be among the nearest.
+    // Measure all that wait and may be among the nearest: always more at once, as less is to be learned from each.
     template <class Measure>
     void settle(const Measure& measure, Choosing& choosing) {
-        while (waiting.size()) tighten(measure, choosing);
+        for (std::size_t count = k_; waiting.size(); count *= 2) measure_best(count, measure, choosing);
     }
 
     std::vector<Neighbour> best;  // in no order
@@ -204,6 +191,23 @@ class Shortlist {
     int k_;
     double square_, rounding_, slack_, scale_;
     double limit_;  // the distance² of the k-th best
+
+    template <class Measure>
+    void measure_best(std::size_t wanted, const Measure& measure, Choosing& choosing) {
+        if (waiting.size() == 0) return;
+        constexpr float lowest = -std::numeric_limits<float>::infinity();
+        const float promising = waiting.size() > wanted ? choosing.kth(waiting, wanted) : lowest;
+        choosing.slots.clear();
+        waiting.each_from(promising, [&](float, std::int32_t slot) { choosing.slots.push_back(slot); });
+        const std::size_t count = choosing.slots.size();
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i + 2 < count) measure.fetch(choosing.slots[i + 2]);
+            const Neighbour found = measure(query_, choosing.slots[i], limit_ * (1 + 1e-12));
+            if (found.first <= limit_) best.push_back(found);
+        }
+        raise();
+        waiting.take(waiting, bar, promising);
+    }
 
     // Keep the k best, and set the bar for others.
     void raise() {

@@ -13,7 +13,7 @@ constexpr int TOGETHER = 1024;  // queries at work together: to make panels, or 
 constexpr int BLOCK = 8;        // panels looked at between two questions whether to tighten
 constexpr Index FIRST_BYTES = 1 << 19, FIRST_ROWS = 4096;  // a bar is set after the first examples, and raised
 constexpr Index LATER = 4;                                 // each time that there were so many times more
-constexpr std::size_t MOST_WAITING = 2048;                 // so many wait at most, or four times those wanted
+constexpr std::size_t MOST_WAITING = 4096;                 // so many wait at most, or four times those wanted
 
 // Panels of (x − centre)/scale, made as the scan comes by. Slots visit the rows in strides, so that examples sorted
 // by class do not keep the bar low until the right class comes.
@@ -249,8 +249,9 @@ void scan_all(const S* vectors, const Q* queries, Index n, Index width, Screen s
             const bool all = first + count >= next;
             if (all) next *= LATER;
             for (int q = 0; q < here; ++q) {
-                if (all) lists[q].tighten(measure, choosing);
-                if (lists[q].waiting.size() > most_waiting) lists[q].settle(measure, choosing);
+                const bool full = lists[q].waiting.size() > most_waiting;
+                if (all || full) lists[q].tighten(measure, choosing);
+                if (full && lists[q].waiting.size() > most_waiting / 2) lists[q].settle(measure, choosing);
             }
         }
         for (int q = 0; q < here; ++q) {
