@@ -70,6 +70,19 @@ def test_an_experiment_leaves_its_tables_figures_and_report(name: str, tmp_path:
     assert len(runs) == record["cells"] + 1
 
 
+def test_the_table_of_few_examples_says_how_many_draws_a_line_is_of(tmp_path: Path) -> None:
+    values = {"accuracy": 90.0, "fit_seconds": 1.0, "add_seconds": 0.1, "query_ms": 1.0}
+    runs = [
+        Run({"dataset": "d", "title": "D", "series": name, "x": x, "seed": seed}, values, {}, "")
+        for x, draws in ((2, 3), (15, 2))
+        for seed in range(draws)
+        for name in (beyond.OURS, "1-NN")
+    ]
+    table = beyond.report(runs, {}, tmp_path).tables[0]
+    assert table.columns == ("a class", "draws", beyond.OURS, "1-NN")
+    assert [row[:2] for row in table.rows] == [[2, 3], [15, 2]]
+
+
 def test_same_direction_data_are_as_the_paper_says() -> None:
     X, y = fig3.same_direction(4000, 3, 0.15, np.random.default_rng(0))
     assert np.allclose(X[y == 0].mean(axis=0), 2.0, atol=0.06)

@@ -191,9 +191,10 @@ def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
         of_it = accuracy.where(runs, dataset=dataset)
         wanted = accuracy.in_order(of_it, "series")
         series, xs = [s for s in wanted if s != FIXED], sorted(accuracy.in_order(of_it, "x"))
-        rows = [[x, *(mean_std(_repeats(of_it, s, x)) or None for s in wanted)] for x in xs]
-        caption = f"{title}: accuracy (%) by examples a class."
-        found.tables.append(Table(f"accuracy{place + 1}", caption, ("a class", *wanted), rows))
+        draws = {x: len(accuracy.in_order(of_it, "seed", x=x)) for x in xs}
+        rows = [[x, draws[x], *(mean_std(_repeats(of_it, s, x)) or None for s in wanted)] for x in xs]
+        caption = f"{title}: accuracy (%) by examples a class, mean of so many draws."
+        found.tables.append(Table(f"accuracy{place + 1}", caption, ("a class", "draws", *wanted), rows))
         found.tables.append(_times(f"times{place + 1}", title, of_it, series, xs[-1]))
         found.notes.append(_winners(title, of_it, series, xs))
         for x in accuracy.in_order(of_it, "x", series=FIXED):
