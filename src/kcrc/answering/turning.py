@@ -9,6 +9,7 @@ which the answer's share falls most; that finds a set, which need not be the sma
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,7 @@ POINTS = 3  # sets that are named
 WORK = 1.5e9  # multiplications of all pairs together: about a second
 TOGETHER = 2e7  # numbers that the problems of a batch may hold
 SLOW = 12  # trials a step, where each takes a model of its own
+SECONDS = 3.0  # that are spent on looking for a larger set
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Turning:
     @property
     def sentence(self) -> str:
         if not self.points:
-            return f"Without any {MOST} of the examples that speak for it the answer would be the same."
+            return "No small set of examples was found without which the answer would be another."
         size = len(self.points[0].without)
         if size == 1:
             return "Without this one example the answer would be another."
@@ -111,7 +113,7 @@ class _Trials:
         """Those of the sets, all of one size, without which another class wins; in their order."""
         found: list[tuple[int, ...]] = []
         sets = (one for one in sets if len(one) < len(self.model))  # somebody has to be left to answer
-        step = max(1, int(TOGETHER / self.width**2))
+        step = max(1, int(TOGETHER / (self.width**2 + self.queries.shape[1])))
         for some in _batched(sets, step):
             winner = self.asked(some).winner
             found += [tuple(one) for one, at in zip(some, winner, strict=True) if at != evidence.winner[0]]
@@ -147,10 +149,10 @@ def _pairs(trials: _Trials, near: list[int]) -> Iterable[tuple[int, int]]:
 
 
 def _greedy(answerer: Answerer, queries: Array, evidence: Evidence, trials: _Trials | None) -> tuple[int, ...]:
-    """A set, found one by one; empty where no set of MOST examples turns the answer."""
+    """A set, found one by one; empty where none of MOST examples is found in the time there is."""
     answer, taken = evidence.labels[0], tuple[int, ...]()
-    now = evidence
-    while len(taken) < min(MOST, len(answerer.model) - 1):
+    now, until = evidence, time.monotonic() + SECONDS
+    while time.monotonic() < until and len(taken) < min(MOST, len(answerer.model) - 1):
         share = now.shares[0]
         order = [int(now.rows[0, j]) for j in np.argsort(-share, kind="stable") if share[j] > 0 and now.rows[0, j] >= 0]
         if not order:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from kcrc.answering.supposing import Supposition
 from kcrc.errors import StateError
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot
@@ -15,19 +17,15 @@ def before(reading: Snapshot, entry: int) -> Supposition:
     that is not known any more."""
     if next(reading.found(ActRecord, id=entry), None) is None:
         raise StateError(f"There is no change {entry} in the history.")
-    labels: dict[int, str] = {}
-    gone: set[int] = set()
-    back: dict[int, ExampleRecord] = {}
-    for act in reading.acts():
-        if act.id < entry:
-            break
-        if act.action in _LOST:
-            raise StateError(f"What was answered before change {entry} cannot be said{_LOST[act.action]}.")
-        if act.undone_by is not None or act.action not in UNDOABLE:
-            continue
-        gone |= {record.id for record in reading.found(ExampleRecord, added_by=act.id)}
-        back |= {record.id: record for record in reading.found(ExampleRecord, removed_by=act.id)}
-        labels |= {label.example: label.before for label in reading.found(LabelRecord, act=act.id)}
+    since = list(itertools.takewhile(lambda act: act.id >= entry, reading.acts()))
+    lost = next((act.action for act in since if act.action in _LOST), None)
+    if lost is not None:
+        raise StateError(f"What was answered before change {entry} cannot be said{_LOST[lost]}.")
+    standing = [act.id for act in since if act.undone_by is None and act.action in UNDOABLE]
+    gone = {record.id for record in reading.found(ExampleRecord, added_by=standing)}
+    back = {record.id: record for record in reading.found(ExampleRecord, removed_by=standing)}
+    overwritten = sorted(reading.found(LabelRecord, act=standing), reverse=True)
+    labels = {label.example: label.before for label in overwritten}  # the earliest change has the last word
     there = {record.id for record in reading.found(ExampleRecord, id=sorted(labels), removed_by=None)}
     returned = [back[example] for example in sorted(back.keys() - gone)]
     return Supposition(

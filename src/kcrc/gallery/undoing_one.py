@@ -82,26 +82,28 @@ def _command(reading: Snapshot, entry: int) -> list[ActRecord]:
     return found
 
 
-def touched_by(reading: Snapshot, acts: Sequence[ActRecord]) -> set[int]:
+def _touched_by(reading: Snapshot, acts: Sequence[ActRecord]) -> list[int]:
     """The ids of the examples that acts brought, took out or gave another class."""
     numbers = [act.id for act in acts]
     undone = [act.undone_by for act in acts if act.undone_by is not None]
     found = {record.id for record in reading.found(ExampleRecord, added_by=numbers)}
     found |= {record.id for record in reading.found(ExampleRecord, removed_by=numbers)}
-    return found | {label.example for label in reading.found(LabelRecord, act=[*numbers, *undone])}
+    return sorted(found | {label.example for label in reading.found(LabelRecord, act=[*numbers, *undone])})
 
 
 def _check_untouched(reading: Snapshot, acts: Sequence[ActRecord], *, since: int, wanted: str) -> None:
     """An error where a change after ``since`` that stands touched the examples of ``acts``, or the parameters."""
-    mine, numbers = touched_by(reading, acts), {act.id for act in acts}
+    mine = _touched_by(reading, acts)
+    touching = {label.act for label in reading.found(LabelRecord, example=mine)}
+    touching |= {record.removed_by for record in reading.found(ExampleRecord, id=mine) if record.removed_by is not None}
+    touching -= {act.id for act in acts}
     tuned = any(act.action == "tune" for act in acts)
-    others = []
-    for act in reading.acts():
-        if act.id <= since:
-            break
-        if act.id in numbers or act.undone_by is not None or act.action not in UNDOABLE:
-            continue
-        if (tuned and act.action == "tune") or mine & touched_by(reading, [act]):
-            others.append(entry_of(first_act(reading, act)))
+    others = [
+        entry_of(first_act(reading, act))
+        for act in itertools.takewhile(lambda act: act.id > since, reading.acts())
+        if act.undone_by is None
+        and act.action in UNDOABLE
+        and (act.id in touching or (tuned and act.action == "tune" and act not in acts))
+    ]
     if others:
         raise Overtaken(wanted, others)
