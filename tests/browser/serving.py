@@ -105,7 +105,7 @@ class Watched:
 
     def settled(self) -> None:
         """Everything asked is answered, and every tile is in its place."""
-        self.tab.wait_for_timeout(700)
+        self.tab.wait_for_timeout(550)
 
     def text(self, selector: str) -> str:
         return str(self.tab.locator(selector).first.text_content())

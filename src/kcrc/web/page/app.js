@@ -17,6 +17,8 @@ import { line } from "./words.js";
 const VIEWS = { ask, teach, browse, audit, enough, history };
 const place = { main: document.getElementById("main"), bar: document.getElementById("bar") };
 const files = document.getElementById("files");
+const LOOK = 2000; // milliseconds between two looks for a server that is away
+const OWN = 600; // milliseconds in which one's own act is answered after it was told to all
 let open = null;
 
 function route() {
@@ -123,11 +125,20 @@ function dropped() {
 }
 
 function events(said) {
-  if (said.kind === "revision" && said.revision > (session.revision ?? session.gallery.revision)) {
-    session.refresh().then(() => session.tell("elsewhere"), trouble);
-  }
+  if (said.kind === "revision") setTimeout(() => session.notice(said.revision).catch(trouble), OWN);
   if (said.kind === "queue") session.refresh().then(() => session.tell("queue"), trouble);
   if (said.kind === "confidence") session.tell("confidence");
+}
+
+// Says that the server is away, and looks for it until it is back.
+function waitForServer() {
+  const look = () => session.refresh().catch(trouble);
+  notice(line("away"), line("awayLong"), { words: line("tryAgain"), press: look });
+  const timer = setInterval(look, LOOK);
+  link.addEventListener("back", () => {
+    clearInterval(timer);
+    unsaid();
+  }, { once: true });
 }
 
 async function start() {
@@ -136,10 +147,7 @@ async function start() {
   session.addEventListener("gallery", () => { drawFacts(); drawNav(); });
   session.addEventListener("doubts", drawNav);
   session.addEventListener("steps", drawSteps);
-  link.addEventListener("away", () => notice(line("away"), line("awayLong"), {
-    words: line("tryAgain"), press: () => session.refresh().catch(trouble),
-  }));
-  link.addEventListener("back", unsaid);
+  link.addEventListener("away", waitForServer);
   bind({ z: () => session.step("undo"), "Shift+z": () => session.step("redo"), o: pick, c: camera, "?": help });
   drawSteps();
   try {

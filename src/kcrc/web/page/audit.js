@@ -82,7 +82,7 @@ class Audit {
     return h("section", { class: "suspects" },
       h("div", { class: "title" }, h("h2", {}, line("leftToDecide", { n: left.length })),
         h("span", { class: "quiet" }, line("surest"))),
-      h("ul", {},
+      h("ul", { tabindex: "0" },
         this.decided.slice(-PAST).map((one) => item(one, "past", h("strong", {}, "✓ ", named(one.label)), one.words)),
         left.slice(0, AHEAD).map((one) => item(one, one === this.now ? "now" : "",
           named(one.label, { class: "strong" }), this.looks(one)))));

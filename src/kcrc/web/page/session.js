@@ -45,6 +45,16 @@ class Session extends EventTarget {
     }
   }
 
+  // A revision that was told to all: were others at it?
+  async notice(revision) {
+    const since = this.revision ?? this.gallery.revision;
+    if (revision <= since) return;
+    const newer = (await api.history(20)).filter((entry) => entry.act > since && !entry.action.endsWith("tune"));
+    this.revision = Math.max(revision, this.revision ?? 0);
+    await this.refresh();
+    if (newer.some((entry) => !entry.mine)) this.tell("elsewhere");
+  }
+
   async firstSteps() {
     const last = (await api.history(20)).find((entry) => entry.mine && !entry.undone);
     this.undo = last?.sentence ?? null;
