@@ -10,7 +10,8 @@ from PIL import Image
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from kcrc import ImageClassifier, KCRCClassifier, errors
+from kcrc import ImageClassifier, KCRCClassifier, errors, looks
+from kcrc.files.archive import read_archive, write_archive
 from looks.drawings import SHAPES, drawing, drawings
 
 NEW, TRUTH = drawings(4, first=100)
@@ -175,6 +176,43 @@ def test_a_damaged_file_is_refused(fitted, tmp_path):
     (tmp_path / "half.kcrc").write_bytes(path.read_bytes()[:2000])
     with pytest.raises(errors.FileError):
         ImageClassifier.load(tmp_path / "half.kcrc")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda header: header["experts"][0].update(weight=-1.0), "no weight"),
+        (lambda header: header["form"].update(side="wide"), "PictureForm is not made of such numbers"),
+        (lambda header: header["experts"][0]["look"]["dict"].update(look="python"), "does not describe"),
+        (lambda header: header.update(version=9), "newer kcrc"),
+        (lambda header: header.pop("choice"), "does not describe"),
+    ],
+)
+def test_a_forged_file_is_refused(fitted, tmp_path, change, said):
+    fitted.save(tmp_path / "true.kcrc")
+    header, arrays = read_archive(tmp_path / "true.kcrc", "kcrc-image-classifier")
+    change(header)
+    write_archive(tmp_path / "forged.kcrc", "kcrc-image-classifier", header, arrays)
+    with pytest.raises(errors.FileError, match=said):
+        ImageClassifier.load(tmp_path / "forged.kcrc")
+
+
+def test_a_look_made_of_a_function_is_not_saved(tmp_path):
+    images, labels = drawings(4)
+    own = looks.of_feature("sums", lambda pictures: np.stack([p.sum(axis=(0, 2))[:8] + 1 for p in pictures]))
+    made = small(looks=[own]).fit(images, labels)
+    with pytest.raises(errors.DataError, match="made of a function, which no file can keep"):
+        made.save(tmp_path / "own.kcrc")
+
+
+def test_parameters_are_chosen_anew_and_rows_stay(fitted):
+    images, labels = drawings(12)
+    made = clone(fitted).fit(images, labels).partial_fit(NEW, TRUTH).forget([3])
+    weights = made.choice_.weights
+    made.retune()
+    assert made.choice_.weights == weights
+    assert 3 not in made.model_.ids
+    assert np.mean(made.predict(images) == labels) > 0.9
 
 
 def test_what_is_not_fitted_says_so(tmp_path):

@@ -119,6 +119,11 @@ class FeatureLook(Look):
         return vectors if self.axes is None else tiled_product(vectors, self.axes.T)
 
     def state(self) -> dict[str, Any]:
+        if self.feature.kind == "callable":
+            raise DataError(
+                f"The look '{self.name}' is made of a function, which no file can keep. Make it of a feature that kcrc "
+                "knows by name, or of a network file (feature 'onnx')."
+            )
         told = {"look": "feature", "name": self.name, "price": asdict(self.price)}
         return {**told, "feature": self.feature.state(), "axes": self.axes}
 

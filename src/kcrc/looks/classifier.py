@@ -174,6 +174,13 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         self.classes_ = self.panel_.leader.classes_
         return self
 
+    def retune(self) -> Self:
+        """Choose the parameters of each look's classifier anew from the examples as they are now; the looks and their
+        weights stay. To choose those anew takes the pictures, which are not kept: ``fit``."""
+        check_is_fitted(self)
+        self.panel_ = self.panel_.retuned()
+        return self
+
     def forget(self, rows: Any) -> Self:
         """Forget the examples with these row numbers; the others keep theirs. ``receipt_`` says what is left."""
         check_is_fitted(self)

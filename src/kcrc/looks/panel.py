@@ -23,6 +23,7 @@ from kcrc.looks.base import Pictures
 from kcrc.looks.expert import Expert, without_themselves
 from kcrc.looks.fusion import fused
 from kcrc.looks.join import seen_by
+from kcrc.looks.jury import ASKED, answerable
 
 T = TypeVar("T")
 CHUNK = 256  # pictures that are looked at together
@@ -125,6 +126,21 @@ class Panel:
             change(number, classifier)
             made.append(replace(expert, classifier=classifier))
         return replace(self, experts=tuple(made), known=_Once())
+
+    def retuned(self) -> Panel:
+        """The panel with parameters chosen anew, and what they mean for how sure each expert is."""
+        model = self.leader.model_
+        groups = None if self.groups is None else self.groups.among(model.ids)
+        changed = self.changed(lambda number, classifier: classifier.retune(groups=groups))
+        asked = answerable(model.labels, groups)[:ASKED]
+        if len(asked) < FEWEST:
+            return changed
+        made = []
+        for expert in changed.experts:
+            evidence = without_themselves(expert.classifier, asked, groups)
+            known = Expert.of(expert.look, expert.classifier, evidence, model.labels[asked])
+            made.append(known.weighing(expert.weight))
+        return replace(changed, experts=tuple(made))
 
     def seen(self, pictures: Pictures) -> list[Array]:
         """(n, …) what each expert's look sees."""

@@ -19,6 +19,7 @@ from kcrc.arrays import Array
 from kcrc.confidence.calibration import Calibration
 from kcrc.confidence.holder import Groups
 from kcrc.errors import FileError, KCRCError, StateError
+from kcrc.files.annotations import fits, hints_of
 from kcrc.files.archive import check_version, read_archive, write_archive
 from kcrc.files.parts import READING_ERRORS, decode, encode
 from kcrc.files.saving import Examples, describe, rebuild
@@ -150,9 +151,10 @@ def _choice(told: Mapping[str, Any]) -> Choice:
 
 def _numbers(kind: Any, told: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a value of plain numbers."""
+    hints = hints_of(kind)
     found = {field.name: told[field.name] for field in fields(kind)}
-    if not all(isinstance(value, bool | int | float) and abs(value) < 1e12 for value in found.values()):
-        raise FileError("its pictures have no kind")
+    if not all(fits(value, hints[name]) and abs(value) < 1e12 for name, value in found.items()):
+        raise FileError(f"{kind.__name__} is not made of such numbers: {str(found)[:100]}")
     return found
 
 
