@@ -105,6 +105,11 @@ def test_a_folder_is_taken_in_as_pictures_arrive(
             time.sleep(0.05)
         assert client.get("/api/queue").json()["total"] == count
         photo(folder / name, "robin", 70 + count)
+    waiting = {one["name"]: one["picture"] for one in settled(client, "/api/queue")["pictures"]}
+    (folder / "first.jpg").unlink()
+    gone = client.get(f"/api/pictures/{waiting['first.jpg']}")
+    assert gone.status_code == 404
+    assert gone.json()["error"] == "'first.jpg' can no longer be read."  # and no folder is told
 
 
 def test_history_and_tuning_are_told(client: httpx.Client) -> None:

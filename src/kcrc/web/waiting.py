@@ -16,7 +16,7 @@ from kcrc.answering.arrivals import Arrivals
 from kcrc.arrays import Array
 from kcrc.confidence.labelling import Doubt, next_to_label
 from kcrc.errors import KCRCError
-from kcrc.features.images import fetch, read_chunks
+from kcrc.features.images import ImageError, fetch, read_chunks
 from kcrc.gallery.examples import Contents
 from kcrc.report.words import file_name
 from kcrc.web.computing import Report
@@ -139,7 +139,11 @@ def loaded(service: Service, name: str, waiting: Waiting) -> SentPicture:
     if waiting.held is not None:
         return waiting.held
     assert waiting.file is not None
-    seen = looked_at(fetch(waiting.file), service.feature(), name=waiting.name, allowed=service.allowed)
+    try:
+        content = fetch(waiting.file, limits=service.allowed.of_pictures)
+    except ImageError:  # which names the folder
+        raise Refusal(404, f"'{waiting.name}' can no longer be read.") from None
+    seen = looked_at(content, service.feature(), name=waiting.name, allowed=service.allowed)
     if seen.sha256 != waiting.sha256:
         raise Refusal(404, f"'{waiting.name}' is no longer the picture that it was.")
     return SentPicture(seen.vector, seen.sha256, seen.name, seen.size, seen.small, seen.empty, name)
