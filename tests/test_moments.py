@@ -45,6 +45,17 @@ def test_moments_are_those_of_each_feature_in_any_unit(rng):
     assert varying(X * units).all()
 
 
+def test_what_few_examples_showed_faintly_is_no_other_unit(rng):
+    """Of a thousand features that are mostly 0, some are faint by chance in each of the few examples that have them."""
+    X = rng.uniform(0.1, 1.0, size=(20, 6))
+    X[:, 5] = 0.0
+    X[:5, 5] = 1e-3 * rng.random(5)
+    assert not units_differ(X)
+    X[:, 5] = 1e-3 * rng.random(20)  # all have it: that is a unit
+    assert units_differ(X)
+    assert units_differ(X[:4])
+
+
 def test_units_differ_where_ranges_do_and_not_where_a_pixel_is_seldom_lit(rng):
     X = rng.normal(size=(60, 5))
     assert not units_differ(X)

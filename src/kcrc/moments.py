@@ -9,7 +9,8 @@ import numpy as np
 
 from kcrc.arrays import Array
 
-SELDOM = 0.9  # of the examples at one end of a range: it was seen in too few to be known
+SEEN, SEEN_LEAST = 0.1, 10  # of the examples, and examples, that are not at one end of a range: else it was seen in too
+# few to be known; half of them are always enough
 OTHER_UNITS = 300  # times the range of another feature; that of pixels, which have 255 steps, differs by less
 _COLUMNS = 64  # taken at once, so that the copy in double precision stays small
 
@@ -51,11 +52,12 @@ def units_differ(X: Array) -> bool:
     """Whether some features vary so much more than others that they must be in other units.
 
     The range is compared, not the deviation: a pixel that is seldom lit deviates little, but in the same unit. One that
-    was lit once or twice may have been so faintly by chance: a small range counts where it was seen in enough examples.
+    was lit in a few may have been so faintly by chance: a small range counts where it was seen in enough examples.
     """
     low, high = _limits(X)
     ranges, varies = 0.5 * high - 0.5 * low, varying(X)
     if not varies.any():
         return False
     small = np.flatnonzero(varies & (ranges < ranges[varies].max() / OTHER_UNITS))
-    return any(max(np.mean(X[:, i] == low[i]), np.mean(X[:, i] == high[i])) <= SELDOM for i in small)
+    enough = min(len(X) / 2, max(SEEN * len(X), SEEN_LEAST))
+    return any(min(np.sum(X[:, i] != low[i]), np.sum(X[:, i] != high[i])) >= enough for i in small)
