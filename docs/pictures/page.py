@@ -15,7 +15,7 @@ SHOWN = (
     *("browse-light", "map-dark", "audit-light", "enough-light", "history-light", "unknown-light", "all-agree-light"),
 )
 HERE = Path(__file__).parent / "page"
-WIDE, COLOURS = 800, 128
+WIDE, COLOURS = 800, 200
 
 
 def main(shots: Path) -> None:
@@ -24,7 +24,7 @@ def main(shots: Path) -> None:
         with Image.open(path) as found:
             height = round(found.height * min(1.0, WIDE / found.width))
             small = found.convert("RGB").resize((min(WIDE, found.width), height), Image.Resampling.LANCZOS)
-            small.quantize(COLOURS, method=Image.Quantize.FASTOCTREE).save(HERE / path.name, optimize=True)
+            small.quantize(COLOURS).save(HERE / path.name, optimize=True)
 
 
 if __name__ == "__main__":

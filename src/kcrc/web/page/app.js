@@ -28,6 +28,7 @@ function route() {
   open?.view.close?.();
   open?.unbind();
   unsaid();
+  fill(document.getElementById("toast"));
   fill(place.main);
   fill(place.bar);
   place.bar.hidden = true;

@@ -34,10 +34,16 @@ function flattest(row, short) {
   return Math.max(...row.map((area) => Math.max((thick * thick) / area, area / (thick * thick))));
 }
 
+const EMPTY = 4; // pixels
+
 // Boxes of one size that fill a rectangle row by row: for answers nobody spoke against.
-export function even(count, width, height, shape = 1.25) {
-  let columns = 1;
-  while (columns < count && width / columns > shape * (height / Math.ceil(count / columns))) columns += 1;
+export function even(count, width, height) {
+  const worth = (across) => { // the shorter side of a box, less something for each place that stays empty
+    const down = Math.ceil(count / across);
+    return Math.min(width / across, height / down) - EMPTY * (across * down - count);
+  };
+  const choices = Array.from({ length: count }, (_, at) => at + 1);
+  const columns = choices.reduce((best, across) => (worth(across) > worth(best) ? across : best));
   const rows = Math.ceil(count / columns);
   return Array.from({ length: count }, (_, at) => ({
     x: ((at % columns) * width) / columns, y: (Math.floor(at / columns) * height) / rows,
