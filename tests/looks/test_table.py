@@ -10,7 +10,7 @@ from kcrc.looks.base import registry
 from kcrc.looks.kinds import PRIOR, PictureKind, kind_of
 from looks.drawings import drawings
 
-COSTLY = {"pyramid", "embedding"}
+COSTLY = {"coarse pyramid", "pyramid", "embedding"}
 CHEAP = sorted(set(looks.names()) - COSTLY)
 
 
@@ -34,6 +34,13 @@ def test_a_look_sees_every_picture_by_itself(name, side, colour):
     assert np.isfinite(seen).all()
     np.testing.assert_allclose(fitted.see(pictures[2:3])[0], seen[2], atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(seen.reshape(len(seen), -1), axis=1), 1.0, atol=1e-3)
+
+
+def test_costly_looks_are_for_pictures_large_enough():
+    kind = PictureKind(200, 300, True, False, 10)
+    assert registry.make("pyramid", kind=kind).price.picture > registry.make("coarse pyramid", kind=kind).price.picture
+    small = PictureKind(20, 20, True, False, 10)
+    assert [registry.make(name, kind=small) for name in sorted(COSTLY)] == [None, None, None]
 
 
 def test_kinds_are_told_apart():

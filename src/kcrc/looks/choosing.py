@@ -26,7 +26,7 @@ from kcrc.looks.selection import scores, together
 
 CERTAIN = 0.002  # share of errors that the leader may still make, below which costlier looks are not tried
 CHEAP = 10_000.0  # µs a picture
-JOINED = 5  # looks of vectors in a join, at most
+JOINED = 6  # looks of vectors in a join, at most
 BEHIND = 3.0  # times as many errors as the leader, and a look has no part in the join
 
 

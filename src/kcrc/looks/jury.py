@@ -17,7 +17,7 @@ from kcrc.looks.expert import Expert, without_themselves
 from kcrc.looks.fusion import losses
 from kcrc.looks.kinds import PictureKind
 
-SAMPLE = 1200  # examples that looks are chosen with
+SAMPLE = 1500  # examples that looks are chosen with
 ASKED = 1000  # of them are asked
 VECTORS = (0.5, 2e-3, 4e-6)  # seconds to choose for vectors alone; for each example; for each number of it
 TUNING = 1.0  # times as long for the parameters of all looks together,

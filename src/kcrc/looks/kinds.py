@@ -31,6 +31,7 @@ PRIOR: dict[str, dict[str, float]] = {
     "textons":        {"strokes": 0.1, "grey": 0.4, "colour": 0.3},
     "geometric blur": {"strokes": 0.7, "grey": 0.5, "colour": 0.5},
     "shape context":  {"strokes": 0.8, "grey": 0.3, "colour": 0.2},
+    "coarse pyramid": {"strokes": 0.4, "grey": 0.7, "colour": 0.8},
     "pyramid":        {"strokes": 0.4, "grey": 0.7, "colour": 0.8},
     "embedding":      {"strokes": 0.4, "grey": 0.6, "colour": 1.0},
 }  # fmt: skip

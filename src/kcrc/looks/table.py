@@ -106,6 +106,15 @@ def shape_context(kind: PictureKind) -> DistanceLook:
     return of_distance("shape context", "shape-context", kind.size(SMALL), price=Price(picture=3000, pair=1500.0))
 
 
+@register("coarse pyramid")
+def coarse_pyramid(kind: PictureKind) -> FeatureLook | None:
+    """Visual words of larger patches, fewer of them: a fifth of the price of the pyramid."""
+    if min(kind.height, kind.width) < 64:
+        return None
+    options = {"n_components": None, "n_words": 512, "patch": 32, "step": 8}
+    return of_feature("coarse pyramid", "pyramid", price=Price(picture=12_000, learning=10_000_000), **options)
+
+
 @register("pyramid")
 def pyramid(kind: PictureKind) -> FeatureLook | None:
     """Visual words, whole and by region."""

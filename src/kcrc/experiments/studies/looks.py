@@ -32,7 +32,10 @@ from kcrc.experiments.studies.samples import dataset, per_class
 from kcrc.looks.base import registry
 
 SETS = ("digits", "mnist500", "usps", "yaleb", "photographs", "photographs-bare")
-BARE = ["pixels", "colour pixels", "hog", "fine hog", "lbp", "colour", "sift", "marginal", "textons", "pyramid"]
+BARE = [
+    "pixels", "colour pixels", "hog", "fine hog", "lbp", "colour", "sift", "marginal", "textons", "coarse pyramid",
+    "pyramid",
+]  # fmt: skip
 OURS = "images, nothing named"
 
 
