@@ -6,8 +6,8 @@
 // squared distances follow. A Cholesky factor for each penalty costs less than the one eigendecomposition that
 // would serve all of them: at K = 200 about 1/40 of it. One Lanczos sequence serves all penalties of an RBF problem for
 // the price of about 1.3 factors (residual 1e-4, K = 25 to 400), but the walk asks 1.4 to 2 penalties a problem, and
-// factors are 3 to 10 % of a fit: it would gain 2 % at most, and a walk that asks whole ladders of penalties takes longer
-// on five sets of seven.
+// factors are 3 to 10 % of a fit: it would gain 2 % at most, and a walk that asks whole ladders of penalties takes
+// longer on five sets of seven.
 #include <cmath>
 #include <limits>
 #include <vector>
