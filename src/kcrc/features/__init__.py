@@ -65,6 +65,10 @@ def restore(
         from kcrc.features.callables import FunctionFeature
 
         return FunctionFeature.from_state_with(state, function)
+    if name == "looks":
+        from kcrc.features.joined import JoinedLooks
+
+        return JoinedLooks.from_state(state)
     if not isinstance(name, str) or name not in _FILES:
         raise DataError(f"The state names the feature {name!r}. Known: {', '.join(names())}.")
     _load(name)
