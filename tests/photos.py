@@ -46,3 +46,21 @@ def folder(where: Path, each: int, first: int = 0) -> Path:
         for number in range(first, first + each):
             photo(where / label / f"{number}.jpg", label, number)
     return where
+
+
+def two_ways(where: Path, each: int, first: int = 0) -> Path:
+    """A folder of four classes that neither outlines nor colours tell apart: brown or grey, striped across or down, at
+    a width and a phase of its own each."""
+    for number in range(first, first + each):
+        for tint, colour in (("brown", (150, 100, 60)), ("grey", (105, 105, 105))):
+            for way in ("across", "down"):
+                rng = np.random.default_rng([number, *f"{tint} {way}".encode()])
+                rows, columns = np.mgrid[0:48, 0:64]
+                along = rows if way == "across" else columns
+                stripes = 0.75 + 0.25 * np.sign(np.sin(along / (2 + rng.random()) + 6 * rng.random()))
+                lit = stripes[:, :, None] * np.array(colour) * (0.8 + 0.4 * rng.random())
+                pixels = np.clip(lit + rng.normal(0, 12, (48, 64, 3)), 0, 255).astype(np.uint8)
+                path = where / f"{tint} {way}" / f"{number}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(pixels).save(path)
+    return where

@@ -48,6 +48,21 @@ def share_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[floa
         yield report
 
 
+@contextlib.contextmanager
+def leader_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[float, str], None]]:
+    """Gives ``report(share, leader)`` for a choice: share from 0 to 1, and who leads so far."""
+    with count_bar(what, 100, unit="%", show=show) as bar:
+        done = 0.0
+
+        def report(share: float, leader: str) -> None:
+            nonlocal done
+            bar.set_postfix_str(leader)
+            bar.update(100.0 * share - done)
+            done = 100.0 * share
+
+        yield report
+
+
 def _shown(show: bool | None) -> bool:
     return sys.stderr is not None and (sys.stderr.isatty() if show is None else show)
 

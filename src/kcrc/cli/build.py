@@ -13,16 +13,18 @@ from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import tell
 from kcrc.cli.output import note, progress, say, shown
 from kcrc.errors import FileError
+from kcrc.progress import leader_bar
 from kcrc.report.words import counted
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
+    from kcrc.gallery.seeing import Seeing
 
 
 @click.command(short_help="Make a gallery from a folder of class folders.")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=GalleryAddress(path_type=Path), help="The gallery file [default: FOLDER.kcrc].")
-@click.option("-f", "--feature", help="How images become vectors [default: the embedding, or hog without it].")
+@click.option("-f", "--feature", help="How images become vectors [default: auto, chosen by the pictures].")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the feature; repeatable.")
 @click.option("--force", is_flag=True, help="Overwrite an existing gallery.")
 @click.option(
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     default=60.0,
     show_default=True,
     type=Decimal(0, min_open=True),
-    help="How long choosing the parameters may take, about.",
+    help="How long choosing the looks and the parameters may take, about.",
 )
 def build(
     folder: Path,
@@ -62,6 +64,9 @@ def build(
 ) -> int:
     """Make a gallery from FOLDER, which has a folder of images for each class.
 
+    Unless a feature is named, some of the images tell which looks tell the classes apart: outlines, texture, colours,
+    a network, several together. Then all are seen by those.
+
     The gallery is there, whole, when all images are in, and not before; Ctrl-C until then leaves nothing. Then the
     parameters are chosen, by leaving out one example after the other, and stored with it; Ctrl-C then takes the usual
     ones. All files that were not used are counted on stderr, by reason.
@@ -69,31 +74,42 @@ def build(
     from kcrc import features
     from kcrc.datasets.folders import class_folders
     from kcrc.gallery import Gallery, stores
-    from kcrc.gallery.pictures import build_from_folder, default_feature
+    from kcrc.gallery.pictures import build_from_folder
+    from kcrc.gallery.seeing import choose_feature, choosing_seconds
 
     started = time.perf_counter()
     goal = output or folder.absolute().with_name(f"{folder.absolute().name}.kcrc")
-    made = features.make(feature or default_feature(), **dict(option_value(text) for text in options))
+    given = dict(option_value(text) for text in options)
+    named = None if feature is None or feature == "auto" else features.make(feature, **given)
+    if named is None and given:
+        raise click.UsageError("--option is of a feature; name that too: -f hog --option cell=8.")
     found = class_folders(folder)
     if not force and stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Choose another name with -o, or say --force to overwrite it.")
-    with progress(len(found.paths), "images") as bar:
-        try:
+    try:
+        seeing: Seeing | None = None
+        if named is None:
+            with leader_bar("choosing looks") as leading:
+                seeing = choose_feature(found.paths, found.labels, seconds=seconds, told=leading)
+        with progress(len(found.paths), "images") as bar:
             told = build_from_folder(
                 folder,
                 goal,
-                feature=made,
+                feature=named if seeing is None else seeing.feature,
                 overwrite=force,
                 on_error="skip" if on_error == "skip" else "raise",
                 duplicates=duplicates,
                 blank=blank,
                 progress=bar.update,
             )
-        except KeyboardInterrupt:
-            raise Stopped(f"nothing was made; '{shown(goal)}' is as it was before.") from None
+    except KeyboardInterrupt:
+        raise Stopped(f"nothing was made; '{shown(goal)}' is as it was before.") from None
+    left = seconds if seeing is None else seconds - choosing_seconds(len(found.paths), seconds)
     with Gallery.open(goal) as gallery:
         tell(gallery, told, [found])
-        _choose(gallery, no_tune=no_tune, seconds=seconds)
+        if seeing is not None:
+            note(seeing.sentence)
+        _choose(gallery, no_tune=no_tune, seconds=left)
         examples, classes = counted(len(gallery), "example"), counted(len(gallery.classes), "class", "classes")
         say(
             f"{shown(goal)}: {examples} of {classes}, "

@@ -105,9 +105,13 @@ def explain(
 
 def _as_json(case: Case) -> dict[str, Any]:
     said: Any = case.evidence.to_dict()
+    near = case.near([neighbour["row"] for neighbour in said["neighbours"]])
     for neighbour in said["neighbours"]:
         neighbour["example"] = neighbour.pop("row")
         neighbour["source"] = case.source_of(neighbour["example"])
+        looked = near.get(neighbour["example"])
+        if looked is not None:
+            neighbour["near_by"], neighbour["nearer"] = list(looked.by), looked.nearer
     return {**said, "label": case.label, "best": case.best, "why": case.why}
 
 
@@ -120,7 +124,8 @@ def _print(case: Case, top: int) -> None:
     parts, rest = deciding(case, top)
     for part in parts:
         share = f"{part.share:+8.1%}"
-        say(f"  {share}  {shown(part.label):<20} distance {part.distance:<9.4g} #{part.id} {shown(part.source)}")
+        look = "" if part.near is None else f", {shown(part.near.words)}"
+        say(f"  {share}  {shown(part.label):<20} distance {part.distance:<9.4g} #{part.id} {shown(part.source)}{look}")
     if rest:
         say(f"  {rest}")
     residuals = case.residuals()

@@ -26,7 +26,9 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         return _say_system(as_json)
     if gallery is None:
         raise click.UsageError("Missing argument 'GALLERY'.")
+    from kcrc.features.look_words import proportioned
     from kcrc.gallery.moments import in_words, moment
+    from kcrc.gallery.seeing import looks_of
 
     with open_gallery(gallery) as opened:
         settings, facts = opened.settings, opened.answering.facts()
@@ -37,6 +39,7 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
             "examples": len(opened),
             "classes": opened.counts,
             "feature": settings.feature,
+            "looks": looks_of(settings),
             "dim": settings.dim,
             "fingerprint": settings.fingerprint,
             "parameters": dict(settings.parameters),
@@ -54,6 +57,7 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         f"examples    {said['examples']} of {classes}" if said["examples"] else "examples    none: the gallery is empty"
     )
     say(f"feature     {shown(said['feature'])}, {said['dim']} numbers, {shown(said['fingerprint'])}")
+    say(f"sees by     {shown(proportioned(said['looks']))}")
     if said["parameters"]:
         say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in said['parameters'].items()))}")
     say(f"parameters  {shown(str(said['tuned'] or 'not chosen yet (see: kcrc tune)').removeprefix('Tuning: '))}")

@@ -97,6 +97,7 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
 
 
 def _print(found: Portrait) -> None:
+    from kcrc.features.look_words import listed
     from kcrc.gallery.moments import in_words
     from kcrc.report.words import percent
 
@@ -116,7 +117,8 @@ def _print(found: Portrait) -> None:
     agrees = "as labelled" if own.answer == one.label else f"its label has {percent(own.of_label)}"
     say(f"answer    {shown(own.answer)} {percent(own.probability)}, as if it were not in the gallery: {agrees}")
     for near in own.nearest:
-        say(f"nearest   #{near.id} {shown(near.label)}, distance {near.distance:.4g}  {shown(near.source)}")
+        look = f", near by {shown(listed(near.near_by))}" if near.near_by else ""
+        say(f"nearest   #{near.id} {shown(near.label)}, distance {near.distance:.4g}  {shown(near.source)}{look}")
 
 
 def _step(entry: Entry) -> str:

@@ -86,7 +86,7 @@ class JoinedLooks(Feature):
             )
         if not all(_is_name(name) for name in self.names) or len(set(self.names)) < count:
             raise ParameterError(f"names are short texts, each once; got {list(self.names)!r:.200}.")
-        if not all(_is_weight(weight) for weight in self.weights):
+        if not all(is_weight(weight) for weight in self.weights):
             raise ParameterError(f"weights are numbers above 0 and up to 1e6; got {list(self.weights)!r:.200}.")
         for member in self.members:
             if not isinstance(member, Feature) or member.kind in UNFIT:
@@ -173,5 +173,6 @@ def _is_name(name: Any) -> bool:
     return isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
 
 
-def _is_weight(weight: Any) -> bool:
+def is_weight(weight: Any) -> bool:
+    """Whether it can be the weight of a look."""
     return isinstance(weight, int | float) and not isinstance(weight, bool) and 0 < weight <= 1e6

@@ -118,15 +118,16 @@ class Gallery(Collection):
         folder: str | os.PathLike[str],
         path: str | os.PathLike[str] | None = None,
         *,
-        feature: Any = None,
+        feature: Any = "auto",
         overwrite: bool = False,
         on_error: Literal["raise", "skip"] = "raise",
         duplicates: Duplicates = "skip",
     ) -> Self:
         """A new gallery of a folder that has one folder of images for each class.
 
-        ``path`` is the file to make (None: the folder's name and ``.kcrc``, beside it). ``feature`` is a name of
-        ``kcrc.features.names()``, a Feature, or None for the best that is installed.
+        ``path`` is the file to make (None: the folder's name and ``.kcrc``, beside it). ``feature`` is "auto" for the
+        look, or the looks side by side, that tell some of the pictures apart best; a name of ``kcrc.features.names()``;
+        a Feature; or None for the best that is installed, without a look at the pictures.
         """
         from kcrc.gallery.pictures import build_from_folder
 

@@ -127,22 +127,26 @@ def build_from_folder(
     folder: str | os.PathLike[str],
     path: str | os.PathLike[str],
     *,
-    feature: Any = None,
+    feature: Any = "auto",
     overwrite: bool = False,
     on_error: OnError = "skip",
     duplicates: Duplicates = "skip",
     blank: bool = True,
     progress: Progress | None = None,
 ) -> Intake:
-    """A gallery of a folder of class folders; ``feature`` is a name, a Feature, or None for the best installed.
+    """A gallery of a folder of class folders; ``feature`` is a name, a Feature, "auto" for what tells some of them
+    apart best (``kcrc.gallery.seeing``), or None for the best installed.
 
     Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them)."""
     from kcrc.datasets.folders import class_folders
     from kcrc.features import resolve
     from kcrc.gallery.building import building
+    from kcrc.gallery.seeing import choose_feature
 
     found = class_folders(Path(folder))
     files, labels = found.paths, found.labels
+    if isinstance(feature, str) and feature == "auto":
+        feature = choose_feature(files, labels).feature
     made = resolve(default_feature() if feature is None else feature)
     if made.learns and not made.is_fitted:
         _learn(made, files, labels, on_error)

@@ -32,21 +32,7 @@ BEHIND = 3.0  # times as many errors as the leader, and a look has no part in th
 
 def choose(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], Choice]:
     """The experts that answer together, the heaviest first, and what was tried."""
-    jury = Jury.of(task, len(looks) + 1)
-    n, truth = len(jury.task.labels), jury.truth
-    tried: list[LookTrial] = []
-    skipped: list[LookScore] = []
-    left = task.seconds
-    for number, look in enumerate(sorted(looks, key=lambda look: look.price.of(n))):
-        why = _not_worth(look, left, jury, tried)
-        if why:
-            skipped.append(LookScore(look.name, price=price_of(look, n), note=f"not tried: {why}"))
-            continue
-        left -= look.price.of(n)
-        tried.append(jury.trial(look))
-        leader = min(tried, key=lambda one: float(one.doubts(truth).mean()))
-        task.told((number + 1) / (len(looks) + 1), f"{leader.name} leads, {leader.right(truth).mean():.1%}")
-    tried += _joined(jury, tried)
+    tried, skipped, truth = trials(task, looks)
     chosen = together(tried, truth)
     choice = Choice(
         weights={one.look.name: one.weight for one in chosen.experts},
@@ -58,7 +44,37 @@ def choose(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], Choice]:
     return chosen.experts, choice
 
 
-def _not_worth(look: Look, left: float, jury: Jury, tried: Sequence[LookTrial]) -> str:
+def trials(
+    task: Task, looks: Sequence[Look], *, sparing: bool = False
+) -> tuple[list[LookTrial], list[LookScore], Array]:
+    """The looks that were tried, and the joins of the best of them; those that were not, and why; the class numbers of
+    the examples asked. With ``sparing``, nothing is tried after a look that made no error, however few were asked."""
+    jury = Jury.of(task, len(looks) + 1)
+    n, truth = len(jury.task.labels), jury.truth
+    tried: list[LookTrial] = []
+    skipped: list[LookScore] = []
+    left = task.seconds
+    for number, look in enumerate(sorted(looks, key=lambda look: look.price.of(n))):
+        why = _not_worth(look, left, jury, tried, sparing)
+        if why:
+            skipped.append(LookScore(look.name, price=price_of(look, n), note=f"not tried: {why}"))
+            continue
+        left -= look.price.of(n)
+        tried.append(jury.trial(look))
+        leader = min(tried, key=lambda one: float(one.doubts(truth).mean()))
+        task.told((number + 1) / (len(looks) + 1), f"{leader.name} leads, {leader.right(truth).mean():.1%}")
+    if not _settled(tried, truth, sparing):
+        tried += _joined(jury, tried)
+    return tried, skipped, truth
+
+
+def _settled(tried: Sequence[LookTrial], truth: Array, sparing: bool) -> bool:
+    """Whether the best look leaves nothing to win."""
+    wrong = min(int((~one.right(truth)).sum()) for one in tried)
+    return (wrong + 1) / (len(truth) + 2) <= CERTAIN or (sparing and not wrong)
+
+
+def _not_worth(look: Look, left: float, jury: Jury, tried: Sequence[LookTrial], sparing: bool) -> str:
     """Why a look is not tried; "" where it is."""
     if not tried:
         return ""
@@ -68,8 +84,7 @@ def _not_worth(look: Look, left: float, jury: Jury, tried: Sequence[LookTrial]) 
     pairs = look.price.asking(len(jury.task.labels))
     if pairs > jury.task.usual:
         return f"comparing the examples would take about {pairs:.0f} s"
-    wrong = min(int((~one.right(jury.truth)).sum()) for one in tried)
-    if (wrong + 1) / (len(jury.truth) + 2) <= CERTAIN:
+    if _settled(tried, jury.truth, sparing):
         return "cheaper looks leave nothing to win"
     return ""
 
@@ -82,8 +97,6 @@ def _joined(jury: Jury, tried: Sequence[LookTrial]) -> list[LookTrial]:
     some = sorted(some, key=lambda one: errors[one.name])
     cheap = [one for one in some if one.price < CHEAP][:JOINED]
     sets = [cheap] if cheap == some[:JOINED] else [cheap, some[:JOINED]]
-    if min(errors.values()) <= CERTAIN:
-        return []
     return [_join(jury, parts, errors) for parts in sets if len(parts) > 1]
 
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kcrc.answering.nearness import Near, near_by
 from kcrc.arrays import Array
 from kcrc.confidence.open_set import UNKNOWN
 from kcrc.errors import KCRCError
 from kcrc.evidence import HOW, Evidence
+from kcrc.gallery.seeing import looks_of
 from kcrc.report.words import percent
 from kcrc.shares import together
 
@@ -31,6 +33,8 @@ class Part:
     source: str
     share: float
     distance: float
+    near: Near | None = None
+    """By which looks it is near; None where there is one look, or it was not looked up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,8 @@ class Case:
     """Why it is unknown, whatever class comes nearest; None where it is not."""
     without: Callable[[list[int]], tuple[str, float | None]] | None = None
     """The class that would come nearest without these examples, and its probability; None where nobody asked."""
+    near: Callable[[list[int]], dict[int, Near]] = lambda ids: {}
+    """By which looks each of these examples is near; nothing where the gallery has one look."""
 
     @property
     def best(self) -> str:
@@ -128,7 +134,9 @@ def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | Non
     vector = feature.transform_seen([pixels])
     answers = gallery.answering.asked(explain=True)(vector)
     found = gallery.answering.told(answers, [emptiness(pixels)])
-    made = case_from(gallery, name, content, found.evidence, truth=truth, probabilities=found.probabilities[0])
+    made = case_from(
+        gallery, name, content, found.evidence, truth=truth, probabilities=found.probabilities[0], vector=vector[0]
+    )
 
     def without(ids: list[int]) -> tuple[str, float | None]:
         other = gallery.answering.answerer().what_if(vector, ids)
@@ -146,8 +154,9 @@ def case_from(
     *,
     truth: str | None = None,
     probabilities: Array | None = None,
+    vector: Array | None = None,
 ) -> Case:
-    """A case from evidence that is there already."""
+    """A case from evidence that is there already; ``vector`` is that of the image, where it is at hand."""
     small = None if content is None else _shrunk(content, name, QUERY_SIDE)
 
     def thumbnail_of(example: int) -> bytes | None:
@@ -159,7 +168,12 @@ def case_from(
     def source_of(example: int) -> str:
         return gallery.example(example).source
 
-    return Case(name, evidence, small, thumbnail_of, source_of, truth, probabilities, _rests_on(gallery))
+    def near(ids: list[int]) -> dict[int, Near]:
+        if vector is None or len(looks_of(gallery.settings)) < 2:
+            return {}
+        return near_by(gallery.answering.feature(), gallery.answering.answerer().model, vector, ids)
+
+    return Case(name, evidence, small, thumbnail_of, source_of, truth, probabilities, _rests_on(gallery), near=near)
 
 
 def _rests_on(gallery: Gallery) -> str | None:
@@ -174,10 +188,11 @@ def _rests_on(gallery: Gallery) -> str | None:
 
 
 def every_part(case: Case, named: int) -> list[Part]:
-    """The near examples, those with the largest shares, for or against, first; the first ``named`` with their source,
-    which is looked up one by one."""
+    """The near examples, those with the largest shares, for or against, first; the first ``named`` with their source
+    and by which looks they are near, which is looked up one by one."""
     one, share = case.evidence, case.evidence.shares[0]
     places = [int(j) for j in np.argsort(-np.abs(share), kind="stable") if one.rows[0, j] >= 0]
+    near = case.near([int(one.rows[0, j]) for j in places[:named]])
     return [
         Part(
             id=int(one.rows[0, j]),
@@ -185,6 +200,7 @@ def every_part(case: Case, named: int) -> list[Part]:
             source=case.source_of(int(one.rows[0, j])) if place < named else "",
             share=float(share[j]),
             distance=float(one.distances[0, j]),
+            near=near.get(int(one.rows[0, j])),
         )
         for place, j in enumerate(places)
     ]

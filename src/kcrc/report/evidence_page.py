@@ -175,10 +175,18 @@ def _numbers(case: Case, parts: Sequence[Part], level: int) -> Element:
         numbers=(1, 2, 3),
     )
     sharers = [part for part in parts if part.share]
+    several = any(part.near is not None for part in sharers)
     listed = table(
-        ("example", "class", "share", "distance", "file"),
+        ("example", "class", "share", "distance", *["looks"] * several, "file"),
         [
-            (f"no. {part.id}", part.label, f"{part.share:+.1%}", f"{part.distance:.4g}", file_name(part.source))
+            (
+                f"no. {part.id}",
+                part.label,
+                f"{part.share:+.1%}",
+                f"{part.distance:.4g}",
+                *["" if part.near is None else part.near.words] * several,
+                file_name(part.source),
+            )
             for part in sharers[:LINES]
         ],
         numbers=(2, 3),
@@ -196,7 +204,7 @@ def _numbers(case: Case, parts: Sequence[Part], level: int) -> Element:
         element("p", " ".join(left), class_="quiet") if left else None,
         element(f"h{level}", "Classes"),
         compared,
-        element("p", _READING, class_="quiet"),
+        element("p", _READING + _LOOKS * several, class_="quiet"),
         class_="numbers",
     )
 
@@ -207,4 +215,7 @@ _READING = (
     "the answer, and so does an example of the answer's own class that made the class fit worse. The residual of a "
     "class is what its examples leave unexplained, and the smallest wins; “explains” is the part of the picture that "
     "they rebuild by themselves. The distance is to the picture."
+)
+_LOOKS = (
+    " Pictures are seen in several ways here, and an example is near by those looks that find the fewest others nearer."
 )

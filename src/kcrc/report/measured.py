@@ -13,6 +13,7 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.errors import StateError
 from kcrc.evidence import Evidence, joined
+from kcrc.gallery.seeing import looks_of
 from kcrc.report.case import Case, case_from
 
 if TYPE_CHECKING:
@@ -94,9 +95,12 @@ def of_files(
 
         def case(at: int) -> Case:
             content = fetch(found.names[at])
+            several = len(looks_of(gallery.settings)) > 1
             return case_from(
-                gallery, found.names[at], content, every[at], truth=found.truth[at], probabilities=probabilities[at]
-            )
+                gallery, found.names[at], content, every[at],
+                truth=found.truth[at], probabilities=probabilities[at],
+                vector=gallery.answering.feature().transform([content])[0] if several else None,
+            )  # fmt: skip
 
         found.case = case
     return found
@@ -126,7 +130,10 @@ def left_out(gallery: Gallery, *, progress: Callable[[float], None]) -> Measured
         (asked,) = answers_without(model, confidence.exclusion, one, lambda evidence, _: evidence)
         chances = confidence.probabilities(asked)[0]
         picture = gallery.thumbnail(int(model.ids[one[0]]))
-        return case_from(gallery, found.names[at], picture, asked, truth=found.truth[at], probabilities=chances)
+        return case_from(
+            gallery, found.names[at], picture, asked,
+            truth=found.truth[at], probabilities=chances, vector=model.raw[one[0]],
+        )  # fmt: skip
 
     rows = {row.id: row for row in gallery.contents.rows}
     examples = [rows[int(number)] for number in model.ids[which]]

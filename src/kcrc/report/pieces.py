@@ -6,6 +6,8 @@ import datetime
 from collections.abc import Sequence
 from typing import Any
 
+from kcrc.features.look_words import proportioned
+from kcrc.gallery.seeing import looks_of
 from kcrc.report.html import Element, element, picture
 from kcrc.report.words import counted, file_name
 
@@ -19,9 +21,11 @@ def masthead(gallery: str, *facts: str) -> Element:
     return element("header", element("div", mark, words, class_="top"), class_="band")
 
 
-def facts_of(gallery: Any) -> tuple[str, str]:
-    """How many examples and classes a gallery has, in words."""
-    return counted(len(gallery), "example"), counted(len(gallery.classes), "class", "classes")
+def facts_of(gallery: Any) -> tuple[str, ...]:
+    """How many examples and classes a gallery has, and by which looks it sees where they are several, in words."""
+    looks = looks_of(gallery.settings)
+    seen = [f"sees by {proportioned(looks)}"] if len(looks) > 1 else []
+    return counted(len(gallery), "example"), counted(len(gallery.classes), "class", "classes"), *seen
 
 
 def swatch(kind: str) -> Element:

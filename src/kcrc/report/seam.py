@@ -20,6 +20,7 @@ WIDE, NARROW = (936.0, 300.0), (328.0, 420.0)  # pixels of the whole on a screen
 NARROWEST = 0.24  # of the width, for a side that weighs little: it is less high instead
 LEAST = 0.008  # the share of an example that has room for a picture
 REST = 0.012  # the area of what is left, at least, for its number to be read
+WORDS = 170.0  # pixels of a tile that has room for a line of words
 STRIP = 40.0  # pixels, what a number needs
 CROPPED = 1.7  # a picture of another shape than its tile, by this factor, is shown whole
 
@@ -171,11 +172,19 @@ def _tile(case: Case, side: Side, part: Part, percent: int, size: tuple[float, f
     shape = _shape(data)
     tile = size[0] / size[1]
     whole = shape is not None and max(shape / tile, tile / shape) > CROPPED
-    title = f"{part.label}, no. {part.id}" + (f", {file_name(part.source)}" if part.source else "")
+    told = [f"no. {part.id}", file_name(part.source), "" if part.near is None else part.near.words]
+    title = ", ".join([part.label, *filter(None, told)])
     return [
         picture(data, name, title=title, class_="whole" if whole else None),
-        element("figcaption", f"{percent} %" + ("" if part.label == own else f" {part.label}")),
+        element("figcaption", f"{percent} %" + ("" if part.label == own else f" {part.label}"), _look(part, size)),
     ]
+
+
+def _look(part: Part, size: tuple[float, float]) -> Element | None:
+    """By which looks the example is near, where its tile has room for a line of words."""
+    if part.near is None or size[0] < WORDS:
+        return None
+    return element("small", part.near.words)
 
 
 def _rest(side: Side, percent: int, size: tuple[float, float]) -> list[Any]:

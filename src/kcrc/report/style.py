@@ -122,6 +122,7 @@ _EVIDENCE = """
 .tile figcaption { position: absolute; left: .3rem; bottom: .55rem; background: rgba(16, 18, 21, .86); color: #fff;
   border-radius: 4px; padding: .05rem .35rem; font-size: .8125rem; font-weight: 600; line-height: 1.4;
   max-width: calc(100% - .6rem); white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.tile figcaption small { display: block; font-weight: 400; overflow: hidden; text-overflow: ellipsis; }
 .tile.big figcaption { font-size: 1.125rem; } .tile.tiny figcaption { left: 0; bottom: .3rem; font-size: .6875rem;
   padding: 0 .2rem; }
 .tile.tiny figcaption { max-width: 100%; } .rest span { display: block; white-space: nowrap; }

@@ -23,7 +23,6 @@ from kcrc.cli import main as kcrc
 from kcrc.cli.output import say
 from kcrc.errors import StateError
 from kcrc.experiments.studies import command
-from kcrc.gallery.pictures import default_feature
 
 
 def halves(photographs: Path, into: Path) -> None:
@@ -49,7 +48,7 @@ def silently(*arguments: str) -> str:
 def accuracy(folder: Path, feature: str) -> None:
     begun = time.perf_counter()
     gallery = str(folder / f"{feature}.kcrc")
-    chosen = [] if feature == default_feature() else ["-f", feature]
+    chosen = [] if feature == "auto" else ["-f", feature]
     silently("build", str(folder / "build"), "-o", gallery, *chosen)
     built = time.perf_counter()
     found = json.loads(silently("evaluate", gallery, str(folder / "test"), "--json"))
@@ -96,7 +95,7 @@ def study(given: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = command.options("photographs", __doc__)
     parser.add_argument("--folder", type=Path, help="any folder of class folders instead")
-    parser.add_argument("--features", nargs="*", default=["embedding", "hog", "pyramid", "pixels"])
+    parser.add_argument("--features", nargs="*", default=["auto", "embedding", "hog", "pyramid", "pixels"])
     return command.run(study, parser, arguments)
 
 

@@ -1,0 +1,189 @@
+"""How a gallery sees its pictures, where nobody says: some of them are asked, each as if it were not stored.
+
+A gallery keeps one vector a picture, so only looks that make vectors are tried (``kcrc.looks``): each alone, and the
+best of them side by side (``kcrc.features.joined``). Of those that are no worse than the best by more than chance would
+make them, the cheapest is taken. Image distances, and looks that answer separately, are ``ImageClassifier``'s.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.features.joined import is_weight
+from kcrc.features.look_words import proportioned
+from kcrc.features.views import View
+
+if TYPE_CHECKING:
+    from kcrc.features.base import Feature
+    from kcrc.gallery.settings import Settings
+    from kcrc.looks.base import FeatureLook, Look
+    from kcrc.looks.jury import LookTrial, Task
+
+PICTURES = 600  # that are looked at, at most
+SIDE = 320  # pixels of the longer side that are kept of them
+FEWEST = 8  # pictures that can be asked; of fewer nothing is learned
+SECONDS = (1.0, 0.1)  # for choosing; and for each picture: as much again as seeing them takes
+HARDLY = 0.05  # of doubt, in −log p, by which a cheaper look may be behind
+LARGEST = 2_000_000_000  # bytes of the vectors of all pictures: looks are not joined beyond that
+Told = Callable[[float, str], None]  # called with the share that is done, and who leads
+
+
+@dataclass(frozen=True, eq=False)
+class Seeing:
+    """The feature that was chosen, fitted; ``sentence`` says why, in plain words."""
+
+    feature: Feature
+    sentence: str
+
+
+def choose_feature(
+    files: Sequence[str | os.PathLike[str]], labels: Sequence[str], *, seconds: float = 60.0, told: Told | None = None
+) -> Seeing:
+    """The feature that tells these pictures apart, by some of them; ``seconds`` are those of a whole choice."""
+    from kcrc.looks.few import are_few
+    from kcrc.looks.jury import Task
+    from kcrc.looks.kinds import kind_of
+
+    pictures, names = _some(files, labels)
+    classes, numbers = np.unique(names, return_inverse=True)
+    if len(pictures) < FEWEST or len(classes) < 2:
+        return _usual("the pictures are too few to be asked")
+    kind = kind_of(pictures)
+    looks = _looks_of_vectors(kind)
+    budget = choosing_seconds(len(pictures), seconds)
+    task = Task(pictures, numbers, classes, None, kind, budget, {}, told or (lambda share, leader: None))
+    if are_few(numbers):
+        # What a network makes of photographs is worth more than copies of a few of them could say.
+        if not kind.strokes and any(look.name == "embedding" for look in looks):
+            return _usual("the pictures are too few to be asked")
+        return _by_copies(task, looks)
+    return _by_answers(task, looks, len(files))
+
+
+def looks_of(settings: Settings) -> dict[str, float]:
+    """The looks that a gallery sees by, with their weights: of a feature that is no join, its name.
+
+    Of a damaged one too: whoever makes the feature says what is wrong with it."""
+    options = settings.values.get("options")
+    if settings.feature != "looks" or not isinstance(options, Mapping):
+        return {settings.feature: 1.0}
+    names, weights = options.get("names"), options.get("weights")
+    if not isinstance(names, list) or not isinstance(weights, list):
+        return {settings.feature: 1.0}
+    known = {name: w for name, w in zip(names, weights, strict=False) if isinstance(name, str) and is_weight(w)}
+    return known or {settings.feature: 1.0}
+
+
+def choosing_seconds(pictures: int, seconds: float) -> float:
+    """How much of the ``seconds`` of a whole choice is for the looks; the rest is for the parameters."""
+    base, each = SECONDS
+    return min(0.5 * seconds, base + each * min(pictures, PICTURES))
+
+
+def _usual(why: str) -> Seeing:
+    from kcrc.features import make
+    from kcrc.gallery.pictures import default_feature
+
+    name = default_feature()
+    return Seeing(make(name), f"Sees by: {proportioned({name: 1.0})}; {why}.")
+
+
+def _some(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tuple[list[Array], list[str]]:
+    """Some of the pictures and their classes: no more than ``PICTURES`` files are read. Those that cannot be read, show
+    nothing, or are there already are left out."""
+    from kcrc.features.emptiness import ONE_COLOUR, emptiness
+    from kcrc.features.images import read_chunks
+    from kcrc.looks.jury import sampled
+
+    numbers = np.unique(np.asarray(labels), return_inverse=True)[1]
+    some = np.random.default_rng(0).permutation(int(numbers.max(initial=-1)) + 1)[: PICTURES // 2]
+    among = np.flatnonzero(np.isin(numbers, some))
+    rows = among[sampled(numbers[among], PICTURES)]
+    pictures: dict[str, tuple[Array, str]] = {}
+    for batch in read_chunks([files[row] for row in rows], View((SIDE, SIDE), fit="inside"), on_error="skip"):
+        for place, picture in zip(batch.rows, batch.pictures, strict=True):
+            if emptiness(picture.pixels) != ONE_COLOUR:
+                pictures.setdefault(picture.sha256, (picture.pixels, str(labels[rows[place]])))
+    return [pixels for pixels, _ in pictures.values()], [label for _, label in pictures.values()]
+
+
+def _looks_of_vectors(kind: object) -> list[FeatureLook]:
+    """The looks that make sense for such pictures and whose vectors a gallery can keep."""
+    from kcrc import looks
+    from kcrc.features.joined import UNFIT
+    from kcrc.looks.base import FeatureLook, registry
+
+    made = [registry.make(name, kind=kind) for name in looks.names()]
+    return [look for look in made if isinstance(look, FeatureLook) and look.feature.kind not in UNFIT]
+
+
+def _by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> Seeing:
+    from kcrc.looks.choosing import trials
+
+    tried, _, truth = trials(task, looks, sparing=True)
+    light = [one for one in tried if len(_parts(one.expert.look)) == 1 or _bytes(one.expert.look, files) <= LARGEST]
+    chosen = _cheapest_of_the_best(light, truth)
+    right = int(chosen.right(truth).sum())
+    feature, weights = _feature_of(_parts(chosen.expert.look))
+    return Seeing(
+        feature, f"Sees by: {proportioned(weights)}; of {len(truth)} examples {right} are right without themselves."
+    )
+
+
+def _cheapest_of_the_best(tried: Sequence[LookTrial], truth: Array) -> LookTrial:
+    """The cheapest that is behind the best by no more than one standard error in answers, paired, and hardly in
+    doubt."""
+    best = min(tried, key=lambda one: float(one.doubts(truth).mean()))
+
+    def as_good(one: LookTrial) -> bool:
+        ours, theirs = best.right(truth), one.right(truth)
+        lost, won = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
+        doubt = float((one.doubts(truth) - best.doubts(truth)).mean())
+        # One more that differs than there are, or a single answer would never be chance.
+        return lost - won <= math.sqrt(lost + won + 1) and doubt <= HARDLY
+
+    return min((one for one in tried if as_good(one)), key=lambda one: one.price)
+
+
+def _by_copies(task: Task, looks: Sequence[FeatureLook]) -> Seeing:
+    from kcrc.looks.few import choose_by_copies
+
+    experts, choice = choose_by_copies(task, looks)
+    parts = [(look, expert.weight) for expert in experts for look, _ in _parts(expert.look)]
+    feature, weights = _feature_of(parts)
+    return Seeing(
+        feature,
+        f"Sees by: {proportioned(weights)}; of {choice.asked} deformed copies {choice.right} come back to their own "
+        "original. The examples are too few to be left out.",
+    )
+
+
+def _parts(look: Look) -> list[tuple[FeatureLook, float]]:
+    """The looks of vectors that a look is made of, with their weights."""
+    from kcrc.looks.base import FeatureLook
+    from kcrc.looks.join import JoinLook
+
+    both = zip(look.parts, look.weights, strict=True) if isinstance(look, JoinLook) else [(look, 1.0)]
+    return [(part, weight) for part, weight in both if isinstance(part, FeatureLook)]
+
+
+def _bytes(look: Look, files: int) -> int:
+    return 4 * files * sum(part.feature.dim for part, _ in _parts(look))
+
+
+def _feature_of(parts: Sequence[tuple[FeatureLook, float]]) -> tuple[Feature, dict[str, float]]:
+    """The feature that makes the vectors, and the weights of its looks by their names."""
+    from kcrc.features.joined import JoinedLooks
+
+    weights = {look.name: weight for look, weight in parts}
+    members = tuple(look.feature for look, _ in parts)
+    if len(members) == 1:
+        return members[0], weights
+    return JoinedLooks(names=tuple(weights), members=members, weights=tuple(weights.values())), weights
