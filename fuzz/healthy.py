@@ -9,6 +9,8 @@ import numpy as np
 
 from fuzz.borrowed import from_tests
 from kcrc.features import make
+from kcrc.features.base import Feature
+from kcrc.features.joined import JoinedLooks
 from kcrc.gallery import Gallery
 
 LABELS = ("wren", "robin", "owl")
@@ -64,10 +66,18 @@ FEATURES: dict[str, dict[str, Any]] = {
     "lbp": {"size": (32, 32), "grid": (2, 2), "points": 4},
     "eigenfaces": {"n_components": 6, "size": (12, 12)},
     "random-faces": {"n_components": 10, "size": (12, 12)},
+    "looks": {"names": ("outlines", "faces"), "weights": (0.7, 0.3)},
 }  # small, so that tuning takes little
 
 
 def photo_gallery(path: Path, photos: Path, *, feature: str = "pixels", each: int = 3) -> None:
     """A gallery of small made-up photographs, which stay in ``photos``."""
     from_tests("photos.py").folder(photos, each)
-    Gallery.from_folder(photos, path, feature=make(feature, **FEATURES[feature])).close()
+    Gallery.from_folder(photos, path, feature=_made(feature, photos)).close()
+
+
+def _made(name: str, photos: Path) -> Feature:
+    if name != "looks":
+        return make(name, **FEATURES[name])
+    members = tuple(make(one, **FEATURES[one]).fit(sorted(photos.glob("*/*"))) for one in ("hog", "eigenfaces"))
+    return JoinedLooks(members=members, **FEATURES[name])

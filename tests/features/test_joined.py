@@ -102,7 +102,7 @@ def test_damaged_states_are_refused_in_words(pictures):
     state = joined(pictures).state()
     first, *others = state["members"]
     arrays = [name for name, value in state.items() if isinstance(value, np.ndarray)]
-    damaged: list[dict[str, Any]] = [
+    damaged = [
         {**state, "version": 99},
         {**state, "options": None},
         {**state, "options": {"names": ["a"]}},

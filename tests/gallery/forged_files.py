@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
 
 from kcrc import Gallery, KCRCClassifier, features  # noqa: E402
+from kcrc.features.base import Feature  # noqa: E402
+from kcrc.features.joined import JoinedLooks  # noqa: E402
 from kcrc.files.npy import from_npy, to_npy  # noqa: E402
 from kcrc.gallery.pictures import build_from_folder  # noqa: E402
 from kcrc.gallery.stores.sqlite import sealed_rows  # noqa: E402
@@ -169,9 +171,15 @@ def originals(folder: Path) -> list[Path]:
             "lbp": {"size": (32, 32)},
             "pyramid": {"n_words": 8, "size": 32, "n_components": 5},
         }
+        all_features: dict[str, Feature] = {}
         for name, given in options.items():
             known = features.make(name).get_params()
-            feature = features.make(name, **{k: v for k, v in given.items() if k in known})
+            all_features[name] = features.make(name, **{k: v for k, v in given.items() if k in known})
+        faces = features.make("eigenfaces", **options["eigenfaces"]).fit(sorted(photos.glob("*/*")))
+        all_features["looks"] = JoinedLooks(
+            names=("outlines", "faces"), members=(all_features["hog"], faces), weights=(7, 3)
+        )
+        for name, feature in all_features.items():
             build_from_folder(photos, made / f"{name}.kcrc", feature=feature)
             with Gallery.open(made / f"{name}.kcrc") as gallery:
                 gallery.set_parameters(FIXED)  # nothing to choose: choosing takes seconds

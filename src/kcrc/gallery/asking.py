@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from kcrc.answering import Answerer, Answers
+from kcrc.answering.nearness import Near, near_by
 from kcrc.answering.stream import Answered, stream
 from kcrc.arrays import Array
 from kcrc.confidence.open_set import UNKNOWN
 from kcrc.errors import DataError, KCRCError, StateError
 from kcrc.evidence import Evidence, joined
 from kcrc.gallery.own_feature import own_feature
+from kcrc.gallery.seeing import looks_of
 
 if TYPE_CHECKING:
     from kcrc.classifier import KCRCClassifier
@@ -49,6 +51,15 @@ class Asking(ABC):
         if self._feature is None:
             self._feature = own_feature(self._gallery, self.model)
         return self._feature
+
+    @property
+    def several_looks(self) -> bool:
+        """Whether the gallery sees by more than one look."""
+        return len(looks_of(self._gallery.settings)) > 1
+
+    def near(self, vector: Array, ids: Sequence[int]) -> dict[int, Near]:
+        """By which looks each of these examples is near to a query's ``vector`` (d,); nothing where there is one."""
+        return near_by(self.feature(), self.answerer().model, vector, ids) if self.several_looks else {}
 
     def stream(
         self, images: Sequence[Any], answer: Callable[[Array], T], *, on_error: OnError = "raise"

@@ -12,7 +12,6 @@ from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapsho
 from kcrc.gallery.examples import Example, as_example
 from kcrc.gallery.history import Entry, entry_of, first_of
 from kcrc.gallery.listing import facts_of
-from kcrc.gallery.seeing import looks_of
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery
@@ -113,7 +112,6 @@ def portrait(gallery: Gallery, example: int) -> Portrait:
 
 def own_answer(gallery: Gallery, example: int) -> OwnAnswer | None:
     """What the others say of an example, as ``audit`` asks them; None where it leaves with all others."""
-    from kcrc.answering.nearness import near_by
     from kcrc.left_out.answers import answers_without
 
     answerer = gallery.answering.answerer()
@@ -127,12 +125,7 @@ def own_answer(gallery: Gallery, example: int) -> OwnAnswer | None:
     share, winner = confidence.probabilities(evidence)[0], int(evidence.winner[0])
     real = np.flatnonzero(evidence.rows[0] >= 0)
     order = real[np.argsort(evidence.distances[0, real], kind="stable")][:NEAREST]
-    ids = [int(evidence.rows[0, place]) for place in order]
-    near = (
-        near_by(gallery.answering.feature(), model, model.raw[which[0]], ids)
-        if len(looks_of(gallery.settings)) > 1
-        else {}
-    )
+    near = gallery.answering.near(model.raw[which[0]], [int(evidence.rows[0, place]) for place in order])
     nearest = tuple(
         NearExample(
             int(evidence.rows[0, place]),

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kcrc.answering.nearness import Near, near_by
+from kcrc.answering.nearness import Near
 from kcrc.arrays import Array
 from kcrc.confidence.open_set import UNKNOWN
 from kcrc.errors import KCRCError
 from kcrc.evidence import HOW, Evidence
-from kcrc.gallery.seeing import looks_of
 from kcrc.report.words import percent
 from kcrc.shares import together
 
@@ -169,9 +168,7 @@ def case_from(
         return gallery.example(example).source
 
     def near(ids: list[int]) -> dict[int, Near]:
-        if vector is None or len(looks_of(gallery.settings)) < 2:
-            return {}
-        return near_by(gallery.answering.feature(), gallery.answering.answerer().model, vector, ids)
+        return {} if vector is None else gallery.answering.near(vector, ids)
 
     return Case(name, evidence, small, thumbnail_of, source_of, truth, probabilities, _rests_on(gallery), near=near)
 

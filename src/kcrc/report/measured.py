@@ -13,7 +13,6 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.errors import StateError
 from kcrc.evidence import Evidence, joined
-from kcrc.gallery.seeing import looks_of
 from kcrc.report.case import Case, case_from
 
 if TYPE_CHECKING:
@@ -94,12 +93,11 @@ def of_files(
         every, probabilities = joined(parts), np.concatenate(chances)
 
         def case(at: int) -> Case:
-            content = fetch(found.names[at])
-            several = len(looks_of(gallery.settings)) > 1
+            content, asking = fetch(found.names[at]), gallery.answering
             return case_from(
                 gallery, found.names[at], content, every[at],
                 truth=found.truth[at], probabilities=probabilities[at],
-                vector=gallery.answering.feature().transform([content])[0] if several else None,
+                vector=asking.feature().transform([content])[0] if asking.several_looks else None,
             )  # fmt: skip
 
         found.case = case
