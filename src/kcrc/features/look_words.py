@@ -11,6 +11,7 @@ WORDS = {
     "fine hog": "fine outlines",
     "lbp": "texture",
     "colour": "colours",
+    "coarse pyramid": "coarse visual words",
     "pyramid": "visual words",
     "embedding": "the network",
 }

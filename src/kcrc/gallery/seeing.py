@@ -31,7 +31,7 @@ SIDE = 320  # pixels of the longer side that are kept of them
 FEWEST = 8  # pictures that can be asked; of fewer nothing is learned
 SECONDS = (1.0, 0.1)  # for choosing; and for each picture: as much again as seeing them takes
 HARDLY = 0.05  # of doubt, in −log p, by which a cheaper look may be behind
-LARGEST = 2_000_000_000  # bytes of the vectors of all pictures: looks are not joined beyond that
+LARGEST = 2_000_000_000  # bytes of the vectors of all pictures; beyond it only the look with the shortest
 Told = Callable[[float, str], None]  # called with the share that is done, and who leads
 
 
@@ -128,7 +128,8 @@ def _by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> Seeing:
     from kcrc.looks.choosing import trials
 
     tried, _, truth = trials(task, looks, sparing=True)
-    light = [one for one in tried if len(_parts(one.expert.look)) == 1 or _bytes(one.expert.look, files) <= LARGEST]
+    least = min(_numbers(one.expert.look) for one in tried)
+    light = [one for one in tried if 4 * files * _numbers(one.expert.look) <= max(LARGEST, 4 * files * least)]
     chosen = _cheapest_of_the_best(light, truth)
     right = int(chosen.right(truth).sum())
     feature, weights = _feature_of(_parts(chosen.expert.look))
@@ -174,8 +175,9 @@ def _parts(look: Look) -> list[tuple[FeatureLook, float]]:
     return [(part, weight) for part, weight in both if isinstance(part, FeatureLook)]
 
 
-def _bytes(look: Look, files: int) -> int:
-    return 4 * files * sum(part.feature.dim for part, _ in _parts(look))
+def _numbers(look: Look) -> int:
+    """The length of a vector."""
+    return sum(part.feature.dim for part, _ in _parts(look))
 
 
 def _feature_of(parts: Sequence[tuple[FeatureLook, float]]) -> tuple[Feature, dict[str, float]]:
