@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from kcrc import ImageClassifier, KCRCClassifier
 from kcrc.looks.copies import copies_of, deformed
@@ -33,7 +34,26 @@ def test_copies_come_in_the_order_of_the_pictures_and_keep_colour_and_type():
 def test_few_are_fewer_than_three_a_class():
     assert are_few(np.array([0, 1, 2]))
     assert are_few(np.array([0, 0, 1, 1, 2]))
-    assert not are_few(np.repeat([0, 1], 3))
+    assert not are_few(np.repeat([0, 1], 4))
+    assert are_few(np.repeat([0, 1], 3))  # six examples asked say nothing
+    assert are_few(np.repeat([0, 1], 4), np.zeros(8, int))  # and of one group nobody can be
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "groups"),
+    [
+        (np.repeat(drawings(1)[0], 4, axis=0), np.repeat(list("abc"), 4), None),  # nothing but duplicates
+        (drawings(3)[0], np.array(list("abc") * 3), [0] * 9),  # all of one group
+        (drawings(3)[0], np.array(["a"] * 9), None),  # one class
+        (np.zeros((9, 12, 12), np.uint8), np.array(list("abc") * 3), None),  # nothing to see
+        (np.full((9, 1, 1), 7, np.uint8), np.array(list("abc") * 3), None),
+    ],
+)
+def test_examples_that_say_nothing_are_stored_all_the_same(images, labels, groups):
+    made = ImageClassifier(looks=["pixels", "sift"], tuning_seconds=1, verbose=False)
+    made.fit(images, labels, groups=groups)
+    assert set(made.predict(images)) <= set(labels)
+    np.testing.assert_allclose(made.predict_proba(images).sum(axis=1), 1.0)
 
 
 def test_one_example_a_class_chooses_by_copies():

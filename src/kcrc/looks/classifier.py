@@ -118,7 +118,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
             options = {name: getattr(self, name) for name in ("n_jobs", "memory_budget", "random_state")}
             task = Task(pictures, numbers, classes, together, kind, float(seconds), options, told)
-            if are_few(numbers):
+            if are_few(numbers, together):
                 experts, choice = choose_by_copies(task, wanted)
             else:
                 experts, choice = choose(task, wanted)

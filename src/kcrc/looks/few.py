@@ -18,12 +18,13 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.classifier import KCRCClassifier
 from kcrc.evidence import joined
+from kcrc.left_out.answers import FEWEST
 from kcrc.looks.base import Look, Pictures
 from kcrc.looks.chosen import Choice, LookScore
 from kcrc.looks.copies import copies_of
 from kcrc.looks.expert import Expert
 from kcrc.looks.fusion import pooled
-from kcrc.looks.jury import LookTrial, Task, price_of, sampled
+from kcrc.looks.jury import LookTrial, Task, answerable, price_of, sampled
 
 FEW = 3  # examples a class, on average, below which nothing is left out
 ORIGINALS = 200  # that copies are made of, at most
@@ -32,9 +33,9 @@ TOGETHER = 3  # looks that answer
 NEAR = 0.7  # of the best look's worth, to answer beside it
 
 
-def are_few(labels: Array) -> bool:
-    """Whether classes have so few examples that copies have to tell the looks apart."""
-    return len(labels) < FEW * len(np.unique(labels))
+def are_few(labels: Array, groups: Array | None = None) -> bool:
+    """Whether classes have so few examples, or so few can be asked, that copies have to tell the looks apart."""
+    return len(labels) < FEW * len(np.unique(labels)) or len(answerable(labels, groups)) < FEWEST
 
 
 def choose_by_copies(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], Choice]:

@@ -41,7 +41,7 @@ def together(tried: Sequence[LookTrial], truth: Array) -> Selection:
         said = [pooled([one.logs for one in each], weight) for each, weight in zip(more, found, strict=True)]
         gains = [losses(logs, truth) - losses(new, truth) for new in said]
         best = int(np.argmax([gain.mean() for gain in gains]))
-        if not _sure(gains[best]):
+        if not _sure(gains[best]) or not found[best].any():  # no weight at all: they are worse than chance
             break
         members, weights, logs = more[best], found[best], said[best]
     order = [int(at) for at in np.argsort(-weights, kind="stable") if weights[at] > LIGHT * weights.sum()]
