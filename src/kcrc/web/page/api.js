@@ -103,7 +103,6 @@ export const api = {
   page: async (picture) => (await send("/api/case", JSON.stringify({ picture }), {
     headers: { "Content-Type": "application/json" },
   })).blob(),
-  tune: () => post("/api/tune"),
 };
 
 // What the server says by itself; the browser connects again on its own.

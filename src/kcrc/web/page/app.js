@@ -153,7 +153,6 @@ async function start() {
   drawSteps();
   try {
     await session.refresh();
-    await session.firstSteps();
   } catch (error) {
     trouble(error);
     if (session.gallery === null) return;

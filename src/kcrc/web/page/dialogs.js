@@ -27,12 +27,12 @@ export function dialog(title, built, kind = "") {
   });
 }
 
-// A class of the gallery or a new one: { label, fresh }. `start` is what is written first.
-export function pickClass(title, { start = "", without = [], confirm = null } = {}) {
+// A class of the gallery or a new one: { label, fresh }.
+export function pickClass(title, { without = [] } = {}) {
   const known = session.gallery.classes.filter((one) => !without.includes(one.name));
   return dialog(title, (close) => {
     const input = h("input", {
-      type: "text", class: "search", value: start, autocomplete: "off", dir: "auto", maxlength: "200",
+      type: "text", class: "search", autocomplete: "off", dir: "auto", maxlength: "200",
       "aria-label": line("className"), placeholder: line(known.length > 0 ? "classSearch" : "className"),
     });
     const list = h("ul", { class: "choices" });
@@ -62,7 +62,7 @@ export function pickClass(title, { start = "", without = [], confirm = null } = 
       if (event.key === "ArrowDown") list.querySelector("button")?.focus();
     });
     draw();
-    return [confirm === null ? null : h("p", { class: "quiet" }, confirm), input, list].filter(Boolean);
+    return [input, list];
   });
 }
 

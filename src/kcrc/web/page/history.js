@@ -7,7 +7,6 @@ import { short } from "./verdict.js";
 import { line, say, when } from "./words.js";
 
 const PAGE = 60;
-const STEPS = ["undo", "redo"]; // what they did is told by what they did it to
 
 export function open(place) {
   const view = new History(place);
@@ -28,9 +27,7 @@ class History {
 
   async load() {
     try {
-      const found = await api.history(`${this.most}`);
-      this.more = found.length === this.most;
-      this.entries = found.filter((entry) => !STEPS.includes(entry.action));
+      this.entries = await api.history(`${this.most}`);
       this.draw();
     } catch (error) {
       trouble(error);
@@ -52,7 +49,7 @@ class History {
         h("span", {}, say("nowAnswers", { answer: h("strong", { dir: "auto" }, short(asked.verdict)) }))),
       this.entries.length === 0 ? h("p", {}, line("nothingDone")) : null,
       h("ol", { class: "entries" }, this.entries.map((entry) => this.row(entry, mine))),
-      !this.more ? null : button(line("older"), { press: older })));
+      this.entries.length < this.most ? null : button(line("older"), { press: older })));
   }
 
   row(entry, mine) {

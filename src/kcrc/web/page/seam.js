@@ -206,8 +206,8 @@ function sideModels(answer, turned) {
     const strong = new Set(answer.parts.slice(0, TILES).filter((part) => Math.abs(part.share) >= LEAST));
     const parts = all.filter((part) => strong.has(part));
     const small = all.filter((part) => !strong.has(part));
-    const beyond = kind === "for" ? answer.rest.share_for : answer.rest.share_against;
-    const rest = small.length + (beyond > 0 ? answer.rest.count : 0);
+    const beyond = answer.rest[`share_${kind}`];
+    const rest = small.length + answer.rest[`count_${kind}`];
     const left = small.reduce((sum, part) => sum + Math.abs(part.share), 0) + beyond;
     const weights = [...parts.map((part) => Math.abs(part.share)), ...(rest > 0 ? [Math.max(left, 0.006)] : [])];
     const label = kind === "for" ? answer.label : answer.runner_up;

@@ -19,18 +19,18 @@ class Session extends EventTarget {
 
   async refresh() {
     this.gallery = await api.gallery();
+    this.undo = this.gallery.undo;
+    this.redo = this.gallery.redo;
     this.tell("gallery");
+    this.tell("steps");
   }
 
   // An act that was stored: remember its steps, say it (unless the view does: `quiet`), count anew.
   async stored(act, { quiet = false } = {}) {
-    this.undo = act.undo ?? null;
-    this.redo = act.redo ?? null;
-    this.revision = act.revision;
-    const undo = this.undo === null ? null : { words: line("undo"), hint: "Z", press: () => this.step("undo") };
+    Object.assign(this, { undo: act.undo, redo: act.redo, revision: act.revision });
+    const undo = act.undo === null ? null : { words: line("undo"), hint: "Z", press: () => this.step("undo") };
     if (quiet) fill(document.getElementById("toast"));
     else toast(act.sentence, undo);
-    this.tell("steps");
     await this.refresh();
     return act;
   }
@@ -53,12 +53,6 @@ class Session extends EventTarget {
     this.revision = Math.max(revision, this.revision ?? 0);
     await this.refresh();
     if (newer.some((entry) => !entry.mine)) this.tell("elsewhere");
-  }
-
-  async firstSteps() {
-    const last = (await api.history(20)).find((entry) => entry.mine && !entry.undone);
-    this.undo = last?.sentence ?? null;
-    this.tell("steps");
   }
 }
 

@@ -9,7 +9,7 @@ import { queueStrip } from "./queue_strip.js";
 import { receive } from "./receiving.js";
 import { announce, notice, session, trouble } from "./session.js";
 import { Wall } from "./wall.js";
-import { line, say } from "./words.js";
+import { line } from "./words.js";
 
 const OPTIONS = 4;
 const PAUSE = 700; // milliseconds between two looks at an order that is being worked out

@@ -30,7 +30,7 @@ export function headline(verdict) {
   return { words: [name, " ", h("span", { class: "chance" }, number, h("small", {}, "%"))], number };
 }
 
-export const shortChance = (p) => chance(p).replace(" %", "");
+const shortChance = (p) => chance(p).replace(" %", "");
 
 export const lead = (verdict) => [sure(verdict), setLine(verdict)];
 

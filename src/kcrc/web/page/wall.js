@@ -57,14 +57,12 @@ export class Wall {
       this.bricks(preview), pictures);
   }
 
-  bricks({ answers, changed, of }) {
+  // The last answers, grey but for those that would be others.
+  bricks({ answers, changed }) {
     const other = new Set(changed.map((one) => one.picture));
-    const all = (answers ?? changed.map((one) => one.picture)).slice(0, MOST);
-    const bricks = all.map((picture) => h("img", {
+    return h("div", { class: "bricks", "aria-hidden": "true" }, answers.slice(0, MOST).map((picture) => h("img", {
       src: upload(picture), alt: "", loading: "lazy", class: other.has(picture) ? "other" : "",
-    }));
-    return h("div", { class: "bricks", "aria-hidden": "true" }, bricks,
-      Array.from({ length: Math.min(MOST, of) - all.length }, () => h("i", {})));
+    })));
   }
 
   hush() {
