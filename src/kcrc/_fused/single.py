@@ -19,7 +19,6 @@ from kcrc.arrays import Array
 from kcrc.distances.base import VECTORS
 from kcrc.evidence import Evidence
 from kcrc.model import FittedModel
-from kcrc.neighbours.scan import ScanIndex
 
 native: Any = _native
 
@@ -42,12 +41,12 @@ def _covered(model: FittedModel) -> bool:
     method = model.method
     return (
         isinstance(plan(model), Stage)
-        and isinstance(model.index, ScanIndex)
+        and model.index is not None
+        and model.index.for_one_query is not None
         and method.n_candidates is None
         and method.distance.is_euclidean
         and method.kernel.preparation == VECTORS
         and model.ids.dtype == model.labels.dtype == np.int64
-        and hasattr(native, "answer_single")  # a module built in place from older sources has none
     )
 
 
@@ -56,21 +55,20 @@ class Single:
     matrix of all examples, once it is stored, takes the place of their vectors."""
 
     def __init__(self, model: FittedModel) -> None:
-        method, index, stage = model.method, model.index, plan(model)
+        method, stage = model.method, plan(model)
         assert isinstance(stage, Stage)
-        assert isinstance(index, ScanIndex)
+        assert model.index is not None
         self._stage, self._kernel = stage, method.kernel
         self._classes, self._decision = model.classes, method.decision
         self._width = min(method.n_neighbors or 0, len(model))
         self._own = 1.0 if stage.by_distance else None
         self._options = {
-            "vectors": index.atoms["vectors"],
             "k": self._width,
             "wide_queries": model.working_type == np.float64,
             "ids": np.ascontiguousarray(model.ids),
             "root": method.distance.power == 2,
             **stage.options,
-            **index.scan.prepared,
+            **(model.index.for_one_query or {}),
         }
         self._ready = self._with(None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,6 +40,11 @@ class NeighbourIndex(ABC):
     compiled: ClassVar[bool] = False
     """Whether it searches in compiled code: without arrays as long as the examples are many, and with distances that
     follow from ‖y − a‖² in double precision."""
+
+    @property
+    def for_one_query(self) -> dict[str, Any] | None:
+        """What the compiled answer to a single query searches with; None where it cannot."""
+        return None
 
     @abstractmethod
     def query(self, queries: Prepared, k: int) -> Neighbourhood: ...

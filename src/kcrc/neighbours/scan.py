@@ -66,6 +66,10 @@ class ScanIndex(NeighbourIndex):
     scan: Scan
     compiled: ClassVar[bool] = True
 
+    @property
+    def for_one_query(self) -> dict[str, Any]:
+        return {"vectors": self.atoms["vectors"], **self.scan.prepared}
+
     def query(self, queries: Prepared, k: int) -> Neighbourhood:
         rows, squared = self.squared(queries["vectors"], k)
         distances = self.distance.of_squared(squared)
