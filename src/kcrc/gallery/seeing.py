@@ -1,8 +1,9 @@
 """How a gallery sees its pictures, where nobody says: some of them are asked, each as if it were not stored.
 
 A gallery keeps one vector a picture, so only looks that make vectors are tried (``kcrc.looks``): each alone, and the
-best of them side by side (``kcrc.features.joined``). Of those that are no worse than the best by more than chance would
-make them, the cheapest is taken. Image distances, and looks that answer separately, are ``ImageClassifier``'s.
+best of them side by side (``kcrc.features.joined``). Of the single ones that are no worse than the best by more than
+chance would make them, the cheapest is taken, and several only where they are better than it. Image distances, and
+looks that answer separately, are ``ImageClassifier``'s.
 """
 
 from __future__ import annotations
@@ -139,18 +140,27 @@ def _by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> Seeing:
 
 
 def _cheapest_of_the_best(tried: Sequence[LookTrial], truth: Array) -> LookTrial:
-    """The cheapest that is behind the best by no more than one standard error in answers, paired, and hardly in
-    doubt."""
-    best = min(tried, key=lambda one: float(one.doubts(truth).mean()))
+    """The cheapest single look that is behind the best of them by no more than chance in answers, and hardly in doubt;
+    or several together where these are right more often by more than chance: every query costs all of them."""
+    single = [one for one in tried if len(_parts(one.expert.look)) == 1]
+    joint = [one for one in tried if one not in single]
+    best = min(single, key=lambda one: float(one.doubts(truth).mean()))
+    good = [one for one in single if not _beats(best, one, truth) and _doubt(one, best, truth) <= HARDLY]
+    alone = min(good, key=lambda one: one.price)
+    better = [one for one in joint if _beats(one, alone, truth)]
+    return min(better, key=lambda one: float(one.doubts(truth).mean()), default=alone)
 
-    def as_good(one: LookTrial) -> bool:
-        ours, theirs = best.right(truth), one.right(truth)
-        lost, won = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
-        doubt = float((one.doubts(truth) - best.doubts(truth)).mean())
-        # One more that differs than there are, or a single answer would never be chance.
-        return lost - won <= math.sqrt(lost + won + 1) and doubt <= HARDLY
 
-    return min((one for one in tried if as_good(one)), key=lambda one: one.price)
+def _beats(one: LookTrial, other: LookTrial, truth: Array) -> bool:
+    """Whether it is right more often by more than one standard error, paired."""
+    ours, theirs = one.right(truth), other.right(truth)
+    won, lost = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
+    return won - lost > math.sqrt(won + lost + 1)  # one more than differ, or a single answer would never be chance
+
+
+def _doubt(one: LookTrial, other: LookTrial, truth: Array) -> float:
+    """How much more it doubts the truth, in −log p."""
+    return float((one.doubts(truth) - other.doubts(truth)).mean())
 
 
 def _by_copies(task: Task, looks: Sequence[FeatureLook]) -> Seeing:
