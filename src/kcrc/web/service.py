@@ -98,7 +98,7 @@ class Service:
         except KCRCError:
             return None
 
-    def confirm(self, example: int, label: str) -> None:
+    def keep_label(self, example: int, label: str) -> None:
         """Somebody looked at an example and said that its label is right."""
         self.confirmed[example, label] = None
         while len(self.confirmed) > CONFIRMED:
