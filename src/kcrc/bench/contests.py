@@ -14,6 +14,7 @@ from kcrc.bench.rivals import faiss_flat, ours, plain_numpy, scikit_neighbours, 
 from kcrc.bench.samples import Problem
 from kcrc.bench.tables import short
 from kcrc.bench.timing import each_alone, race, threads
+from kcrc.precision import single_will_do
 from kcrc.report.tables import text_table
 
 K = 50
@@ -153,11 +154,12 @@ def single_queries(run: Contest, split: Problem, *, queries: int = 400, turns: i
 
 
 def global_dictionary(run: Contest, split: Problem) -> None:
-    """All examples are the dictionary: a batch against the two matrix products it is made of."""
+    """All examples are the dictionary: a batch against the two matrix products it is made of, in its own precision."""
     clf = ours(split, None, n_jobs=run.cores)
     clf.predict(split.queries)
-    inverse = np.asarray(np.random.default_rng(0).standard_normal((len(split.atoms),) * 2), np.float32)
-    kernel, coded = product(split.atoms, split.queries), np.empty((len(split.queries), len(split.atoms)), np.float32)
+    kind = np.float32 if single_will_do(clf.model_) else np.float64
+    inverse = np.asarray(np.random.default_rng(0).standard_normal((len(split.atoms),) * 2), kind)
+    kernel, coded = product(split.atoms, split.queries), np.empty((len(split.queries), len(split.atoms)), kind)
 
     def limit() -> None:
         kernel()
