@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Any
 
@@ -14,5 +15,6 @@ def heard(event: str, given: tuple[Any, ...]) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     sys.addaudithook(heard)
     sys.exit(main(["serve", *sys.argv[1:]]))
