@@ -1,0 +1,31 @@
+"""Galleries that keep several looks, and saved image classifiers, as an earlier version wrote them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from kcrc import Gallery, ImageClassifier
+
+GOLDEN = Path(__file__).parent / "golden"
+sys.path.insert(0, str(GOLDEN))
+from write_looks import ANSWERS, CLASSIFIER, GALLERY, answers  # noqa: E402 (beside the files it wrote)
+
+THERE = GOLDEN / "gallery4-looks"
+
+
+def test_what_was_kept_of_several_looks_opens_with_the_same_answers(tmp_path: Path) -> None:
+    then = json.loads((THERE / ANSWERS).read_text("utf-8"))
+    classifier = ImageClassifier.load(THERE / CLASSIFIER)
+    with Gallery.open(shutil.copy(THERE / GALLERY, tmp_path)) as gallery:
+        assert gallery.verify().problems == ()
+        now = answers(gallery, classifier, tmp_path / "asked")
+    for part, numbers in (("gallery", "residuals"), ("classifier", "probabilities")):
+        assert now[part]["labels"] == then[part]["labels"]
+        np.testing.assert_allclose(now[part][numbers], then[part][numbers], rtol=1e-5, atol=1e-7)
+    assert now["gallery"]["rows"] == then["gallery"]["rows"]
+    assert now["classifier"]["weights"] == then["classifier"]["weights"]
