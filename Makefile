@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(NATIVE)
 WORKERS ?= auto
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo page test test-slow test-web fuzz sanitize lint format bench reproduce reproduce-quick clean
+.PHONY: help demo page docs test test-slow test-web fuzz sanitize wheel lowest pythons examples lint format bench reproduce reproduce-quick clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -35,6 +35,9 @@ page: $(VENV)/.web  ## the page of kcrc serve in the browser, over pictures of h
 	$(BIN)/python -m kcrc.web.digits page-out
 	$(BIN)/kcrc serve page-out/digits.kcrc page-out/unlabelled --open
 
+docs: $(VENV)/.dev  ## the documentation as a site that needs no network: open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 test: $(VENV)/.dev  ## all tests but the slow measurements
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow and not browser"
 
@@ -43,13 +46,25 @@ test-slow: $(VENV)/.dev  ## the slow measurements too
 
 test-web: $(VENV)/.dev  ## the pages in headless Chromium; KCRC_SCREENSHOTS=FOLDER keeps what it shows
 	.ci/chromium
-	$(BIN)/python -m pytest -q -m browser tests/browser
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m browser tests/browser
 
 fuzz: $(VENV)/.dev  ## attacks on every door, 20,000 and 500 kills, in about ten minutes (see docs/security.md)
 	$(BIN)/python -m fuzz --cases 20000 --kills 500 --jobs 2 --out fuzz-out.json
 
 sanitize: $(VENV)/.dev  ## the native tests with memory and arithmetic watched (needs g++), in about six minutes
 	PYTHON=$(BIN)/python .ci/sanitize
+
+wheel: $(VENV)/.dev  ## sdist and wheel in dist/: built twice alike, audited, tried without a compiler
+	PYTHON=$(BIN)/python .ci/wheel
+
+lowest:  ## the lowest versions we promise, with the wheel of `make wheel`
+	PYTHON=$(PYTHON) WORKERS=$(WORKERS) .ci/lowest
+
+pythons:  ## newer Pythons on this machine, with the sdist of `make wheel`: built for each, smoke-tested, tested
+	PYTHON=$(PYTHON) WORKERS=$(WORKERS) .ci/pythons
+
+examples: $(VENV)/.user  ## run the examples, draw their pictures and the page docs/examples.md
+	$(BIN)/python examples/show.py
 
 bench: $(VENV)/.user  ## speed beside scikit-learn, faiss (if installed) and the machine's limits; writes bench-out/
 	$(BIN)/kcrc bench $(if $(DATA),--data $(DATA),--quick) --out bench-out
@@ -72,5 +87,5 @@ format: $(VENV)/.dev  ## put the sources into shape
 	$(BIN)/clang-format -i $(NATIVE)
 
 clean:  ## remove the virtual environment and everything made
-	rm -rf $(VENV) build dist demo-out page-out bench-out reproduce-out fuzz-out.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest build dist demo-out page-out bench-out reproduce-out site fuzz-out.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f src/kcrc/_fused/*.so src/kcrc/_fused/not_built.txt

@@ -5,16 +5,19 @@ Without a compiler the package installs and runs its NumPy stages; why is kept i
 KCRC_SANITIZE=1 builds one that watches its own memory and arithmetic, for `make sanitize`.
 """
 
+import gzip
 import os
 import platform
 import subprocess
 import sys
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 from setuptools.errors import CCompilerError, ExecError, PlatformError
 
 FUSED = "src/kcrc/_fused"
@@ -104,11 +107,34 @@ class BuildNative(build_ext):
         return objects
 
 
+class DatedSdist(sdist):
+    """The same bytes from the same sources: setuptools leaves the time of packing in the archive."""
+
+    def make_archive(self, base_name, format, root_dir=None, base_dir=None, owner=None, group=None):
+        stamp = os.environ.get("SOURCE_DATE_EPOCH")
+        if stamp is None or format != "gztar":
+            return super().make_archive(base_name, format, root_dir, base_dir, owner, group)
+
+        def dated(member: tarfile.TarInfo) -> tarfile.TarInfo:
+            member.mtime, member.uid, member.gid, member.uname, member.gname = int(stamp), 0, 0, "", ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            return member
+
+        goal = f"{base_name}.tar.gz"
+        with (
+            gzip.GzipFile(goal, "wb", mtime=int(stamp)) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        ):
+            for path in sorted([Path(base_dir), *Path(base_dir).rglob("*")]):
+                archive.add(path, recursive=False, filter=dated)
+        return goal
+
+
 setup(
     ext_modules=[
         Extension(f"kcrc._fused.{name}", [], language="c++", optional=True, extra_link_args=CHECKS if SANITIZE else [])
         for name in LEVELS
     ],
-    cmdclass={"build_ext": BuildNative},
+    cmdclass={"build_ext": BuildNative, "sdist": DatedSdist},
     options={"build": {"build_base": "build/sanitizer"}} if SANITIZE else {},
 )

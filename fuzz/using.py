@@ -47,7 +47,7 @@ WAYS: dict[str, Way] = {
     "images": _images,
     "state": lambda gallery: gallery.feature_state(),
     "audit": lambda gallery: gallery.audit(),
-    "export": lambda gallery: gallery.export(gallery.path.with_name(f"{gallery.path.name}.npz")),
+    "export": lambda gallery: gallery.export(Path(gallery.path).with_name(f"{gallery.name}.npz")),
     "undo": lambda gallery: [gallery.undo() for _ in range(4)],
     "compact": lambda gallery: gallery.compact(),
     "erase": lambda gallery: gallery.erase(gallery.contents.ids[:1].tolist()),

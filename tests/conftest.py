@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from kcrc.bench.postgres_server import PostgresServer, running
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # tests that import onnxruntime by themselves are quiet too
 
@@ -26,6 +30,20 @@ def real_data():
             return dict(stored)
 
     return load
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for the tests of one process. Where it cannot start they fail: it comes with the packages
+    that development needs."""
+    with running(fsync="off", full_page_writes="off", max_connections="60", shared_buffers="32MB") as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_address(postgres_server: PostgresServer) -> str:
+    """The address of a gallery that is not there yet."""
+    return postgres_server.address(gallery=f"t{secrets.token_hex(8)}")
 
 
 @pytest.fixture

@@ -142,6 +142,7 @@ class StateTransaction(StateSnapshot):
 class MemoryStore:
     def __init__(self, address: str, place: Place, *, readonly: bool = False) -> None:
         self.address = address
+        self.name = address.partition("://")[2]
         self.readonly = readonly
         self._place: Place | None = place
         self._reading = threading.local()

@@ -22,7 +22,8 @@ def posed(D, y, real=None):
     real = np.ones((len(D), D.shape[2]), bool) if real is None else real
     spread = np.broadcast_to(D, (len(y), *D.shape[1:]))
     target = Target(np.einsum("bck,bc->bk", spread, y), np.einsum("bc,bc->b", y, y), y)
-    return Dictionary(D.transpose(0, 2, 1) @ D, D, real), target
+    labels = np.where(real, np.arange(D.shape[2]) % 3, -1)  # as in references.coders.classes_of
+    return Dictionary(D.transpose(0, 2, 1) @ D, D, real, labels), target
 
 
 def solved(coder, D, y, real=None):

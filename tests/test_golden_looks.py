@@ -13,19 +13,28 @@ from kcrc import Gallery, ImageClassifier
 
 GOLDEN = Path(__file__).parent / "golden"
 sys.path.insert(0, str(GOLDEN))
-from write_looks import ANSWERS, CLASSIFIER, GALLERY, answers  # noqa: E402 (beside the files it wrote)
+import write_looks as written  # noqa: E402 (beside the files it wrote)
 
 THERE = GOLDEN / "gallery4-looks"
 
 
 def test_what_was_kept_of_several_looks_opens_with_the_same_answers(tmp_path: Path) -> None:
-    then = json.loads((THERE / ANSWERS).read_text("utf-8"))
-    classifier = ImageClassifier.load(THERE / CLASSIFIER)
-    with Gallery.open(shutil.copy(THERE / GALLERY, tmp_path)) as gallery:
+    then = json.loads((THERE / written.ANSWERS).read_text("utf-8"))
+    classifier = ImageClassifier.load(THERE / written.CLASSIFIER)
+    with Gallery.open(shutil.copy(THERE / written.GALLERY, tmp_path)) as gallery:
         assert gallery.verify().problems == ()
-        now = answers(gallery, classifier, tmp_path / "asked")
+        now = written.answers(gallery, classifier, tmp_path / "asked")
     for part, numbers in (("gallery", "residuals"), ("classifier", "probabilities")):
         assert now[part]["labels"] == then[part]["labels"]
         np.testing.assert_allclose(now[part][numbers], then[part][numbers], rtol=1e-5, atol=1e-7)
     assert now["gallery"]["rows"] == then["gallery"]["rows"]
     assert now["classifier"]["weights"] == then["classifier"]["weights"]
+
+
+def test_how_far_outside_a_picture_lies_is_kept(tmp_path: Path) -> None:
+    then = json.loads((THERE / written.OUTSIDE_ANSWERS).read_text("utf-8"))
+    classifier = ImageClassifier.load(THERE / written.OUTSIDE)
+    assert [expert.look.outside for expert in classifier.panel_.experts] == [True, True, True]
+    now = written.said(classifier, written.pictures(tmp_path, 2, first=30)[1])
+    assert (now["labels"], now["weights"]) == (then["labels"], then["weights"])
+    np.testing.assert_allclose(now["probabilities"], then["probabilities"], rtol=1e-5, atol=1e-7)

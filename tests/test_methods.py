@@ -19,10 +19,13 @@ CHEAP = {
 EXPECTED = {
     *(f"{space}{coder}-{where}" for space in ("", "K") for coder in ("CRC", "RCRC", "SRC") for where in ("GD", "LCD")),
     *("KCRC-KPCA", "KCRC-KFDA", "KCRC-RP", "KCRC-Graph", "D-KSVD", "LC-KSVD1", "LC-KSVD2", "NN"),
+    # After the paper:
+    *("ProCRC-GD", "ProCRC-LCD", "CRT-GD", "CRT-LCD", "KCRT-LCD", "NRS-GD", "NRC-GD", "NRC-LCD"),
+    *("SA-CRC-GD", "CROC-GD", "KCRC-Sum-GD", "KCRC-Sum-LCD"),
 }
 
 
-def test_all_names_of_the_paper_are_there():
+def test_all_names_of_the_family_are_there():
     assert set(methods.names()) == EXPECTED
     with pytest.raises(ParameterError, match="Did you mean 'KCRC-LCD'"):
         methods.make("KCRC-LDC")

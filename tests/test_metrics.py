@@ -42,6 +42,22 @@ def test_standard_makes_zeros_of_constant_features_and_only_of_them(dtype):
     np.testing.assert_allclose(moved[:, 2:].std(axis=0), 1.0, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_standard_lets_nothing_be_farther_out_than_an_example_can_be(rng, dtype):
+    """A feature that one of 40 examples shows, faintly, is no measure for those that come."""
+    X = rng.normal(size=(40, 3)).astype(dtype)
+    X[:, 1] = 0.0
+    X[7, 1] = 1e-3
+    fitted = metrics.Standard(bounded=True).fit(X, np.zeros(40))
+    exact = (X - X.mean(axis=0, dtype=np.float64)) / X.std(axis=0, dtype=np.float64)
+    np.testing.assert_allclose(fitted.transform(X), exact, rtol=1e-4, atol=1e-6)  # no example is cut: one is √39 away
+    far = fitted.transform(np.array([[0.0, 5.0, 0.0], [0.0, -5.0, 0.0]], dtype))
+    np.testing.assert_allclose(far[:, 1], [np.sqrt(40), -np.sqrt(40)], rtol=2e-3)
+    free = metrics.make("standard").fit(X, np.zeros(40))  # as it is where it is named, and in files from before
+    assert free.farthest is None
+    assert np.abs(free.transform(np.array([[0.0, 5.0, 0.0]], dtype))).max() > 1000
+
+
 @pytest.mark.parametrize("size", [1e-42, 1e-320, 1e300])
 def test_standard_stays_finite_at_the_ends_of_the_numbers(size):
     X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 4.0]]) * [size, 1.0]

@@ -33,7 +33,18 @@ def test_progress_bars_are_made_in_one_place() -> None:
 
 
 def test_the_public_face_is_what_it_says() -> None:
-    parts = {"coding", "datasets", "distances", "features", "kernels", "looks", "methods", "metrics", "projections"}
+    parts = {
+        "coding",
+        "datasets",
+        "decisions",
+        "distances",
+        "features",
+        "kernels",
+        "looks",
+        "methods",
+        "metrics",
+        "projections",
+    }
     assert set(kcrc.__all__) == parts | {"Evidence", "Gallery", "ImageClassifier", "KCRCClassifier", "Views"}
     for name in parts:
         assert getattr(kcrc, name).__name__ == f"kcrc.{name}"

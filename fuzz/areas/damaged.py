@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from pathlib import Path
 from typing import Any
 
 from fuzz.area import Area, Wrong, register
@@ -83,4 +84,4 @@ class Damaged(Area):
         elif act == 4:
             gallery.rename_class("wren", "robin")
         else:
-            gallery.export(gallery.path.with_name("g.kcrc.npz"))
+            gallery.export(Path(gallery.path).with_name("g.kcrc.npz"))

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from kcrc.looks.classifier import ImageClassifier as ImageClassifier
     from kcrc.views import Views as Views
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 __all__ = [
-    "Evidence", "Gallery", "ImageClassifier", "KCRCClassifier", "Views", "coding", "datasets", "distances", "features",
-    "kernels", "looks", "methods", "metrics", "projections",
+    "Evidence", "Gallery", "ImageClassifier", "KCRCClassifier", "Views", "coding", "datasets", "decisions", "distances",
+    "features", "kernels", "looks", "methods", "metrics", "projections",
 ]  # fmt: skip
 
 _LAZY = {

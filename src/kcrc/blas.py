@@ -15,11 +15,13 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
+FOREIGN = "faiss"  # in the path of a library that is not ours to limit
 _known: dict[str, Any] = {}
 
 
 def _libraries() -> list[Any]:
-    """Those that are loaded. SciPy brings its own, and comes when something first needs it."""
+    """Those that are loaded. SciPy brings its own, and comes when something first needs it. That of faiss is left out:
+    it counts threads for each thread by itself, and ``scale/indexes/faiss_library.py`` sets them."""
     _look(scipy="scipy.linalg" in sys.modules)
     return list(_known.values())
 
@@ -29,7 +31,8 @@ def _look(*, scipy: bool) -> None:
     from threadpoolctl import ThreadpoolController
 
     for library in ThreadpoolController().select(user_api="blas").lib_controllers:
-        _known.setdefault(library.filepath, library)
+        if FOREIGN not in library.filepath:
+            _known.setdefault(library.filepath, library)
 
 
 def _set(library: Any, number: int) -> int:

@@ -5,8 +5,11 @@ Each step gives a value that the next one starts from. The search itself is in `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from kcrc import kernels, metrics
 from kcrc.arrays import Array, widened
@@ -16,6 +19,7 @@ from kcrc.distances.unified import to_be_weighted
 from kcrc.kernels import Kernel
 from kcrc.moments import units_differ
 from kcrc.parameter_table import SEARCHED, byte_count
+from kcrc.prepared import POSITION, Prepared, Samples
 from kcrc.progress import share_bar
 from kcrc.tuning.request import AUTO, Request, is_open
 
@@ -27,11 +31,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Chosen:
     """``values`` of the parameters that may be "auto"; the ``tuning`` they come from, and the distances between
-    examples measured on the way, None where there was nothing to choose."""
+    examples measured on the way, None where there was nothing to choose; what distances have ``prepared`` of them."""
 
     values: dict[str, Any]
     tuning: Tuning | None = None
     pairs: dict[str, PairCache] | None = None
+    prepared: Mapping[Hashable, Prepared] = field(default_factory=dict)
 
 
 def chosen(parameters: Parameters, X: Array, y: Array, groups: Any) -> Chosen:
@@ -57,11 +62,13 @@ def chosen(parameters: Parameters, X: Array, y: Array, groups: Any) -> Chosen:
             coarse=None if given.n_candidates is None else (ground.coarse, given.n_candidates),
             pairs=ground.pairs,
             normalize=bool(given.normalize_columns),
+            samples=ground.samples,
+            brief=parameters.brief,
         )
         from kcrc.tuning.choose import choose  # only where there is something to choose
 
         values, tuning = choose(request, X if request.by_products else ground.scaled, y)
-    return Chosen(settled(values, ground), tuning, ground.pairs)
+    return Chosen(settled(values, ground), tuning, ground.pairs, ground.prepared)
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,8 @@ class Wish:
                 params["kernel"] = "exp"  # of the given distances, the RBF's form
         elif _is(params["kernel"], "precomputed"):
             params["metric"] = "plain"
+        if given.storage is not None:
+            params["locality"] = "atoms"  # whole classes of examples that are larger than memory would be so too
         if params["form"] == "raw":
             params["kernel"] = "linear"  # whatever was said of one: the vectors themselves are the dictionary
         return cls(params, open=True)
@@ -94,10 +103,11 @@ class Wish:
 class Ground:
     """What a search measures with: ``params`` with the metric settled where it cannot be searched, the examples
     ``scaled`` by it, distances fitted to them, empty caches of costly ``pairs``, and the kernel, None where it is
-    searched."""
+    searched. ``samples`` are those examples with what distances prepare of them."""
 
     params: dict[str, Any]
     scaled: Array
+    samples: Samples
     distance: Distance
     coarse: Distance
     pairs: dict[str, PairCache]
@@ -124,7 +134,14 @@ class Ground:
         if not searched:
             wide = "scale" if is_open(params["gamma"]) else params["gamma"]
             kernel = parameters.kernel(scaled, distance, {**params, "gamma": wide}, final=False)
-        return cls(params, scaled, distance, coarse, pairs, kernel)
+        return cls(params, scaled, Samples(scaled, columns=np.arange(len(X))), distance, coarse, pairs, kernel)
+
+    @property
+    def prepared(self) -> Mapping[Hashable, Prepared]:
+        """By the key of its preparation what need not be prepared again: nothing where the metric was searched, which
+        then has moved the examples, or where it names columns of a matrix, which examples are known by as well."""
+        made = {} if is_open(self.params["metric"]) else self.samples.prepared_by_key
+        return {key: one for key, one in made.items() if POSITION not in one.parts}
 
 
 def searches_kernel(kernel: Any, distance: Distance) -> bool:

@@ -1,6 +1,6 @@
 """KCRCClassifier: parameters, checks, and the verbs of a scikit-learn classifier; the mathematics is elsewhere.
 
-Long because a third of it is the documentation of its parameters, and its verbs belong to one object.
+Long because half of it is the documentation of its parameters and verbs, which belong to one object.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from kcrc import coding, distances, kernels, magnitudes, metrics, projections
 from kcrc.answering.answerer import Answerer
 from kcrc.answering.following import with_examples
-from kcrc.answering.samples import FLOATS, SampleForm
+from kcrc.answering.samples import FLOATS, SampleForm, check_numbers
 from kcrc.arrays import Array, widened
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.holder import ConfidenceHolder, Groups
@@ -32,12 +32,15 @@ from kcrc.distances.pair_cache import PairCounts
 from kcrc.errors import ParameterError, StateError, UnknownName
 from kcrc.evidence import Evidence, joined
 from kcrc.growth import Growth
+from kcrc.learning_sample import learned_from, sample_rows, sample_size, touches
 from kcrc.model import FittedModel
+from kcrc.parameter_table import byte_count
 from kcrc.parameters import Parameters
 from kcrc.receipts import ExampleDigests, Receipt, choices, receipt_for
 from kcrc.renewal import as_chosen, learned, renewed
 from kcrc.seeds import seed_of
 from kcrc.standing import Standing
+from kcrc.storage import storage_of
 from kcrc.views import are_views, layout_of
 
 if TYPE_CHECKING:
@@ -50,55 +53,62 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     """Classify by example: represent a query by its nearest examples together, in a kernel space.
 
     KCRC-LCD: find the query's K nearest examples, code the query over all of them with a ridge penalty in the
-    space of a kernel, and give it the class whose examples reconstruct it best. No training; new examples and
-    classes at any time; every answer names the examples that decided it.
+    space of a kernel, and give it the class whose examples reconstruct it best. There is no training, examples and
+    classes can be added at any time, and every answer names the examples that decided it.
+
+    Parameters left "auto" are chosen together by leave-one-out over the stored examples: each of a sample of them is
+    classified by the others, and among the settings that are right about equally often the one with the clearest
+    answers is taken (``tuning_`` holds the whole table). For a global dictionary, an eighth of the examples is left out
+    at a time.
 
     Parameters
     ----------
-    n_neighbors, metric, kernel, gamma, mu, form, decision, locality : default="auto"
-        Those left "auto" are chosen together by leave-one-out over the stored examples, with no training: each of a
-        sample of them is classified from the others, and of the settings that are right most often the one that
-        doubts least is taken (``tuning_`` holds the whole table). Those given are kept. For a global dictionary, an
-        eighth of the examples is left out at a time.
-    n_neighbors : int, None or "auto"
-        K, the size of the local dictionary; None uses all examples (the global dictionary). More than there are
-        means all of them. With ``locality="classes"`` it counts classes.
+    n_neighbors : int, None or "auto", default="auto"
+        K, the size of the local dictionary; None uses all examples (the global dictionary). If there are fewer
+        examples, all are used. With ``locality="classes"`` it counts classes.
     n_candidates : int or None, default=None
         Coarse to fine: take this many candidates by ``coarse_distance``, then the ``n_neighbors`` nearest of them
         by ``distance``. None searches by ``distance`` itself.
     distance, coarse_distance : str, Distance or callable, default="euclidean"
-        What near means: a name of ``kcrc.distances.names()``, a Distance, or a function f(u, v) -> float.
+        How distance is measured: a name of ``kcrc.distances.names()``, a Distance, or a function f(u, v) -> float.
         ``kcrc.distances.Unified`` uses several together, each on its own view of the sample where X is a dict of
         views (name -> array); for scikit-learn's tools, which cut samples by rows, ``kcrc.Views`` of that dict.
-    metric : {"plain", "standard", "unit", "within", "precomputed"}, Metric or "auto"
+    metric : {"plain", "standard", "unit", "within", "precomputed"}, Metric or "auto", default="auto"
         How vectors are scaled first: as they are, every feature standardised, to unit length, or whitened by the
         pooled within-class covariance. "precomputed": X holds distances to the examples, (n, n) in ``fit``.
-    kernel : str, Kernel, callable or "auto"
-        "linear", "rbf", "polynomial", "precomputed"; "exp" and "polarisation" make a kernel of ``distance``;
-        or a Kernel, or a function f(A, B) -> (len(A), len(B)).
-    gamma : float, "scale" or "auto"
+    kernel : str, Kernel, callable or "auto", default="auto"
+        "linear", "rbf", "polynomial", "precomputed"; "exp" or "polarisation", which make a kernel of ``distance``;
+        a Kernel; or a function f(A, B) -> (len(A), len(B)).
+    gamma : float, "scale" or "auto", default="auto"
         RBF: exp(−gamma‖a−b‖²), the paper's β = gamma. exp: exp(−gamma·Dist) with Dist squared for Euclidean,
         the paper's β = gamma^(−1/2). "scale" is 1 over the mean squared distance of two examples (for the exp
         kernel: the mean distance), so that the data's unit does not matter.
     degree : int, default=3
-        Of the polynomial kernel (gamma a·b + coef0)^degree.
+        The degree of the polynomial kernel, (gamma a·b + coef0)^degree.
     coef0 : float, default=1.0
-        Its constant.
-    mu : float or "auto"
-        The penalty of the code. No constant serves: faces want 1e-5 to 1e-2, deep features about 1.
-    form : {"raw", "gram", "rkhs"} or "auto"
+        The constant of the polynomial kernel.
+    mu : float or "auto", default="auto"
+        The weight of the penalty on the code. The best value depends on the data: 1e-5 to 1e-2 for faces, about 1 for
+        deep features.
+    form : {"raw", "gram", "rkhs"} or "auto", default="auto"
         "gram" is the paper's Algorithm 1, "rkhs" the same model solved in the kernel's own space at a quarter of
         the cost, "raw" codes over the vectors themselves (CRC, no kernel).
     normalize_columns : bool, default=True
         Scale the columns of the dictionary to unit length (Algorithm 1, step 1).
-    decision : {"ratio", "residual"} or "auto"
-        Judge a class by ‖y − Dᵢxᵢ‖/‖xᵢ‖ (paper) or by ‖y − Dᵢxᵢ‖.
-    locality : {"atoms", "classes"} or "auto"
+    decision : {"croc", "joint", "ratio", "residual", "sum"} or "auto", default="auto"
+        Judge a class by ‖y − Dᵢxᵢ‖/‖xᵢ‖ ("ratio", paper) or by ‖y − Dᵢxᵢ‖ ("residual"); "auto" is one of these two. The
+        others are methods that came after the paper: ``kcrc.decisions``.
+    locality : {"atoms", "classes"} or "auto", default="auto"
         The dictionary is the K nearest examples, or all examples of the K classes with the nearest mean.
     coder : str or Coder, default="ridge"
+        How a query is represented by the dictionary: a name of ``kcrc.coding.names()``, or a Coder.
     projection : str or Projection, default="identity"
         Ψ, the dimension reduction in kernel space; form "gram" only. By name, its dimension is chosen by
         leave-one-out too, as a share of the atoms; a Projection is kept as it is.
+    search : {"auto", "exact", "cells", "hnsw", "ivf", "usearch"}, default="auto"
+        How the nearest examples are found. "auto", "exact" and "cells" find all of them; "hnsw" and "ivf" (by faiss)
+        and "usearch" most of them, sooner where examples are very many, and every answer says how many
+        (``Evidence.search``). docs/search.md says which to choose.
     tuning_seconds : float, default=60
         About how long choosing the "auto" parameters may take on two ordinary cores; small data need far less. It is
         counted in arithmetic, so the same data give the same choice however busy the machine is.
@@ -106,29 +116,55 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         Threads for batches of queries; None uses all cores.
     memory_budget : int or str, default="512MB"
         What a call may use beyond the data, in bytes or like "2GB". Batches are cut to fit.
+    storage : str, Path or None, default=None
+        A folder for examples that are larger than memory: they are kept in files there, mapped into memory and read in
+        a stream, and what is learned from examples is learned from a sample of them (docs/scale.md). The files have no
+        name and go with the classifier; ``save`` keeps it. None keeps the examples in memory.
     random_state : int, RandomState, Generator or None, default=None
-        For random projections and the sample of examples tried. None is the fixed seed 0: answers never change. Of a
-        RandomState or Generator each fit draws one seed, which ``model_.method.seed`` tells.
+        For random projections and the sample of examples tried. None is the fixed seed 0, so answers never change.
+        From a RandomState or Generator each fit draws one seed, which ``model_.method.seed`` tells.
     verbose : bool or None, default=None
-        Progress of long work: None shows it on a terminal.
-
-    ``fit`` takes no ``sample_weight``: a weight w would have to equal w copies of the example, and copies take places
-    among the K nearest, so a weighted dictionary of K could not be the dictionary of the repeated data. Repeat or
-    ``forget`` examples instead.
+        Whether to show the progress of long work; None shows it on a terminal.
 
     Attributes
     ----------
-    classes_ : the class names, sorted.
-    confidence_ : what the examples' own answers, each asked as if it were not stored, say of how sure answers are.
-    tuning_ : what leave-one-out tried and chose, None where all was given; ``plot_tuning()`` shows it.
-    growth_ : how many examples came or went since the parameters were chosen.
-    retune_due_ : why ``retune()`` is due since examples came or went, or None.
-    pair_counts_ : how many pairs a costly distance was measured for, and how many were looked up.
-    n_features_in_ : the width of a sample.
-    model_ : the FittedModel: the resolved method and the stored examples.
+    classes_ : ndarray
+        The class names, sorted.
+    confidence_ : Confidence
+        How sure answers are, learned by asking stored examples as if they were not stored.
+    tuning_ : Tuning or None
+        What leave-one-out tried and chose; None if all parameters were given. ``plot_tuning()`` shows it.
+    growth_ : Growth
+        How many examples came or went since the parameters were chosen.
+    retune_due_ : str or None
+        Why ``retune()`` is advisable, because examples came or went; None if it is not.
+    renewal_due_ : str or None
+        What is learned again from the examples at the next question; None if nothing is.
+    receipt_ : Receipt
+        After ``forget``: what was forgotten, and a digest of what is left.
+    pair_counts_ : PairCounts
+        How many pairs a costly distance was measured for, and how many were looked up.
+    n_features_in_ : int
+        The width of a sample.
+    model_ : FittedModel
+        The resolved method and the stored examples.
+    answerer_ : Answerer
+        Gives labels, probabilities and evidence in one call, and answers as if some examples were not stored.
 
-    Rows: the first example ever given is row 0, and each keeps its number for good; forgetting others does not
-    renumber it. ``Evidence.rows`` and ``forget`` use these numbers.
+    Raises
+    ------
+    ParameterError
+        By ``fit``, if a parameter is out of range or does not fit the others.
+    DataError
+        By ``fit``, if the samples contain values that cannot be compared.
+
+    Notes
+    -----
+    Row numbers: the first example ever given is row 0, and each example keeps its number for good, even if others are
+    forgotten. ``Evidence.rows`` and ``forget`` use these numbers.
+
+    ``fit`` takes no ``sample_weight``. A weight w would have to mean the same as w copies of the example, but copies
+    take up places among the K nearest, so the two could not agree. Repeat or ``forget`` examples instead.
 
     Examples
     --------
@@ -136,8 +172,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     >>> from kcrc import KCRCClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> clf = KCRCClassifier().fit(X[:1000], y[:1000])
-    >>> int(clf.predict(X[1000:1001])[0])
-    1
+    >>> X_new = X[1000:1050]
+    >>> float((clf.predict(X_new) == y[1000:1050]).mean())
+    1.0
+
+    The examples of the methods go on from here.
     """
 
     def __init__(
@@ -159,9 +198,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         locality: str = "auto",
         coder: str | coding.Coder = "ridge",
         projection: str | projections.Projection = "identity",
+        search: str = "auto",
         tuning_seconds: float = 60.0,
         n_jobs: int | None = None,
         memory_budget: int | str = "512MB",
+        storage: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
@@ -181,9 +222,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self.locality = locality
         self.coder = coder
         self.projection = projection
+        self.search = search
         self.tuning_seconds = tuning_seconds
         self.n_jobs = n_jobs
         self.memory_budget = memory_budget
+        self.storage = storage
         self.random_state = random_state
         self.verbose = verbose
 
@@ -192,10 +235,41 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, *, groups: Any = None, rows: Any = None) -> Self:
         """Store the examples X (n, d) with their labels y, in place of any before, and choose what is "auto".
 
-        ``groups`` (n,): examples that belong together (photographs of one bird) never vouch for each other when
-        parameters are chosen; exact duplicates never do. ``rows`` (n,), rising: the row numbers by which the examples
-        are known already (None: counted from 0).
+        When parameters are chosen, examples of one group (photographs of the same bird) are left out together, so that
+        they cannot answer for each other. Exact duplicates are always left out together.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The examples: vectors, images, or a dict of views (name -> array); (n, n) where precomputed.
+        y : array of shape (n,)
+            Their labels.
+        groups : array of shape (n,), or None, default=None
+            The group of each example; None if there are none.
+        rows : array of int of shape (n,), or None, default=None
+            Row numbers for the examples, rising; None counts from 0.
+
+        Returns
+        -------
+        KCRCClassifier
+            Itself.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range or does not fit the others.
+        DataError
+            If X contains values that cannot be compared.
+
+        Examples
+        --------
+        >>> KCRCClassifier(n_neighbors=20).fit(X[:300], y[:300]).classes_
+        array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
+        return self._fit(X, y, groups=groups, rows=rows)
+
+    def _fit(self, X: Any, y: Any, *, groups: Any, rows: Any = None, brief: bool = False) -> Self:
+        """``fit``; where it is to be ``brief``, by a short search."""
         before = dict(self.__dict__)
         try:
             if rows is not None and Parameters(self).precomputed:
@@ -205,7 +279,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             magnitudes.check(vectors, precision, or_else=", or give float64" if precision == np.float32 else "")
             classes, numbers = np.unique(labels, return_inverse=True)
             ids = np.arange(len(numbers)) if rows is None else _row_numbers(rows, len(numbers), first=0)
-            self._store(vectors, classes, numbers, ids, groups, next_row=int(ids[-1]) + 1)
+            self._store(vectors, classes, numbers, ids, groups, next_row=int(ids[-1]) + 1, brief=brief)
             return self
         except BaseException:  # whatever went wrong, Ctrl-C too: the classifier stays what it was
             self.__dict__.clear()
@@ -222,19 +296,29 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         *,
         next_row: int,
         among: Array | None = None,
+        brief: bool = False,
     ) -> None:
         """Choose, and build the model anew from these examples; ``among`` are the columns of a precomputed matrix that
         they still are, where some were forgotten."""
-        parameters = Parameters(self, seed_of(self.random_state))
-        among = vectors if among is None else among
-        chosen = parameters.chosen(among, numbers, groups)
-        if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values):
-            vectors, among = widened(vectors), widened(among)
-        method, scaled = parameters.method(among, numbers, chosen.values)
+        parameters = Parameters(self, seed_of(self.random_state), brief)
+        parameters.check()
+        storage = storage_of(self.storage)
+        among, known, together = vectors if among is None else among, numbers, groups
+        if storage.mapped:
+            few = sample_rows(ids, sample_size(vectors.shape[1], byte_count(self.memory_budget)), parameters.seed)
+            among, known = vectors[few], np.unique(numbers[few], return_inverse=True)[1]
+            together = None if groups is None else np.asarray(groups)[few]
+        chosen = parameters.chosen(among, known, together)
+        wide = vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values)
+        if wide:
+            vectors, among = vectors if storage.mapped else widened(vectors), widened(among)
+        method, scaled = parameters.method(among, known, chosen.values)
         whole = scaled if among is vectors else None
+        pairs = None if storage.mapped else chosen.pairs
         self.model_ = FittedModel.build(
-            method, vectors, classes, numbers, ids, chosen.pairs, scaled=whole, searchable=False
-        )
+            method, vectors, classes, numbers, ids, pairs, scaled=whole, prepared=chosen.prepared, searchable=False,
+            storage=storage, wide=wide,
+        )  # fmt: skip
         self.classes_ = classes
         self._confidence = ConfidenceHolder(Groups.of(ids, groups), fixed=metrics.is_fixed(self.metric))
         self.tuning_ = chosen.tuning
@@ -243,7 +327,23 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def retune(self, *, groups: Any = None) -> Self:
         """Choose the "auto" parameters anew from the examples as they are now, and learn anew how sure answers are.
-        The examples keep their row numbers."""
+        The examples keep their row numbers.
+
+        Parameters
+        ----------
+        groups : array of shape (n,), or None, default=None
+            As in ``fit``, for the examples as they are now.
+
+        Returns
+        -------
+        KCRCClassifier
+            Itself.
+
+        Examples
+        --------
+        >>> clf.retune().retune_due_ is None
+        True
+        """
         check_is_fitted(self)
         before = dict(self.__dict__)
         model = self._standing.examples
@@ -258,7 +358,28 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             raise
 
     def plot_tuning(self, path: Any = None) -> Any:
-        """The best leave-one-out accuracy by each parameter, as a Matplotlib figure; written to ``path`` if given."""
+        """The best leave-one-out accuracy by each parameter, as a Matplotlib figure; written to ``path`` if given.
+
+        Parameters
+        ----------
+        path : str, path or None, default=None
+            Where to write it.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            With one panel for each parameter that was chosen.
+
+        Raises
+        ------
+        StateError
+            Where nothing was tuned.
+
+        Examples
+        --------
+        >>> clf.plot_tuning("tuning.png")  # doctest: +ELLIPSIS
+        <Figure size ...>
+        """
         check_is_fitted(self)
         if self.tuning_ is None:
             raise StateError('Nothing was tuned: leave a parameter "auto", and give two examples of some class.')
@@ -282,9 +403,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self._standing = Standing(model)
 
     def _renewed(self, model: FittedModel) -> FittedModel:
-        parameters = Parameters(self, model.method.seed)
-        among = model.raw[:, model.ids] if parameters.precomputed else model.raw
-        return model.by(renewed(parameters, model.method, widened(among), model.labels))
+        parameters, few = Parameters(self, model.method.seed), learned_from(model)
+        among = few.raw[:, few.ids] if parameters.precomputed else few.raw
+        return model.by(renewed(parameters, model.method, widened(among), few.labels))
+
+    def _learns_from(self, model: FittedModel, positions: Array, gone: Array) -> bool:
+        """Whether something was learned from any of the examples at ``positions``."""
+        return bool(learned(Parameters(self, model.method.seed), model.method)) and touches(model, positions, gone)
 
     def _goes_on(self, standing: Standing, growth: Growth, classes: Array, digests: ExampleDigests | None) -> None:
         """Go on with other examples; what was learned from those before is learned anew when it is next needed."""
@@ -292,15 +417,26 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self._standing, self._digests = standing, digests
         self.classes_, self.growth_ = classes, growth
 
-    def _grown(self, model: FittedModel, growth: Growth, rows: Array) -> None:
-        """Go on with the examples of ``model``, of which ``rows`` are new."""
-        due = self._standing.due or bool(learned(Parameters(self, model.method.seed), model.method))
-        digests = None if self._digests is None else self._digests.after(model, rows)
-        self._goes_on(Standing(model, due=due), growth, model.classes, digests)
+    def _grown(self, model: FittedModel, growth: Growth, rows: Array, gone: Array) -> None:
+        """Go on with the examples of ``model``, of which ``rows`` are new and those at ``gone`` are none."""
+        due = self._standing.due or self._learns_from(model, np.arange(len(model) - len(rows), len(model)), gone)
+        digests = None if self._digests is None else self._digests.after(model, rows, gone)
+        self._goes_on(Standing(model, due=due, gone=gone), growth, model.classes, digests)
 
     def learn_anew(self) -> Self:
         """Learn anew, when it is next needed, all that is learned from the examples, confidence too; what was chosen
-        stays. For a classifier that was stored and given other examples since."""
+        stays. For a classifier that was stored and given other examples since.
+
+        Returns
+        -------
+        KCRCClassifier
+            Itself.
+
+        Examples
+        --------
+        >>> clf.learn_anew() is clf
+        True
+        """
         check_is_fitted(self)
         model = self._standing.examples
         groups = Groups.learned_with(self.confidence_)
@@ -321,22 +457,57 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     @property
     def confidence_(self) -> Confidence:
         """What the examples' own answers say of how sure answers are: learned when first asked for."""
-        return self._confidence.of(self.model_, self.growth_.changed)
+        return self._what_is_known()
 
     @confidence_.setter
     def confidence_(self, learned: Confidence) -> None:
         self._confidence = ConfidenceHolder.holding(learned, fixed=metrics.is_fixed(self.metric))
 
+    @property
+    def _what_is_known(self) -> Callable[[], Confidence]:
+        """What gives, or learns when it is first called, the confidence of the examples as they are."""
+        learned_from = partial(self._standing.learned_from, self._renewed)
+        return partial(self._confidence.of, learned_from, self.growth_.changed)
+
+    @property
+    def _learning_model(self) -> FittedModel:
+        """The model of the examples that things are learned from: all, or a sample of those that are mapped."""
+        return self._standing.learned_from(self._renewed)
+
     # Examples that come and go ----------------------------------------------------------------------------------
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, *, rows: Any = None) -> Self:
-        """Add examples, of classes known or new: the same as having had them from the start, with the same chosen
-        parameters.
+        """Add examples, of known or new classes.
 
-        Where something is learned from the examples (a covariance, a "scale" gamma) it is learned anew from all of
-        them at the next question (``renewal_due_`` says so); else the stored ones are not looked at again. ``classes``
-        may announce classes that have no example yet. ``rows`` (n,), rising and above those given before: the row
-        numbers of the new examples (None: those that follow).
+        The result is the same as if they had been there from the start, with the same chosen parameters. What is
+        learned from the examples (a covariance, a "scale" gamma) is learned again from all of them at the next question
+        (``renewal_due_`` says so).
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The new examples.
+        y : array of shape (n,)
+            Their labels, of known or new classes.
+        classes : sequence or None, default=None
+            Further classes, which have no example yet.
+        rows : array of int of shape (n,), or None, default=None
+            Their row numbers, rising and above those given before; None takes those that follow.
+
+        Returns
+        -------
+        KCRCClassifier
+            Itself.
+
+        Raises
+        ------
+        ParameterError
+            With a precomputed matrix, which cannot be extended.
+
+        Examples
+        --------
+        >>> clf.partial_fit(X[1000:1001], [10]).classes_  # a new class, at once
+        array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10])
         """
         if not hasattr(self, "_standing"):  # to look at the model would bring it up to date
             self.fit(X, y, rows=rows)
@@ -346,8 +517,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         growth = self.growth_
         first = growth.next_row
         ids = np.arange(first, first + len(labels)) if rows is None else _row_numbers(rows, len(labels), first=first)
-        grown = with_examples(self._standing.examples, vectors, labels, ids, announced=classes)
-        self._grown(grown, growth.added(len(labels), next_row=int(ids[-1]) + 1), ids)
+        model, gone = self._standing.grown_from()
+        grown = with_examples(model, vectors, labels, ids, announced=classes)
+        self._grown(grown, growth.added(len(labels), next_row=int(ids[-1]) + 1), ids, gone)
         return self
 
     def _announced(self, classes: Any) -> Self:
@@ -356,7 +528,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         none = np.empty((0, model.raw.shape[1]), model.raw.dtype)
         empty = np.empty(0, np.intp)
         announced = model.with_examples(none, wider, empty, np.searchsorted(wider, model.classes), empty)
-        self._grown(announced, self.growth_, empty)
+        self._grown(announced, self.growth_, empty, empty)
         return self
 
     @property
@@ -367,11 +539,32 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         return self.model_.pair_counts
 
     def forget(self, rows: Any) -> Self:
-        """Forget the examples with these row numbers, as if they had never been stored (with the same chosen
-        parameters); the others keep theirs. A class left empty is forgotten too.
+        """Forget the examples with these row numbers, as if they had never been stored.
 
-        What was learned from them too is learned anew at the next question (``renewal_due_``); ``receipt_`` says what
-        was forgotten and what is left."""
+        The chosen parameters stay, and so do the row numbers of the others. A class left empty is forgotten too. What
+        was learned with them is learned again at the next question (``renewal_due_``); ``receipt_`` says what was
+        forgotten and what is left.
+
+        Parameters
+        ----------
+        rows : int or sequence of int
+            Row numbers.
+
+        Returns
+        -------
+        KCRCClassifier
+            Itself.
+
+        Raises
+        ------
+        ParameterError
+            Where a row is not stored, or none would be left. Nothing is forgotten then.
+
+        Examples
+        --------
+        >>> clf.forget([17]).receipt_.rows
+        (17,)
+        """
         check_is_fitted(self)
         before = self._standing
         wanted = np.unique(np.atleast_1d(np.asarray(rows)))
@@ -386,19 +579,37 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             )
         digests = ExampleDigests.of(model, gone) if self._digests is None else self._digests
         digests = digests.after(model, wanted, np.union1d(gone, positions))
-        due = bool(learned(Parameters(self, model.method.seed), model.method))
-        left = before.without(positions, due=due)
+        left = before.without(positions, due=self._learns_from(model, positions, gone))
         self._goes_on(left, self.growth_.forgotten(len(positions)), left.classes(), digests)
         self.receipt_ = receipt_for(model, positions, digests.state(self._choices))
         return self
 
     @property
     def _choices(self) -> bytes:
-        return choices(self.get_params(deep=False), None if self.tuning_ is None else self.tuning_.best)
+        parameters = self.get_params(deep=False)
+        del parameters["storage"]  # where examples are is no choice that makes an answer
+        return choices(parameters, None if self.tuning_ is None else self.tuning_.best)
 
     def verify(self, receipt: Receipt) -> bool:
         """Whether ``receipt`` is of this state: none of its rows is stored, the digest of the rows that remain is the
-        one it names, and all that was learned from examples is what these rows alone give."""
+        one it names, and all that was learned from examples is what these rows alone give.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            What ``receipt_`` was after ``forget``.
+
+        Returns
+        -------
+        bool
+            True where it is.
+
+        Examples
+        --------
+        >>> receipt = clf.forget([17]).receipt_
+        >>> clf.verify(receipt)
+        True
+        """
         check_is_fitted(self)
         model = self.model_
         if np.isin(model.ids, receipt.rows).any():
@@ -412,14 +623,35 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         made = []
         for one in (model, self._renewed(model)):
             few = one.examples(one.method.kernel).take(slice(0, 50))
-            made.append((one.vectors, one.method.kernel.gram(few, few)))
+            made.append((learned_from(one).vectors, one.method.kernel.gram(few, few)))
         return all(
             np.allclose(ours, anew, rtol=1e-6, atol=1e-6 * float(np.abs(anew).max()))
             for ours, anew in zip(*made, strict=True)
         )
 
     def forget_class(self, label: Any) -> Self:
-        """Forget all examples of a class, and the class."""
+        """Forget all examples of a class, and the class.
+
+        Parameters
+        ----------
+        label : object
+            The class, as in ``classes_``.
+
+        Returns
+        -------
+        KCRCClassifier
+            Itself.
+
+        Raises
+        ------
+        UnknownName
+            Where there is no such class.
+
+        Examples
+        --------
+        >>> clf.forget_class(3).classes_
+        array([0, 1, 2, 4, 5, 6, 7, 8, 9])
+        """
         check_is_fitted(self)
         model = self._standing.examples
         found = np.flatnonzero(model.classes == label)
@@ -432,29 +664,85 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any, *, reject: float | None = None, unknown: Any = None) -> Array:
         """The label of each query (n,).
 
-        With ``reject``, a query that resembles none of the classes is called unknown; ``reject`` is the share of known
-        queries that may be called so by mistake (0.05: one in 20), and holds for queries like the examples. The mark is
-        "unknown" among names, −1 among whole numbers, NaN among other numbers, or ``unknown`` if given.
+        With ``reject``, a query that resembles none of the classes is labelled unknown: "unknown" if labels are text,
+        −1 if they are integers, NaN if they are other numbers, or ``unknown`` if given.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+        reject : float or None, default=None
+            The share of queries of known classes that may be rejected by mistake (0.05: one in 20). It holds for
+            queries that are like the examples. None rejects nothing.
+        unknown : object, default=None
+            The label of rejected queries; None chooses one that suits the other labels.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The labels, of the type of ``y`` in ``fit``.
+
+        Examples
+        --------
+        >>> clf.predict(X_new[:3])
+        array([1, 4, 0])
+        >>> clf.predict(X_new[:3] * 0 - 50, reject=0.05)  # resembles no digit
+        array([-1, -1, -1])
         """
         if reject is not None:
             return self._predict_or_reject(X, reject, unknown)
         return np.concatenate(self._read(X, lambda evidence: evidence.labels))
 
     def decision_function(self, X: Any) -> Array:
-        """Scores 1/(1 + residual), higher is better: (n, classes). For two classes (n,) the residuals' difference over
-        their sum, (r₁ − r₂)/(r₁ + r₂), above 0 for the second class; where all neighbours agree that would be ±1, and
-        is up to ±2, the more the nearer they are."""
+        """Scores of the classes, 1/(1 + residual): higher is better.
+
+        For two classes it is one number per query, (r₁ − r₂)/(r₁ + r₂) of the residuals: above 0 for the second class.
+        If all neighbours agree, it is between ±1 and ±2 instead, larger the nearer they are.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+
+        Returns
+        -------
+        ndarray of shape (n, classes), or (n,) for two classes
+            Higher is better.
+
+        Examples
+        --------
+        >>> clf.decision_function(X_new[:3]).shape
+        (3, 10)
+        """
         check_is_fitted(self)
         two = len(self.classes_) == 2
         return np.concatenate(self._read(X, lambda evidence: leaning(evidence) if two else evidence.scores))
 
     def explain(self, X: Any) -> Evidence:
-        """Label, residuals, margin, and every stored example's part in the answer, for each query."""
+        """Label, residuals, margin, and every stored example's part in the answer, for each query.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+
+        Returns
+        -------
+        Evidence
+            Of all queries; index it for one of them.
+
+        Examples
+        --------
+        >>> evidence = clf.explain(X_new[:2])
+        >>> evidence.labels, evidence[0].rows.shape[0]
+        (array([1, 4]), 1)
+        """
         return joined(self._read(X, lambda evidence: evidence, explain=True, code_all=True))
 
     def _read(self, X: Any, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False) -> list[T]:
         """``read`` of the evidence of each chunk of queries."""
-        answerer = self.answerer_
+        check_is_fitted(self)
+        answerer = self._answerer(self._standing.asked(self._renewed))
         if not answerer.samples.is_plain(X):  # else scikit-learn's checks, longer than the answer, have nothing to say
             X = answerer.samples.side_by_side(X)
             with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
@@ -466,28 +754,89 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def answerer_(self) -> Answerer:
         """What answers: the model and how sure it is, as a value that needs no scikit-learn."""
         check_is_fitted(self)
-        model = self.model_
-        return Answerer(model, partial(self._confidence.of, model, self.growth_.changed), self._samples)
+        return self._answerer(self.model_)
+
+    def _answerer(self, model: FittedModel) -> Answerer:
+        return Answerer(model, self._what_is_known, self._samples)
 
     # Keeping ----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to one file without code in it (``load`` reads it back)."""
+        """Write the fitted classifier to one file without code in it (``load`` reads it back).
+
+        Parameters
+        ----------
+        path : str or path
+            The file; one that is there is replaced, whole or not at all.
+
+        Raises
+        ------
+        StateError
+            Before ``fit``.
+        DataError
+            Where the classifier holds what no file can, such as a function.
+        FileError
+            Where it cannot be written.
+
+        Examples
+        --------
+        >>> clf.save("digits.npz")
+        >>> bool((KCRCClassifier.load("digits.npz").predict(X_new) == clf.predict(X_new)).all())
+        True
+        """
         from kcrc.files.saving import save
 
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> KCRCClassifier:
-        """The classifier that ``save`` wrote: the same answers. Safe for files of any origin."""
+    def load(cls, path: str | os.PathLike[str], *, storage: str | os.PathLike[str] | None = None) -> KCRCClassifier:
+        """The classifier that ``save`` wrote: the same answers. Safe for files of any origin. ``storage`` is a folder
+        for examples that are larger than memory; what a file says of it is not heeded.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        storage : str, path or None, default=None
+            A folder for examples that are larger than memory.
+
+        Returns
+        -------
+        KCRCClassifier
+            Fitted, ready to be asked.
+
+        Raises
+        ------
+        FileError
+            Where the file is damaged, or is not one that ``save`` wrote.
+
+        Examples
+        --------
+        >>> clf.save("digits.npz")
+        >>> KCRCClassifier.load("digits.npz").predict(X_new[:3])
+        array([1, 4, 0])
+        """
         from kcrc.files.saving import load
 
-        return load(path)
+        return load(path, storage=storage)
 
     @classmethod
     def restored(cls, described: Description, model: FittedModel) -> KCRCClassifier:
-        """A fitted classifier from its description and a model: what was chosen and learned is taken as it is."""
-        known = KCRCClassifier._get_param_names()
+        """A fitted classifier from its description and a model: what was chosen and learned is taken as it is.
+
+        Parameters
+        ----------
+        described : Description
+            What a file says of a classifier.
+        model : FittedModel
+            The method and the examples.
+
+        Returns
+        -------
+        KCRCClassifier
+            Fitted, ready to be asked.
+        """
+        known = set(KCRCClassifier._get_param_names()) - {"storage"}  # no file says where to write
         made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
         made.tuning_, made.growth_ = described.tuning, described.growth
         made.model_, made.classes_ = replace(model, method=as_chosen(made, model.method)), model.classes
@@ -501,7 +850,23 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         return made
 
     def following(self, model: FittedModel) -> KCRCClassifier:
-        """A copy that answers from ``model``, which is this one's after examples came or went."""
+        """A copy that answers from ``model``, which is this one's after examples came or went.
+
+        Parameters
+        ----------
+        model : FittedModel
+            The model to answer from.
+
+        Returns
+        -------
+        KCRCClassifier
+            The copy; this classifier stays as it is.
+
+        Examples
+        --------
+        >>> clf.following(clf.model_) is clf
+        False
+        """
         made = copy.copy(self)
         made.confidence_ = self.confidence_
         made.model_, made.classes_ = model, model.classes
@@ -523,14 +888,25 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         if reset:
             self.views_ = layout_of(X) if are_views(X) else {}
         X = SampleForm((), self.views_).side_by_side(X)
-        with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
-            X, y = validate_data(self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True)
+        if self.storage is not None and isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and len(X):
+            X, y = self._checked_in_a_stream(np.ascontiguousarray(X), y, reset=reset)
+        else:
+            with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
+                X, y = validate_data(self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True)
         with warnings.catch_warnings():  # one example a class is what few-shot users have, and no regression
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
             check_classification_targets(y)
         if reset:
             self.sample_shape_ = X.shape[1:]
         return self._samples.flat(X), y
+
+    def _checked_in_a_stream(self, X: Array, y: Any, *, reset: bool) -> tuple[Array, Array]:
+        """As scikit-learn checks X and y, without an array as large as X."""
+        validate_data(self, X[:1], reset=reset, dtype=FLOATS)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        check_numbers(X)
+        return X, y
 
     def _refuse_precomputed(self, verb: str) -> None:
         if Parameters(self).precomputed:

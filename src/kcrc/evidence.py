@@ -8,9 +8,10 @@ with H = DᵀD and b = Dᵀy. ``c_j`` is the **contribution** of stored example 
 that it explains for its class. Contributions of a class add up to what the class explains of the query,
 ‖y‖² − ‖y − Dᵢxᵢ‖², its part of the reconstruction. A negative one made its class fit worse.
 
-The **residual** a class is judged by is ‖y − Dᵢxᵢ‖/‖xᵢ‖ (decision "ratio", paper) or ‖y − Dᵢxᵢ‖ ("residual").
-The smallest wins. A class without examples in the dictionary has residual ∞. Contributions of several classes may add
-up to more than ‖y‖²; ``shares`` are parts of 100 %.
+The **residual** a class is judged by is ‖y − Dᵢxᵢ‖/‖xᵢ‖ (decision "ratio", paper) or ‖y − Dᵢxᵢ‖ ("residual");
+``kcrc.decisions`` has the others, each with contributions of its own. The smallest wins. A class without examples in
+the dictionary has residual ∞. Contributions of several classes may add up to more than ‖y‖²; ``shares`` are parts of
+100 %.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.coding.base import Code, Dictionary, Target
 from kcrc.shares import sentences, shares, together
 
 CODED, UNANIMOUS, NEAREST = 0, 1, 2
@@ -37,18 +37,49 @@ HOW = (
 class Evidence:
     """The answers to B queries and what they rest on. Index or iterate it for single queries.
 
-    classes           (C,)    the class names
-    decision          what the classes were judged by: "ratio" or "residual"
-    winner            (B,)    number of the winning class
-    residuals         (B, C)  what the classes were judged by, smaller is better, ∞ where not in the dictionary
-    energy            (B,)    ‖y‖², what there was to explain; 0 where nothing was coded
-    rows              (B, K)  the stored examples in the dictionary by their row number, nearest first, −1 = padding
-    distances         (B, K)  their distances to the query
-    neighbour_labels  (B, K)  their class numbers, −1 = padding
-    coefficients      (B, K)  their coefficients x (0 where nothing was coded)
-    contributions     (B, K)  the part of ``energy`` each explains for its class; see the module's docstring
-    how               (B,)    0 coded, 1 unanimous, 2 nearest
-    converged, n_iter (B,)    what the coder says of its iterations
+    B queries, C classes, K examples in the dictionary of each.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (C,)
+        The class names.
+    decision : str
+        What the classes were judged by, as ``kcrc.decisions`` names it.
+    winner : ndarray of shape (B,)
+        Number of the winning class.
+    residuals : ndarray of shape (B, C)
+        What the classes were judged by, smaller is better, ∞ where not in the dictionary.
+    energy : ndarray of shape (B,)
+        ‖y‖², what there was to explain (‖Dx‖² of "joint"); 0 where nothing was coded.
+    rows : ndarray of shape (B, K)
+        The stored examples in the dictionary by their row number, nearest first, −1 = padding.
+    distances : ndarray of shape (B, K)
+        Their distances to the query.
+    neighbour_labels : ndarray of shape (B, K)
+        Their class numbers, −1 = padding.
+    coefficients : ndarray of shape (B, K)
+        Their coefficients x (0 where nothing was coded).
+    contributions : ndarray of shape (B, K)
+        The part of ``energy`` each explains for its class; see the module's docstring.
+    how : ndarray of shape (B,)
+        0 coded, 1 unanimous, 2 nearest.
+    converged : ndarray of shape (B,)
+        Whether the coder's iterations came to an end.
+    n_iter : ndarray of shape (B,)
+        How many there were.
+    search : str, default="exact"
+        "exact", or by which approximate search the examples were found, and how many that finds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from kcrc import KCRCClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> evidence = KCRCClassifier(n_neighbors=20).fit(X[:500], y[:500]).explain(X[500:502])
+    >>> len(evidence), evidence[0].rows.shape
+    (2, (1, 20))
+    >>> float(abs(evidence.shares[0]).sum().round(6))
+    1.0
     """
 
     classes: Array
@@ -64,6 +95,7 @@ class Evidence:
     how: Array
     converged: Array
     n_iter: Array
+    search: str = "exact"
 
     def __len__(self) -> int:
         return len(self.winner)
@@ -119,11 +151,23 @@ class Evidence:
 
     @property
     def sentences(self) -> list[str]:
-        """What the shares of each answer mean, in plain words."""
-        return sentences(self, self.runner_up, how=[HOW[number] for number in self.how])
+        """What the shares of each answer mean, in plain words, and how the examples were found where not all were."""
+        told = sentences(self, self.runner_up, how=[HOW[number] for number in self.how])
+        return told if self.search == "exact" else [f"{one} Approximate search: {self.search}." for one in told]
 
     def to_dict(self) -> dict[str, Any] | list[dict[str, Any]]:
-        """Plain Python values, ready for JSON: a dict for one query, else a list of them."""
+        """Plain Python values, ready for JSON: a dict for one query, else a list of them.
+
+        Returns
+        -------
+        dict, or list of dict
+            A dict for one query, else one for each.
+
+        Examples
+        --------
+        >>> sorted(evidence[0].to_dict())[:4]
+        ['energy', 'how', 'label', 'margin']
+        """
         if len(self) != 1:
             return [one.to_dict() for one in self]  # type: ignore[misc]  # each of them is a single query
         in_dictionary = np.flatnonzero(np.isfinite(self.residuals[0]))
@@ -139,6 +183,7 @@ class Evidence:
             "energy": float(self.energy[0]),
             "support": float(self.support[0]),
             "sentence": self.sentences[0],
+            "search": self.search,
             "neighbours": [
                 {
                     "row": int(self.rows[0, j]),
@@ -153,7 +198,18 @@ class Evidence:
         }
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a line for every query and stored example (needs pandas)."""
+        """A pandas DataFrame with a line for every query and stored example (needs pandas).
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns query, answer, row, label, distance, coefficient, contribution, share.
+
+        Examples
+        --------
+        >>> len(evidence.to_frame())
+        40
+        """
         import pandas as pd
 
         query, place = np.nonzero(self.rows >= 0)
@@ -174,7 +230,8 @@ class Evidence:
         shown = 3
         text = "\n".join(one._story() for one in self[:shown])
         more = f"\n… and {len(self) - shown} more queries" if len(self) > shown else ""
-        return f"Evidence of {len(self)} {'query' if len(self) == 1 else 'queries'}\n{text}{more}"
+        found = "" if self.search == "exact" else f", found by approximate search: {self.search}"
+        return f"Evidence of {len(self)} {'query' if len(self) == 1 else 'queries'}{found}\n{text}{more}"
 
     def _story(self, top: int = 5) -> str:
         label, how = self.labels[0], HOW[self.how[0]]
@@ -207,7 +264,7 @@ class Evidence:
         return lines
 
 
-_PER_QUERY = [f.name for f in fields(Evidence) if f.name not in ("classes", "decision")]
+_PER_QUERY = [f.name for f in fields(Evidence) if f.name not in ("classes", "decision", "search")]
 
 
 def _plain(value: Any) -> Any:
@@ -242,59 +299,3 @@ def joined(parts: Sequence[Evidence]) -> Evidence:
 
     together: dict[str, Any] = {name: column(name) for name in _PER_QUERY}
     return replace(parts[0], **together)
-
-
-def contributions(dictionary: Dictionary, target: Target, code: Code, labels: Array) -> Array:
-    """c_j (B, K); ``labels`` (1|B, K) are the atoms' class numbers."""
-    H, b, x = dictionary.gram, target.correlation, code.coefficients
-    if len(H) > 1 or len(x) == 1:
-        same = labels[:, :, None] == labels[:, None, :]
-        explained = np.einsum("bjl,bl->bj", np.where(same, H, 0.0), x)
-    else:  # one dictionary for all: a matrix product for each class's block
-        explained = np.zeros_like(x)
-        for c in np.unique(labels):
-            members = np.flatnonzero(labels[0] == c)
-            explained[:, members] = x[:, members] @ H[0][np.ix_(members, members)]
-    return np.asarray(x * (2.0 * b - explained))
-
-
-def class_residuals(
-    contributed: Array, code: Code, target: Target, labels: Array, n_classes: int, decision: str, *, floor: float = 0.0
-) -> Array:
-    """(B, C) what the classes are judged by; ∞ for a class that has no part in the code. ``floor``: the least share of
-    ‖y‖² that counts as left over, for those who take logarithms."""
-    x, batch = code.coefficients, len(code.coefficients)
-    labels = np.broadcast_to(labels, x.shape)
-    real = labels >= 0
-    cell = (np.arange(batch)[:, None] * n_classes + labels)[real]
-
-    def per_class(values: Array) -> Array:
-        return np.bincount(cell, weights=values[real], minlength=batch * n_classes).reshape(batch, n_classes)
-
-    least = floor * np.maximum(target.energy, np.finfo(np.float64).tiny)
-    squared = np.maximum(target.energy[:, None] - per_class(contributed), least[:, None])
-    length = np.sqrt(per_class(x**2))
-    residual = np.sqrt(squared)
-    if decision == "ratio":
-        residual = np.divide(residual, length, out=np.full_like(residual, np.inf), where=length > 0)
-    return np.where(length > 0, residual, np.inf)
-
-
-def shared_residuals(H: Array, target: Target, x: Array, labels: Array, n_classes: int, decision: str) -> Array:
-    """(B, C) as ``class_residuals``, of codes x (B, n) over one dictionary H (n, n) for all queries: for each class
-
-    ‖y − Dᵢxᵢ‖² = ‖y‖² − Σ xᵢ (2 bᵢ − xᵢHᵢᵢ),    one matrix product a class, and no table (B, n) of contributions.
-    """
-    out = np.full((len(x), n_classes), np.inf)
-    for c in range(n_classes):
-        members = np.flatnonzero(labels == c)
-        if not len(members):
-            continue
-        mine = np.ascontiguousarray(x[:, members])
-        rest = 2.0 * target.correlation[:, members] - mine @ H[np.ix_(members, members)]
-        explained = np.einsum("bk,bk->b", mine, rest, dtype=np.float64)
-        length = np.sqrt(np.einsum("bk,bk->b", mine, mine, dtype=np.float64))
-        residual = np.sqrt(np.maximum(target.energy - explained, 0.0))
-        judged = np.divide(residual, length, out=np.full_like(length, np.inf), where=length > 0)
-        out[:, c] = judged if decision == "ratio" else np.where(length > 0, residual, np.inf)
-    return out

@@ -13,6 +13,7 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.errors import DataError
+from kcrc.storage import blocks
 
 LENGTHS: dict[int, tuple[float, float]] = {4: (1e-15, 1e15), 8: (1e-60, 1e60)}
 """The least and the most, by the bytes of a number: a single query is too quick to ask a type for its name."""
@@ -40,25 +41,28 @@ def _squares(X: Array) -> tuple[float, float]:
 
 
 def check(X: Array, precision: np.dtype[Any], *, or_else: str = "") -> None:
-    """Raise unless ``served``; ``or_else`` says what else would help."""
-    if not served(X, precision):
-        _refuse(X, precision, "", or_else)
+    """Raise unless ``served``, block after block; ``or_else`` says what else would help."""
+    for block in blocks(*X.shape):
+        if not served(X[block], precision):
+            _refuse(X[block], precision, "", or_else, block.start)
 
 
-def check_scaled(X: Array, precision: np.dtype[Any], metric: str) -> None:
-    """Raise where a row under a metric is too long. It may be as short as it likes: so near to the mean."""
+def check_scaled(X: Array, precision: np.dtype[Any], metric: str, *, first: int = 0) -> None:
+    """Raise where a row under a metric is too long. It may be as short as it likes: so near to the mean. ``first`` is
+    the number of the first row."""
     if not _squares(X)[1] <= LENGTHS[precision.itemsize][1] ** 2:
-        _refuse(X, precision, f" under the metric {metric}", "")
+        _refuse(X, precision, f" under the metric {metric}", "", first)
 
 
-def _refuse(X: Array, precision: np.dtype[Any], where: str, or_else: str) -> None:
+def _refuse(X: Array, precision: np.dtype[Any], where: str, or_else: str, first: int = 0) -> None:
     least, most = LENGTHS[precision.itemsize]
     lengths = _lengths(X)
     fine = ((lengths >= least) | (lengths == 0)) & (lengths <= most)
     row = int((lengths > most).argmax()) if where else int(fine.argmin())
     raise DataError(
-        f"Row {row} of X has the length {lengths[row]:.3g}{where} (the root of the sum of its squares). Lengths from "
-        f"{least:g} to {most:g}, or 0, can be compared in {_NAMES[precision.itemsize]}. Scale the data{or_else}."
+        f"Row {first + row} of X has the length {lengths[row]:.3g}{where} (the root of the sum of its squares). "
+        f"Lengths from {least:g} to {most:g}, or 0, can be compared in {_NAMES[precision.itemsize]}. Scale the "
+        f"data{or_else}."
     )
 
 

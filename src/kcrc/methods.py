@@ -52,6 +52,21 @@ _configured("KCRC-RP", projection="random", **KCRC, **GLOBAL)
 _configured("KCRC-Graph", projection="graph", **KCRC, **GLOBAL)
 
 
+# After the paper; each is one mask, one diagonal or one rule away (references: kcrc.coding, kcrc.decisions).
+_configured("ProCRC-GD", coder="probabilistic", **{**CRC, "decision": "joint"}, **GLOBAL)
+_configured("ProCRC-LCD", coder="probabilistic", **{**CRC, "decision": "joint"})
+_configured("CRT-GD", coder="tikhonov", **{**CRC, "decision": "residual"}, **GLOBAL)
+_configured("CRT-LCD", coder="tikhonov", **{**CRC, "decision": "residual"})
+_configured("KCRT-LCD", coder="tikhonov", **{**KCRC, "form": "rkhs", "decision": "residual"})
+_configured("NRS-GD", coder="nrs", **{**CRC, "decision": "residual"}, **GLOBAL)
+_configured("NRC-GD", coder="nonnegative", **{**CRC, "decision": "residual"}, **GLOBAL)
+_configured("NRC-LCD", coder="nonnegative", **{**CRC, "decision": "residual"})
+_configured("SA-CRC-GD", coder="augmented", **{**CRC, "decision": "sum"}, **GLOBAL)
+_configured("CROC-GD", **{**CRC, "decision": "croc"}, **GLOBAL)
+_configured("KCRC-Sum-GD", **{**KCRC, "form": "rkhs", "decision": "sum"}, **GLOBAL)  # kernel ridge
+_configured("KCRC-Sum-LCD", **{**KCRC, "form": "rkhs", "decision": "sum"})
+
+
 @register("D-KSVD")
 def _dksvd(**options: Any) -> Any:
     """A dictionary and a linear classifier learned together (Zhang and Li 2010)."""

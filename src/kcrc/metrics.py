@@ -18,6 +18,7 @@ names = registry.names
 make = registry.make
 register = registry.register
 
+ROUNDING = 1e-3  # of a standardised value, in single precision; examples are never cut
 TILE = 8  # rows: more cost a single query more, fewer a batch
 
 
@@ -70,11 +71,15 @@ class Plain(Metric):
 class Standard(Metric):
     """Every feature less its mean, over its standard deviation; a constant feature becomes 0.
 
-    Each is judged in its own unit: the others may be a thousand million times as large.
+    Each is judged in its own unit: the others may be a thousand million times as large. Where ``bounded``, no vector is
+    farther out in a feature than an example can be, √n deviations: few examples may show a feature so faintly that a
+    new vector would be 50 away in it, and that one feature would outweigh all others.
     """
 
     mean: Array | None = None
     scale: Array | None = None
+    bounded: bool = False
+    farthest: float | None = None
 
     @property
     def fitted(self) -> bool:
@@ -84,12 +89,14 @@ class Standard(Metric):
         mean, deviation = moments(X)
         varies = varying(X) & (deviation > np.finfo(X.dtype).tiny)  # 1 / tiny is still a number
         scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
-        return Standard(mean.astype(X.dtype), scale.astype(X.dtype))
+        farthest = float(np.sqrt(len(X))) * (1.0 + ROUNDING) if self.bounded else None
+        return replace(self, mean=mean.astype(X.dtype), scale=scale.astype(X.dtype), farthest=farthest)
 
     def transform(self, X: Array) -> Array:
         if self.mean is None or self.scale is None:
             raise ParameterError("The standard metric needs fit(X, y) before it can transform.")
-        return np.asarray((X - self.mean) * self.scale)
+        z = np.asarray((X - self.mean) * self.scale)
+        return z if self.farthest is None else np.clip(z, -self.farthest, self.farthest, out=z)
 
 
 @register("unit")

@@ -14,20 +14,22 @@ from typing import Any
 import numpy as np
 
 from kcrc import magnitudes
-from kcrc.arrays import Array
+from kcrc.arrays import Array, widened
 from kcrc.coding.base import Coder
 from kcrc.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.distances.pair_cache import FILL_SECONDS, PairCache, PairCounts, pair_caches, pair_count
 from kcrc.kernels import DistanceKernel, Kernel
 from kcrc.metrics import Metric
-from kcrc.neighbours.base import NeighbourIndex
-from kcrc.neighbours.scan import index_for
+from kcrc.neighbours.base import EXACT, NeighbourIndex
+from kcrc.neighbours.searches import index_by
 from kcrc.neighbours.union import UnionIndex
 from kcrc.prepared import Prepared, PreparedExamples, Preparer, Samples
 from kcrc.projections.base import Projection
 from kcrc.spaces import Basis, Space
+from kcrc.storage import MEMORY, Storage, blocks
 
 RAW = "raw"
+Stores = dict[Hashable, PreparedExamples]
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Method:
     memory_budget: int
     wide_as_data: bool = False
     """Whether the kernel's gamma is "scale": it follows the examples."""
+    search: str = "auto"
+    """How the nearest examples are found: a name of ``kcrc.neighbours.searches``."""
 
     @property
     def search_distance(self) -> Distance:
@@ -94,6 +98,7 @@ class FittedModel:
     class_means: Samples | None
     pairs: Mapping[str, PairCache] = field(default_factory=dict)
     """Distances between examples by the costly components of the kernel's distance, those measured so far."""
+    storage: Storage = MEMORY  # where the arrays of the examples are
 
     @property
     def pair_counts(self) -> PairCounts:
@@ -148,39 +153,62 @@ class FittedModel:
         pairs: Mapping[str, PairCache] | None = None,
         *,
         scaled: Array | None = None,
+        prepared: Mapping[Hashable, Prepared] | None = None,
         searchable: bool = True,
+        storage: Storage = MEMORY,
+        wide: bool = False,
     ) -> FittedModel:
         """From examples as they were given; ``scaled`` is what the metric makes of them, where that is known already,
-        ``pairs`` are distances between them that are. What searches among them may wait (``searchable`` False) until it
-        is needed: see ``searched``."""
-        made = cls._prepared(method, given, ids, scaled)
-        stores = {key: PreparedExamples(prepared) for key, prepared in made.prepared_by_key.items()}
-        bare = cls(method, classes, labels, ids, stores, None, None, None)
-        return replace(bare, pairs=bare._paired(pairs or {}))._derived(labels, searchable=searchable)
+        ``pairs`` are distances between them that are, ``prepared`` what parts keep of them. What searches among them
+        may wait (``searchable`` False) until it is needed: see ``searched``. Into a ``storage`` that is mapped they are
+        written in a stream, ``wide`` where half precision is to become single."""
+        if storage.mapped:
+            stores = cls._streamed(method, given, ids, storage, wide=wide)
+        else:
+            made = cls._prepared(method, given, ids, scaled, prepared)
+            stores = {key: PreparedExamples(prepared) for key, prepared in made.prepared_by_key.items()}
+        bare = cls(method, classes, labels, ids, stores, None, None, None, storage=storage)
+        paired = replace(bare, pairs=bare._paired(pairs or {}))
+        return (paired._filled() if searchable else paired)._derived(labels, searchable=searchable)
 
     def _paired(self, known: Mapping[str, PairCache]) -> dict[str, PairCache]:
-        """A cache for each costly component, filled where that takes no more than seconds."""
+        """A cache for each costly component, those that are known and empty ones."""
         kernel, method = self.method.kernel, self.method
-        if method.n_neighbors is None or not isinstance(kernel, DistanceKernel):
+        if method.n_neighbors is None or not isinstance(kernel, DistanceKernel) or self.storage.mapped:
             return {}
         distance, n = kernel.distance, len(self)
         caches = pair_caches(distance, n, dtype=self.vectors.dtype, budget=method.memory_budget // 2)
-        for name in caches:
-            caches[name] = known.get(name, caches[name])
-            part = distance.components[name]
-            seconds = 1e-6 * part.cost * pair_count(n, symmetric=part.symmetric)
-            if caches[name].complete and seconds <= FILL_SECONDS:
-                caches[name].fill(part, distance.part(self.examples(kernel), name), method.n_jobs)
-        return caches
+        return {name: known.get(name, empty) for name, empty in caches.items()}
+
+    def _filled(self) -> FittedModel:
+        """The same, its caches of pairs filled where that takes no more than seconds."""
+        kernel, method = self.method.kernel, self.method
+        for name, cache in self.pairs.items():
+            assert isinstance(kernel, DistanceKernel)  # who else has pairs
+            part = kernel.distance.components[name]
+            seconds = 1e-6 * part.cost * pair_count(len(self), symmetric=part.symmetric)
+            if cache.complete and seconds <= FILL_SECONDS:
+                cache.fill(part, kernel.distance.part(self.examples(kernel), name), method.n_jobs)
+        return self
 
     @staticmethod
-    def _prepared(method: Method, given: Array, ids: Array, scaled: Array | None = None) -> Samples:
+    def _prepared(
+        method: Method,
+        given: Array,
+        ids: Array,
+        scaled: Array | None = None,
+        known: Mapping[Hashable, Prepared] | None = None,
+        first: int = 0,
+    ) -> Samples:
         """What all parts keep of new examples, and the examples as given where the metric changes them. Of a matrix
-        that the caller computed, the column of an example is its row number, also when others were forgotten."""
+        that the caller computed, the column of an example is its row number, also when others were forgotten. In an
+        error the rows count from ``first``."""
         vectors = method.metric.transform(given) if scaled is None else scaled
         if vectors is not given:
-            magnitudes.check_scaled(vectors, vectors.dtype, type(method.metric).__name__)
-        made: dict[Hashable, Prepared] = {VECTORS: prepare_vectors(vectors)}
+            magnitudes.check_scaled(vectors, vectors.dtype, type(method.metric).__name__, first=first)
+        wanted = {part.preparation for part in method.parts}
+        made = {key: one for key, one in (known or {}).items() if key in wanted}
+        made[VECTORS] = prepare_vectors(vectors)
         if vectors is not given:
             made[RAW] = Prepared({"given": given})
         samples = Samples(vectors, made, columns=ids)
@@ -188,14 +216,29 @@ class FittedModel:
             samples.of(part)
         return samples
 
+    @classmethod
+    def _streamed(cls, method: Method, given: Array, ids: Array, storage: Storage, *, wide: bool) -> Stores:
+        """The stores of examples that are looked at block by block."""
+        stores: Stores = {}
+        for block in blocks(*given.shape):
+            some = widened(given[block]) if wide else given[block]
+            for key, new in cls._prepared(method, some, ids[block], first=block.start).prepared_by_key.items():
+                stores[key] = (stores.get(key) or PreparedExamples.reserved(new, len(given), storage)).appended(new)
+        return stores
+
     @property
     def searchable(self) -> bool:
         """Whether it can be asked: ``searched`` gives one that can."""
         return self.index is not None or self.method.n_neighbors is None or self.method.locality == "classes"
 
+    @property
+    def search(self) -> str:
+        """How the examples of a dictionary are found, as an answer says it."""
+        return EXACT if self.index is None else self.index.search
+
     def searched(self) -> FittedModel:
         """The same with what searches among its examples."""
-        return self if self.searchable else self._derived(self.labels)
+        return self if self.searchable else self._filled()._derived(self.labels)
 
     def _derived(self, touched: Array, index: NeighbourIndex | None = None, *, searchable: bool = True) -> FittedModel:
         """With the index, the global dictionary and the class means that belong to the examples."""
@@ -208,7 +251,14 @@ class FittedModel:
             return replace(self, class_means=self._means(np.unique(touched)))
         if index is None and searchable:
             distance, atoms = method.search_distance, self.examples(method.search_distance)
-            make = partial(index_for, budget=method.memory_budget // len(distance.components))
+            make = partial(
+                index_by,
+                method.search,
+                budget=method.memory_budget // len(distance.components),
+                k=max(method.n_candidates or 0, method.n_neighbors),
+                n_jobs=method.n_jobs,
+                storage=self.storage,
+            )
             index = UnionIndex.over(distance, atoms, make) if distance.is_union else make(distance, atoms)
         return replace(self, index=index)
 
@@ -254,7 +304,7 @@ class FittedModel:
         same = all(getattr(mine, name) is getattr(method, name) for name in ("metric", "distance", "coarse_distance"))
         if same and all(part.preparation in self.stores for part in method.parts):
             return replace(self, method=method)._derived(self.labels, self.index)
-        return FittedModel.build(method, self.raw, self.classes, self.labels, self.ids)
+        return FittedModel.build(method, self.raw, self.classes, self.labels, self.ids, storage=self.storage)
 
     def without(self, rows: Array) -> FittedModel:
         """Without the examples at ``rows`` (positions)."""

@@ -6,6 +6,7 @@ asks of another is in ``kcrc.parameters``.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import coding, distances, kernels, metrics, projections, spaces
+from kcrc import coding, decisions, distances, kernels, metrics, projections, spaces
 from kcrc.coding.base import at_least, count
 from kcrc.errors import ParameterError, UnknownName
 from kcrc.kernels.base import positive
+from kcrc.neighbours.searches import SEARCHES, check_search
 from kcrc.parallel import worker_count
 from kcrc.seeds import seed_of
 from kcrc.tuning.request import AUTO, is_open
@@ -89,9 +91,21 @@ def _distance(value: Any) -> None:
         distances.resolve(value)
 
 
+def _decision(value: Any) -> None:
+    """Also one that the program registered itself, so it is looked up when it is asked for."""
+    if not isinstance(value, str) or value not in decisions.names():
+        raise UnknownName("decision", value, (*decisions.names(), AUTO))
+
+
 def _seed(value: Any) -> None:
     if not isinstance(value, np.random.RandomState | np.random.Generator):  # of which a fit draws once
         seed_of(value)
+
+
+def check_folder(value: Any) -> None:
+    """Raise unless it is a folder, or None."""
+    if value is not None and not (isinstance(value, str | os.PathLike) and os.path.isdir(value)):
+        raise ParameterError(f"storage is a folder that is there, or None; got {value!r}. Make it, or give another.")
 
 
 def _flag_or_none(name: str, value: Any) -> None:
@@ -126,13 +140,15 @@ TABLE = (
     Parameter("mu", ("float",), lambda value: at_least("mu", value, 0), searched=True),
     Parameter("form", (_set(*spaces.FORMS),), lambda value: spaces.resolve(value, normalize=True), searched=True),
     Parameter("normalize_columns", ("bool",), lambda value: spaces.resolve("rkhs", normalize=value)),
-    _one_of("decision", "ratio", "residual"),
+    Parameter("decision", (_set(*decisions.names()),), _decision, searched=True),
     _one_of("locality", "atoms", "classes"),
     Parameter("coder", ("str", "Coder"), coding.resolve),
     Parameter("projection", ("str", "Projection"), projections.resolve),
+    Parameter("search", (_set(*SEARCHES),), check_search),
     Parameter("tuning_seconds", ("float",), partial(positive, "tuning_seconds")),
     Parameter("n_jobs", ("int", "None"), worker_count),
     Parameter("memory_budget", ("int", "str"), byte_count),
+    Parameter("storage", ("str", "Path", "None"), check_folder),
     Parameter("random_state", ("int", "RandomState", "Generator", "None"), _seed),
     Parameter("verbose", ("bool", "None"), partial(_flag_or_none, "verbose")),
 )

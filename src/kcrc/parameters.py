@@ -20,6 +20,7 @@ from kcrc.kernels import widths
 from kcrc.kernels.base import positive
 from kcrc.kernels.definite import check_definite
 from kcrc.model import Method
+from kcrc.neighbours.searches import check_searchable
 from kcrc.parameter_table import TABLE, byte_count
 from kcrc.prepared import Samples
 from kcrc.tuning.request import is_open
@@ -31,18 +32,19 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Parameters:
     """The parameters ``given`` to a classifier, whose samples have been looked at (their shape and views), and the
-    ``seed`` that was drawn for this fit."""
+    ``seed`` that was drawn for this fit; ``brief``: what is "auto" is chosen by a short search."""
 
     given: KCRCClassifier
     seed: int = 0
+    brief: bool = False
 
     @property
     def precomputed(self) -> bool:
         return "precomputed" in (self.given.metric, self.given.kernel, self.given.distance)
 
     def chosen(self, X: Array, y: Array, groups: Any) -> Chosen:
-        """Values for the parameters that may be "auto", and the distances between examples measured on the way."""
-        self.check()
+        """Values for the parameters that may be "auto", which ``check`` has looked at, and the distances between
+        examples measured on the way."""
         return chosen(self, X, y, groups)
 
     def check(self) -> None:
@@ -56,11 +58,31 @@ class Parameters:
             check_form(space, coder, projections.resolve(given.projection))
         if given.n_candidates is not None and given.n_neighbors is None:
             raise ParameterError("n_candidates needs n_neighbors: a global dictionary has no candidates.")
+        self.check_mapped()
         wanted = 1 if isinstance(given.n_neighbors, str) else given.n_neighbors or 1
         if given.n_candidates is not None and given.n_candidates < wanted:
             raise ParameterError(
                 f"n_candidates={given.n_candidates} must be at least n_neighbors={given.n_neighbors} (K_c ≥ K_f)."
             )
+
+    def check_mapped(self) -> None:
+        """Raise where examples are to be mapped and a dictionary would be as large as they are many."""
+        given = self.given
+        if given.storage is None:
+            return
+        why = {
+            "n_neighbors=None is a dictionary of all examples": given.n_neighbors is None,
+            'locality="classes" takes whole classes': given.locality == "classes",
+            "a precomputed matrix has as many columns as there are examples": self.precomputed,
+        }
+        if given.search not in ("auto", "exact"):
+            raise ParameterError(
+                f'search="{given.search}" keeps a copy of the examples in memory, where with storage they are too many '
+                'to be. Use search="exact", or no storage.'
+            )
+        for reason, holds in why.items():
+            if holds:
+                raise ParameterError(f"storage is for local dictionaries: {reason}. Give n_neighbors, or no storage.")
 
     def keeps_halves(self, chosen: dict[str, Any]) -> bool:
         """Whether examples in half precision can stay so: where the compiled search and stage read them as they are.
@@ -108,6 +130,7 @@ class Parameters:
         distance, coarse = chosen.get("distances") or self.fitted(self.distances(scaled), scaled, y)
         if chosen["locality"] == "classes":
             self.check_means()
+        check_searchable(self.given.search, coarse if n_candidates is not None else distance)
         method = Method(
             metric=metric,
             distance=distance,
@@ -123,6 +146,7 @@ class Parameters:
             seed=self.seed,
             n_jobs=self.given.n_jobs,
             memory_budget=byte_count(self.given.memory_budget),
+            search=self.given.search,
             wide_as_data=chosen["gamma"] == "scale" and isinstance(chosen["kernel"], str) and chosen["form"] != "raw",
         )
         return method, scaled

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from kcrc import decisions
 from kcrc import evidence as ev
 from kcrc._fused.plan import plan
 from kcrc._fused.single import single
@@ -25,6 +26,9 @@ from kcrc.parallel import chunk_after_chunk, over_chunks, worker_count
 from kcrc.prepared import Samples
 
 T = TypeVar("T")
+
+WAITING = 4096  # examples that wait for a query of the compiled scan at the most: MOST_WAITING in search.cpp
+LEAST_ROOM = 5  # an index takes at most the rest of the budget: a fifth is left for queries
 
 
 def answer(
@@ -77,7 +81,7 @@ def among(
     if code_all and len(agreed := np.flatnonzero(verdict.how == ev.UNANIMOUS)):
         dictionary, target = posed(agreed)
         code = model.method.coder.code(dictionary, target)
-        _fill(verdict, agreed, verdict.neighbour_labels[agreed], dictionary, target, code)
+        _fill(model, verdict, agreed, verdict.neighbour_labels[agreed], dictionary, target, code)
     return verdict
 
 
@@ -164,6 +168,7 @@ def _settled(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence
         how=np.full(batch, ev.UNANIMOUS, np.int8),
         converged=np.ones(batch, bool),
         n_iter=np.zeros(batch, np.intp),
+        search=model.search,
     )
 
 
@@ -180,15 +185,24 @@ def _coded(
     dictionary, target = problem
     coder = model.method.coder
     code = coder.solve(coder.factorise(dictionary) if state is None else state, target)
-    _fill(verdict, which, labels, dictionary, target, code)
+    _fill(model, verdict, which, labels, dictionary, target, code)
     return target, code
 
 
-def _fill(verdict: Evidence, which: Array, labels: Array, dictionary: Dictionary, target: Target, code: Code) -> None:
+def _fill(
+    model: FittedModel,
+    verdict: Evidence,
+    which: Array,
+    labels: Array,
+    dictionary: Dictionary,
+    target: Target,
+    code: Code,
+) -> None:
     """Fill in what the examples, whose classes are ``labels``, had to do with the queries ``which``."""
-    verdict.energy[which] = target.energy
+    energy, contributed = decisions.named(model.method.decision).explained(dictionary, target, code, labels)
+    verdict.energy[which] = energy
     verdict.coefficients[which] = code.coefficients
-    verdict.contributions[which] = ev.contributions(dictionary, target, code, labels)
+    verdict.contributions[which] = contributed
     verdict.converged[which] = code.converged
     verdict.n_iter[which] = code.n_iter
 
@@ -204,9 +218,9 @@ def _weigh(
 ) -> None:
     """Give the coded queries ``which`` the class of the smallest residual; ``nearest`` gives the class of the nearest
     example for those of them that nothing could code."""
-    n_classes = len(model.classes)
-    contributed = verdict.contributions[which]
-    residuals = ev.class_residuals(contributed, code, target, labels, n_classes, model.method.decision)
+    residuals = decisions.named(model.method.decision).residuals(
+        verdict.energy[which], verdict.contributions[which], code.coefficients, labels, len(model.classes)
+    )
     winner = residuals.argmin(axis=1)
     # Nothing coded at all (no resemblance to any atom): the nearest example answers, judged by ‖y‖ alone.
     lost = ~np.isfinite(residuals[np.arange(len(winner)), winner])
@@ -251,9 +265,7 @@ def _residuals_over_all(model: FittedModel, queries: Samples) -> Evidence:
     target = method.space.target(model, basis, queries, None)
     code = method.coder.solve(model.whole.state, target)
     n_classes, batch = len(model.classes), len(queries)
-    residuals = ev.shared_residuals(
-        basis.dictionary.gram[0], target, code.coefficients, model.labels, n_classes, method.decision
-    )
+    residuals = decisions.named(method.decision).over_one(basis.dictionary, target, code, model.labels, n_classes)
     winner = residuals.argmin(axis=1)
     lost = ~np.isfinite(residuals[np.arange(batch), winner])
     if lost.any():  # nothing coded at all: the nearest example answers, judged by ‖y‖ alone
@@ -293,11 +305,13 @@ def chunk_size(model: FittedModel, n_queries: int, *, staged: bool = False) -> i
         kept = max(model.examples(part).nbytes // max(1, n) for part in method.parts) // 8 + 1
         scanned = model.index is not None and model.index.compiled and method.n_candidates is None
         if plan(model) is not None and scanned and not staged:
-            per_query = 4 * width + 8 * k + 2 * len(model.classes)
+            per_query = 4 * width + 8 * k + 2 * len(model.classes) + 2 * max(WAITING, 4 * k)
         else:
             per_query = 4 * min(n, BLOCK) + 3 * wide * max(width, kept) + 6 * k * k + 2 * len(model.classes)
     workers = 1 if _by_products(model) else worker_count(method.n_jobs)
-    affordable = int(method.memory_budget // (8 * per_query * workers))
+    kept_by_index = 0 if model.index is None else model.index.nbytes
+    room = max(method.memory_budget - kept_by_index, method.memory_budget // LEAST_ROOM)
+    affordable = int(room // (8 * per_query * workers))
     # Enough chunks to keep every thread busy, none so large that its arrays leave the cache for nothing.
     share = -(-n_queries // workers)
     return max(1, min(affordable, share, 1024))

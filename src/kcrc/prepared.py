@@ -7,6 +7,7 @@ norms, tangents, histograms. ``Prepared`` is a read-only table of arrays that sh
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kcrc.arrays import Array, widened
+from kcrc.storage import MEMORY, Storage, blocks
 
 POSITION = "position"  # of an example among the columns of a matrix that the caller computed
 
@@ -40,20 +42,23 @@ class Prepared:
 
 
 class _Buffer:
-    """Arrays with room to grow; ``used`` rows of them are owned by some PreparedExamples."""
+    """Arrays with room to grow, in a ``storage``; ``used`` rows of them are owned by some PreparedExamples."""
 
-    __slots__ = ("arrays", "used")
+    __slots__ = ("arrays", "process", "storage", "used")
 
-    def __init__(self, arrays: dict[str, Array], used: int) -> None:
+    def __init__(self, arrays: dict[str, Array], used: int, storage: Storage = MEMORY) -> None:
         self.arrays = arrays
         self.used = used
+        self.storage = storage
+        self.process = os.getpid()
 
 
 class PreparedExamples:
     """The prepared examples: a value, like a tuple, whose ``appended`` shares memory where it can.
 
     The first append moves the examples to a buffer with an eighth to spare (and so leaves the caller's array
-    alone); those after it write only the new rows until the spare is used up.
+    alone); those after it write only the new rows until the spare is used up. In mapped files the spare is there from
+    the start.
     """
 
     __slots__ = ("_buffer", "_length")
@@ -61,6 +66,13 @@ class PreparedExamples:
     def __init__(self, prepared: Prepared) -> None:
         self._buffer = _Buffer(dict(prepared.parts), len(prepared))
         self._length = len(prepared)
+
+    @classmethod
+    def reserved(cls, like: Prepared, n: int, storage: Storage) -> PreparedExamples:
+        """A store of nothing yet, with room in ``storage`` for what is kept of n samples like these."""
+        capacity = storage.room(n)
+        arrays = {name: storage.zeros((capacity, *part.shape[1:]), part.dtype) for name, part in like.parts.items()}
+        return cls._over(_Buffer(arrays, 0, storage), 0)
 
     @classmethod
     def _over(cls, buffer: _Buffer, length: int) -> PreparedExamples:
@@ -81,8 +93,8 @@ class PreparedExamples:
         start, stop = self._length, self._length + len(new)
         buffer = self._buffer
         room = min(len(array) for array in buffer.arrays.values())
-        if buffer.used != start or stop > room:
-            buffer = _Buffer(self._moved(stop + stop // 8 + 64), start)
+        if buffer.used != start or stop > room or not buffer.storage.owned_by(buffer.process):
+            buffer = _Buffer(self._moved(stop + stop // 8 + 64), start, buffer.storage)
         for name, array in buffer.arrays.items():
             array[start:stop] = new[name]
         buffer.used = stop
@@ -91,13 +103,21 @@ class PreparedExamples:
     def _moved(self, capacity: int) -> dict[str, Array]:
         moved = {}
         for name, array in self._buffer.arrays.items():
-            moved[name] = np.empty((capacity, *array.shape[1:]), array.dtype)
+            moved[name] = self._buffer.storage.zeros((capacity, *array.shape[1:]), array.dtype)
             moved[name][: self._length] = array[: self._length]
         return moved
 
+    def taken(self, rows: Array) -> PreparedExamples:
+        """A store in memory with these rows."""
+        return PreparedExamples(Prepared({name: part[rows] for name, part in self.prepared.parts.items()}))
+
     def kept(self, keep: Array) -> PreparedExamples:
         """A store with only the rows where ``keep`` is true, in their order."""
-        return PreparedExamples(Prepared({name: part[keep] for name, part in self.prepared.parts.items()}))
+        parts, rows = self.prepared.parts, np.flatnonzero(keep)
+        left = PreparedExamples.reserved(self.prepared, len(rows), self._buffer.storage)
+        for block in blocks(len(rows), max(part[:1].size for part in parts.values())):
+            left = left.appended(Prepared({name: part[rows[block]] for name, part in parts.items()}))
+        return left
 
 
 class Preparer(Protocol):

@@ -16,14 +16,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Registry(Generic[T]):
     """Names of one kind of part, each with the class or function that makes it.
 
-    ``homes`` (name -> module) are the library's own: a module is imported when a name of it is asked for, so that a
-    part costs nothing until it is used.
+    Parameters
+    ----------
+    kind : str
+        What its parts are called in errors.
+    homes : mapping of str to str, or None, default=None
+        Name -> module of the library's own parts: a module is imported when a name of it is asked for, so that a part
+        costs nothing until it is used.
 
+    Examples
+    --------
+    >>> from kcrc.registry import Registry
     >>> shapes = Registry[object]("shape")
     >>> @shapes.register("dot")
     ... class Dot: ...
     >>> shapes.names()
     ('dot',)
+
+    The examples of the methods go on from here.
     """
 
     def __init__(self, kind: str, homes: Mapping[str, str] | None = None) -> None:
@@ -32,7 +42,31 @@ class Registry(Generic[T]):
         self._makers: dict[str, Callable[..., T]] = {}
 
     def register(self, name: str) -> Callable[[F], F]:
-        """Enter a class or function under ``name``; a name is taken once."""
+        """Enter a class or function under ``name``; a name is taken once.
+
+        Parameters
+        ----------
+        name : str
+            The name.
+
+        Returns
+        -------
+        callable
+            A decorator, which gives back what it is put on.
+
+        Raises
+        ------
+        ParameterError
+            Where the name is taken.
+
+        Examples
+        --------
+        >>> @shapes.register("line")
+        ... def line(length=1.0):
+        ...     return ("line", length)
+        >>> shapes.names()
+        ('dot', 'line')
+        """
 
         def enter(maker: F) -> F:
             own = self.homes.get(name, maker.__module__) == maker.__module__
@@ -44,11 +78,43 @@ class Registry(Generic[T]):
         return enter
 
     def names(self) -> tuple[str, ...]:
-        """All registered names, sorted."""
+        """All registered names, sorted.
+
+        Returns
+        -------
+        tuple of str
+            The library's own, and those that were registered.
+
+        Examples
+        --------
+        >>> shapes.names()
+        ('dot',)
+        """
         return tuple(sorted(self._makers.keys() | self.homes.keys()))
 
     def maker(self, name: str) -> Callable[..., T]:
-        """The class or function behind ``name``."""
+        """The class or function behind ``name``.
+
+        Parameters
+        ----------
+        name : str
+            A name of ``names()``.
+
+        Returns
+        -------
+        callable
+            What was registered.
+
+        Raises
+        ------
+        UnknownName
+            Where there is no such name; the message lists those there are.
+
+        Examples
+        --------
+        >>> shapes.maker("dot") is Dot
+        True
+        """
         if not isinstance(name, str) or (name not in self._makers and name not in self.homes):
             raise UnknownName(self.kind, name, self.names())
         if name not in self._makers:
@@ -56,11 +122,55 @@ class Registry(Generic[T]):
         return self._makers[name]
 
     def name_of(self, maker: Callable[..., Any]) -> str | None:
-        """The name a class or function was entered under; None where it was not."""
+        """The name a class or function was entered under; None where it was not.
+
+        Parameters
+        ----------
+        maker : callable
+            The class or function.
+
+        Returns
+        -------
+        str or None
+            Its name.
+
+        Examples
+        --------
+        >>> shapes.name_of(Dot)
+        'dot'
+        """
         return next((name for name, known in self._makers.items() if known is maker), None)
 
     def make(self, name: str, **options: Any) -> T:
-        """Build the part called ``name``; an option it does not take is an error that lists those it does."""
+        """Build the part called ``name``.
+
+        Parameters
+        ----------
+        name : str
+            A name of ``names()``.
+        **options : object
+            Its options.
+
+        Returns
+        -------
+        object
+            The part.
+
+        Raises
+        ------
+        UnknownName
+            Where there is no such name; the message lists those there are.
+        ParameterError
+            Where it has no such option; the message lists those it has.
+
+        Examples
+        --------
+        >>> type(shapes.make("dot")) is Dot
+        True
+        >>> from kcrc import methods
+        >>> methods.make("KCRC-LCD", n_neighbors=20).n_neighbors
+        20
+        """
         maker = self.maker(name)
         if not options:  # nothing to look at, and to look takes longer than to make
             return maker()

@@ -8,7 +8,9 @@ class i weighs
     d_j = c_j / ‖xᵢ‖² + ‖y‖² x_j² / (‖x_w‖² ‖x_r‖²)     decision "ratio",    r_i = ‖y − Dᵢxᵢ‖ / ‖xᵢ‖
 
 with the sign turned in class r, and 0 in classes that are neither. Under both rules Σ d_j = r_r² − r_w²: the weights
-add up to the lead of the winner over the runner-up, so they balance exactly where the answer turns. The share of j is
+add up to the lead of the winner over the runner-up, so they balance exactly where the answer turns. The other decisions
+of ``kcrc.decisions`` go by the first formula, or by the second where they divide by ‖xᵢ‖, with contributions of their
+own; those of "sum" add up to log r_r − log r_w. The share of j is
 
     s_j = d_j / Σ |d_l|,    above 0 for the answer, below 0 against it, Σ |s_j| = 1.
 
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kcrc import decisions
 from kcrc.arrays import Array
 
 if TYPE_CHECKING:
@@ -35,7 +38,7 @@ def shares(evidence: Evidence, rival: Array, *, nearest: Array) -> Array:
     mine = (evidence.neighbour_labels == evidence.winner[:, None]) & real
     theirs = (evidence.neighbour_labels == rival[:, None]) & real & ~mine
     weight = np.where(mine, c, 0.0) - np.where(theirs, c, 0.0)
-    if evidence.decision == "ratio":
+    if evidence.decision in decisions.names() and decisions.named(evidence.decision).over_length:
         against = rival != evidence.winner
         weight[against] = _under_ratio(evidence, mine, theirs)[against]
     weight[nearest] = c[nearest]  # 0, but NaN where nobody asked for an explanation
@@ -73,7 +76,7 @@ def _sentence(answer: str, rival: str, how: str, count: int, support: float) -> 
         )
     return (
         f"{answer} against {rival}: {support:.1%} speaks for {answer}, {1 - support:.1%} against it; at half the "
-        "answer would turn. Shares are 100 % together; examples of other classes have none in this."
+        "answer would turn. All shares add up to 100 %; examples of other classes have none."
     )
 
 

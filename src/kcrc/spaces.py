@@ -120,8 +120,9 @@ def _finite(values: Array, what: str, most: dict[str, float] = KERNELS) -> Array
     return values
 
 
-def _real(model: FittedModel, rows: Array | None) -> Array:
-    return np.ones((1, len(model.labels)), bool) if rows is None else rows >= 0
+def _labels(model: FittedModel, rows: Array | None) -> Array:
+    """(1|B, K) the atoms' class numbers, −1 at padding."""
+    return model.labels[None] if rows is None else np.where(rows >= 0, model.labels[np.maximum(rows, 0)], -1)
 
 
 @dataclass(frozen=True)
@@ -136,13 +137,14 @@ class Raw(Space):
 
     def basis(self, model: FittedModel, rows: Array | None) -> Basis:
         vectors = precise(model, model.vectors[None] if rows is None else model.vectors[np.maximum(rows, 0)])
-        return self.posed(vectors, _real(model, rows))
+        return self.posed(vectors, _labels(model, rows))
 
-    def posed(self, vectors: Array, real: Array) -> Basis:
-        """The dictionary of vectors (1|B, K, d)."""
+    def posed(self, vectors: Array, labels: Array) -> Basis:
+        """The dictionary of vectors (1|B, K, d) with the atoms' class numbers (1|B, K), −1 at padding."""
+        real = labels >= 0
         scale = self._scale(np.einsum("bkd,bkd->bk", vectors, vectors), real)
         columns = (vectors * scale[:, :, None]).transpose(0, 2, 1)
-        return Basis(Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real), None, scale)
+        return Basis(Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real, labels), None, scale)
 
     def target(
         self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
@@ -155,7 +157,7 @@ class Raw(Space):
 
     def problem(self, numbers: Numbers, projection: Projection, seed: int) -> tuple[Dictionary, Target]:
         assert numbers.atoms is not None and numbers.queries is not None
-        basis = self.posed(numbers.atoms.astype(np.float64), numbers.labels >= 0)
+        basis = self.posed(numbers.atoms.astype(np.float64), numbers.labels)
         return basis.dictionary, self.aimed(basis, numbers.queries.astype(np.float64))
 
 
@@ -190,8 +192,8 @@ class KernelSpace(Space):
         return basis.dictionary, self.aimed(basis, k, lambda: numbers.own)
 
     def basis(self, model: FittedModel, rows: Array | None) -> Basis:
-        real = _real(model, rows)
-        labels = model.labels[None] if rows is None else np.where(real, model.labels[np.maximum(rows, 0)], -1)
+        labels = _labels(model, rows)
+        real = labels >= 0
         return self.posed(self.gram(model, rows, real), labels, real, model.method.projection, model.method.seed)
 
     def target(
@@ -247,7 +249,7 @@ class Gram(KernelSpace):
         columns = G if psi is None else psi.transpose(0, 2, 1) @ G
         scale = self._scale(np.einsum("bck,bck->bk", columns, columns), real)
         columns = columns * scale[:, None, :]
-        return Basis(Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real), psi, scale)
+        return Basis(Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real, labels), psi, scale)
 
     def aimed(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
         if basis.psi is not None:
@@ -263,7 +265,7 @@ class Rkhs(KernelSpace):
 
     def posed(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
         scale = self._scale(np.einsum("bkk->bk", G), real)
-        return Basis(Dictionary(G * scale[:, :, None] * scale[:, None, :], None, real), None, scale)
+        return Basis(Dictionary(G * scale[:, :, None] * scale[:, None, :], None, real, labels), None, scale)
 
     def aimed(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
         return Target(k * basis.scale, np.maximum(energy(), 0.0), None)

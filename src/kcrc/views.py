@@ -24,7 +24,20 @@ class Views:
     A dict does for ``fit`` and ``predict``. ``cross_val_score``, ``GridSearchCV``, ``train_test_split`` and the like
     cut samples by rows, which a dict does not have: ``Views(the_dict)`` does. ``shape`` is (n, all numbers of one).
 
+    Parameters
+    ----------
+    views : mapping of str to array, or Views
+        An array for each view, all of the same n samples.
+
+    Raises
+    ------
+    DataError
+        Where the views are of different numbers of samples.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from kcrc import Views
     >>> faces = Views({"pixels": np.zeros((5, 8, 8)), "age": np.ones((5, 1))})
     >>> faces.shape, faces[[0, 3]]["pixels"].shape
     ((5, 65), (2, 8, 8))
@@ -38,6 +51,7 @@ class Views:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(n, all numbers of one sample)."""
         return len(self), self._width
 
     def __len__(self) -> int:
@@ -63,6 +77,18 @@ class Views:
         return iter(self._views)
 
     def items(self) -> ItemsView[str, Array]:
+        """Names and arrays of the views.
+
+        Returns
+        -------
+        items of str and ndarray
+            As of a dict.
+
+        Examples
+        --------
+        >>> [name for name, view in faces.items()]
+        ['pixels', 'age']
+        """
         return self._views.items()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:

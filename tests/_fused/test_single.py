@@ -21,7 +21,7 @@ from kcrc.neighbours import scan
 from problems import given, problem
 
 pytestmark = pytest.mark.skipif(preparing.native is None, reason="the compiled module is not built")
-PER_QUERY = [field.name for field in fields(Evidence) if field.name not in ("classes", "decision")]
+PER_QUERY = [field.name for field in fields(Evidence) if field.name not in ("classes", "decision", "search")]
 
 
 def prepared(clf: KCRCClassifier) -> Single:
@@ -40,6 +40,7 @@ def asked(clf: KCRCClassifier, X: np.ndarray, **how: Any) -> list[Evidence]:
 
 def same_bits(alone: list[Evidence], together: Evidence) -> None:
     assert len(alone) == len(together)
+    assert {one.search for one in alone} <= {together.search}
     for i, one in enumerate(alone):
         for name in PER_QUERY:
             mine, theirs = getattr(one, name), getattr(together, name)[i : i + 1]

@@ -20,7 +20,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encodi
 
 def told(face: str, queries: str = "one") -> list[str]:
     """The functions in the list that begins after ``face``, for so many queries."""
-    section = PAGE.split("## The hops")[1].split("\n## ")[0]
+    section = PAGE.split("## Call chains")[1].split("\n## ")[0]
     lines = section.split(f"{face}`, {queries} ")[1].split("\n\n")[1]
     return re.findall(r"^\d+\. `([\w.]+)`", lines, re.MULTILINE)
 

@@ -50,7 +50,7 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
 
 def test_every_command_is_in_the_documentation() -> None:
     root = Path(__file__).resolve().parents[2]
-    text = "".join((root / name).read_text() for name in ("README.md", "docs/gallery.md"))
+    text = "".join(path.read_text() for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))))
     named = set(re.findall(r"kcrc ([a-z]+)", text)) | set(re.findall(r"\| ([a-z]+)", text))
     assert set(COMMANDS) <= named
 

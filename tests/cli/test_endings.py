@@ -50,7 +50,7 @@ def test_what_nobody_foresaw_is_one_sentence_and_how_to_report_it(
     assert len(said.err) < 1000
     assert "\x1b" not in said.err
     assert type(problem).__name__ in said.err
-    assert re.search(r"Please report it as kcrc-[\d.]+-[0-9a-f]{8}, with what 'kcrc --debug …' prints\.", said.err)
+    assert re.search(r"Please report it as kcrc-[\w.]+-[0-9a-f]{8}, with what 'kcrc --debug …' prints\.", said.err)
     assert "Traceback" not in said.err
 
 

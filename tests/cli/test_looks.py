@@ -77,7 +77,8 @@ def test_build_says_by_which_looks_and_answers_with_them(run: Run) -> None:
         code, out, err = run("build", "photos", "-o", "new.kcrc", "--no-tune")
     assert code == 0
     assert out.startswith("new.kcrc: 32 examples of 4 classes, looks (")
-    assert "Sees by: fine outlines and colours, 5 to 5; of 32 examples 32 are right without themselves.\n" in err
+    looks = "Pictures are compared by fine outlines and colours, 5 to 5"
+    assert f"{looks}; 32 of 32 examples are answered right when left out.\n" in err
     assert labels(run, "new.kcrc", "test") == truth()
 
 
@@ -103,7 +104,7 @@ def test_ctrl_c_while_choosing_leaves_nothing(run: Run, home: Path, monkeypatch:
 
 
 def test_info_says_the_looks(run: Run) -> None:
-    assert "\nsees by     fine outlines and colours, 5 to 5\n" in run("info", "g.kcrc")[1]
+    assert "\ncompared by fine outlines and colours, 5 to 5\n" in run("info", "g.kcrc")[1]
     assert json.loads(run("info", "g.kcrc", "--json")[1])["looks"] == {"fine hog": 0.5, "colour": 0.5}
 
 
@@ -183,7 +184,7 @@ def test_explain_says_by_which_look_an_example_is_near(run: Run, home: Path) -> 
     assert run("explain", "g.kcrc", mixed(home), "--html", "why.html")[0] == 0
     page = Path("why.html").read_text("utf-8")
     assert "near by " in page
-    assert "sees by fine outlines and colours, 5 to 5" in page
+    assert "compared by fine outlines and colours, 5 to 5" in page
     assert "an example is near by those looks that find the fewest others nearer" in page
 
 
@@ -199,7 +200,7 @@ def test_a_gallery_of_one_look_says_nothing_of_looks(run: Run, home: Path) -> No
     assert run("explain", "one.kcrc", mixed(home), "--html", "why.html")[0] == 0
     page = Path("why.html").read_text("utf-8")
     assert "near by " not in page
-    assert "sees by" not in page
+    assert "compared by" not in page
 
 
 def test_the_shares_are_those_of_each_part_of_the_vectors(home: Path) -> None:
@@ -234,4 +235,4 @@ def test_build_of_other_photographs_goes_by_what_they_need(run: Run, home: Path)
             photo(home / "birds" / label / f"{number}.jpg", label, number)
     code, _, err = run("build", "birds", "-o", "birds.kcrc", "--no-tune")
     assert code == 0
-    assert "Sees by: grey values; of 10 examples 10 are right without themselves." in err
+    assert "Pictures are compared by grey values; 10 of 10 examples are answered right when left out." in err

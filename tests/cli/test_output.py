@@ -204,6 +204,9 @@ def test_an_error_of_a_forged_gallery_is_harmless(tmp_path: Path, capsys: pytest
 # Outside the door, what may print in another way, and why.
 ELSEWHERE = {
     "bench/memory.py": "a child process that answers its parent",
+    "bench/parts/indexes.py": "the same",
+    "bench/scale/limited.py": "the same",
+    "bench/scale/point.py": "the same",
     "demo.py": "print where it is no command",
     "web/digits.py": "print where it is no command",
 }

@@ -33,6 +33,7 @@ READING = {
     "verify": ["verify", "birds.kcrc"],
     "export": ["export", "birds.kcrc", "out/birds.npz"],
     "backup": ["backup", "birds.kcrc", "out/copy.kcrc"],
+    "copy": ["copy", "birds.kcrc", "out/copy.kcrc"],
     "predict": ["predict", "birds.kcrc", IMAGE],
     "explain": ["explain", "birds.kcrc", IMAGE],
     "watch": ["watch", "birds.kcrc", "photos", "--once", "--seconds", "0.05"],
@@ -195,7 +196,7 @@ def results(shut: Path, commands: list[list[str]], *, files: int = 0o444) -> lis
     return [tuple(result) for result in json.loads(done.stdout)]
 
 
-TO_STDOUT = [READING[name] for name in READING if name not in ("export", "backup", "sort")]
+TO_STDOUT = [READING[name] for name in READING if name not in ("export", "backup", "copy", "sort")]
 
 
 def test_reading_needs_no_right_to_write(shut: Path) -> None:

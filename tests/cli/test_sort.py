@@ -46,7 +46,7 @@ def test_images_go_into_class_folders_and_back(kcrc: Run, home: Path, new: Path,
     for image, label, _, where in lines:
         folder = "_doubtful" if image == "new/owl.jpg" else label
         assert Path(where).parent.as_posix() == f"sorted/{folder}"
-    assert f"less probable than {float(limit):g}, or unknown" in err
+    assert f"1 is in sorted/_doubtful: less probable than {float(limit):g}, or unknown" in err
     assert "'kcrc sort --undo sorted' takes it back" in err
     assert files(home / "sorted") == {
         *(f"{label}/{name}" for label in ("wren", "robin", "heron") for name in ("50.jpg", "51.jpg")),

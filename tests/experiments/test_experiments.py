@@ -32,6 +32,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "fig5": {"sizes": (5,), "galleries": (10,), "neighbours": (20,), "learning": {"n_iter": 1, "init_iter": 1}},
     "fig6": {"sizes": (5,), "galleries": (10,), "neighbours": (20,)},
     "fig7": {"sizes": (2,)},
+    "family": {"methods": ("NN", "KCRC-LCD", "ProCRC-LCD", "KCRC-Sum-GD")},
     "beyond": {"sizes": (1, 3), "contenders": (beyond.OURS, "1-NN", "tuned kNN", "nearest class mean", beyond.FIXED)},
 }
 

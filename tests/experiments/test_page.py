@@ -29,7 +29,12 @@ def left(out: Path, name: str, title: str) -> None:
     report = Report(
         [Table("tab", "All of it.", ("method", "ours", "paper"), [["NN", "97.00 ± 0.10", 96.5]])],
         [("fig", "A figure.")],
-        [Claim("It is so.", True, "97"), Claim("It is not.", False), Claim("Who knows.", None)],
+        [
+            Claim("It is so.", True, "97", (96.0, 98.0), True),
+            Claim("It is nearly so.", True, "", (-1.0, 2.5), False),
+            Claim("It is not.", False, cause="The moon."),
+            Claim("Who knows.", None),
+        ],
         ["A note."],
     )
     write_report(out / name, experiment, report, runs, Plan(out))
@@ -39,9 +44,11 @@ def test_the_page_has_ours_the_papers_the_claims_and_the_origin(tmp_path: Path) 
     left(tmp_path / "docs" / "runs", "one", "Fig. 1: one")
     page = compose(tmp_path / "docs" / "runs", tmp_path / "docs" / "page.md", ("one", "two")).read_text()
     assert "| NN | 97.00 ± 0.10 | 96.5 |" in page
-    assert "It is so. **Holds** (97)." in page
-    assert "It is not. **Does not hold here**." in page
-    assert "Of 3 statements checked, 1 hold, 1 do not hold here, and 1 could not be checked." in page
+    assert "It is so. **Holds** (97; 95 % interval 96.00 to 98.00)." in page
+    assert "It is nearly so. **Holds, but not beyond chance** (95 % interval −1.00 to 2.50)." in page
+    assert "It is not. **Does not hold here**. Why: The moon." in page
+    assert "Of 4 statements checked, 2 hold (1 of them not beyond chance), 1 do not hold here (0 of" in page
+    assert "and 1 could not be checked." in page
     assert "3 repeats (seeds 0–2), 50 queries each; commit abc1234; a machine, 2 cores" in page
     assert "![A figure.](runs/one/fig.png)" in page
     assert "[Fig. 1: one](#fig-1-one)" in page
@@ -61,7 +68,7 @@ def test_runs_are_listed_with_seed_configuration_and_commit(tmp_path: Path) -> N
     rows = list(csv.DictReader((tmp_path / "one" / "runs.csv").read_text().splitlines()))
     assert [row["seed"] for row in rows] == ["0", "1", "2"]
     assert json.loads(rows[1]["configuration"]) == {"seed": 1, "method": "NN"}
-    assert json.loads(rows[1]["values"]) == {"accuracy": 97.0, "n_queries": 50}
+    assert json.loads(rows[1]["measured"]) == {"accuracy": 97.0, "n_queries": 50, "confusion": [[1]]}
     assert rows[1]["commit"] == "abc1234"
 
 

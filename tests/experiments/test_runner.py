@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.experiments import provenance
 from kcrc.experiments.base import Cell, Experiment, Plan, Protocol, Report, Run
 from kcrc.experiments.loader import Loader
-from kcrc.experiments.runner import arranged, kept, key_of, possible, reproduce
+from kcrc.experiments.runner import arranged, kept, key_of, left, possible, reproduce
 from kcrc.report.tables import Table
 
 
@@ -31,7 +32,7 @@ class Counting:
         if cell["seed"] == self.refuse:
             raise DataError("no such rows")
         self.measured.append(cell["seed"])
-        return {"accuracy": 10.0 * cell["seed"], "n_queries": 4}
+        return {"accuracy": 10.0 * cell["seed"], "n_queries": 4, "fit_seconds": 1500.0, "predict_seconds": 300.0}
 
     @staticmethod
     def cells(protocol: Protocol) -> list[Cell]:
@@ -75,12 +76,41 @@ def test_a_finished_run_measures_nothing_again_unless_told_to(tmp_path: Path) ->
 def test_a_damaged_or_foreign_result_is_measured_again(tmp_path: Path) -> None:
     counting = Counting()
     reproduce(counting.experiment(), Plan(tmp_path))
+    (tmp_path / "count" / "runs.csv").unlink()  # which has them too
     files = sorted((tmp_path / "cells" / "count").iterdir())
     files[0].write_text("{")
     record = json.loads(files[1].read_text())
     files[1].write_text(json.dumps({**record, "cell": {**record["cell"], "seed": 77}}))
     reproduce(counting.experiment(), Plan(tmp_path))
     assert len(counting.measured) == 7
+
+
+def test_the_list_of_a_finished_run_is_as_good_as_its_cells(tmp_path: Path) -> None:
+    counting = Counting()
+    first = reproduce(counting.experiment(), Plan(tmp_path))
+    shutil.rmtree(tmp_path / "cells")  # as after a clone: only what is committed is there
+    again = reproduce(counting.experiment(), Plan(tmp_path))
+    assert first is not None
+    assert again is not None
+    assert again.tables == first.tables
+    assert len(counting.measured) == 5
+    listed = tmp_path / "count" / "runs.csv"
+    listed.write_text(listed.read_text().replace('""seed"": 3', '""seed"": 33').replace('""accuracy"": 20', '""accu'))
+    reproduce(counting.experiment(), Plan(tmp_path))
+    assert counting.measured[5:] == [2, 3]  # a damaged row and one of another configuration
+
+
+def test_what_is_left_is_counted_and_estimated(tmp_path: Path) -> None:
+    counting = Counting()
+    found = left(counting.experiment(), Plan(tmp_path))
+    assert (found.cells, found.due, found.seconds) == (5, 5, None)
+    assert str(found) == "count: 5 of 5 cells are left."
+    reproduce(counting.experiment(), Plan(tmp_path, seeds=2))
+    found = left(counting.experiment(), Plan(tmp_path))
+    assert (found.cells, found.due, found.seconds) == (5, 3, pytest.approx(3 * 1800.0))
+    assert str(found) == "count: 3 of 5 cells are left, about 1 h 30 min."
+    assert str(left(counting.experiment(), Plan(tmp_path, seeds=2))) == "count: all 2 cells are measured."
+    assert left(experiments.load("fig4"), Plan(tmp_path, data=tmp_path)) is None
 
 
 def test_another_configuration_has_another_place() -> None:
@@ -152,6 +182,21 @@ def test_quick_and_the_callers_numbers_override_the_protocol(tmp_path: Path) -> 
         assert protocol["seeds"] == seeds
 
 
+def test_the_full_run_repeats_what_is_quick_ten_times_and_the_rest_five() -> None:
+    experiment = experiments.load("fig5")
+    cells = experiment.cells({**experiment.protocol, **experiment.full})
+    seeds = {
+        name: {c["seed"] for c in cells if c["series"] == name} for name in ("KCRC-LCD", "CRC-GD", "SRC-GD", "LC-KSVD")
+    }
+    assert {name: len(found) for name, found in seeds.items()} == {
+        "KCRC-LCD": 10, "CRC-GD": 10, "SRC-GD": 5, "LC-KSVD": 5,
+    }  # fmt: skip
+    asked = {(c["method"], c["options"].get("n_neighbors")): c["queries"] for c in cells if c["panel"] == "b"}
+    assert asked["KCRC-GD", None] is None  # all
+    assert asked["KCRC-LCD", 760] == 455  # 2e11 / 760³
+    assert asked["KCRC-LCD", 50] > 1198  # more than there are
+
+
 def test_names_of_tables_and_figures_lead_to_their_experiment() -> None:
     assert experiments.load("fig8").name == "table2"
     assert [experiments.load(name).name for name in experiments.names()] == list(experiments.names())
@@ -164,7 +209,8 @@ def test_names_of_tables_and_figures_lead_to_their_experiment() -> None:
 @pytest.mark.parametrize("name", experiments.names())
 def test_protocols_are_plain_data(name: str) -> None:
     experiment = experiments.load(name)
-    for protocol in (experiment.protocol, {**experiment.protocol, **experiment.quick}):
+    for scale in ({}, experiment.quick, experiment.full):
+        protocol = {**experiment.protocol, **scale}
         cells = experiment.cells(protocol)
         assert cells == dataclasses.replace(experiment).cells(protocol)
         keys = [key_of(cell) for cell in cells]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ from kcrc.metrics import Metric, Plain, Standard
         (Array | None, [np.zeros(3), None], ["x"]),
         (Metric, [Plain()], [Plain, "plain", None]),
         (Standard | None, [Standard(), None], [Plain()]),
+        (SimpleNamespace(__value__=Array), [np.zeros(3)], [[1.0], 3, None]),  # as `type Array = …` makes them
         (Any, [1, "x", None], []),
     ],
 )

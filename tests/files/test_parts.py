@@ -115,6 +115,11 @@ def test_what_is_no_part_is_refused(tag) -> None:
         decode({"part": tag, "version": 1, "fields": {}}, {})
 
 
+def test_a_part_that_is_not_registered_here_says_what_to_do() -> None:
+    with pytest.raises(FileError, match=r"'distance/canberra'.*registered before the file is loaded"):
+        decode({"part": "distance/canberra", "version": 1, "fields": {}}, {})
+
+
 def test_code_is_not_stored() -> None:
     with pytest.raises(DataError, match="cannot be saved"):
         encode(print, "function", {})

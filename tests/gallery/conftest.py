@@ -34,9 +34,11 @@ def gallery(path: Path) -> Iterator[Gallery]:
         yield made
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "postgresql"])
 def address(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path | str:
-    """Where a gallery may be made, for every store there is: SQLite, and a small one in memory."""
+    """Where a gallery may be made, for every store there is: SQLite, a small one in memory, a PostgreSQL server."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgres_address"))
     if request.param == "sqlite":
         return tmp_path / "birds.kcrc"
     monkeypatch.setitem(stores.KINDS, "memory", memory_store)

@@ -25,7 +25,7 @@ from kcrc.features.base import Feature  # noqa: E402
 from kcrc.features.joined import JoinedLooks  # noqa: E402
 from kcrc.files.npy import from_npy, to_npy  # noqa: E402
 from kcrc.gallery.pictures import build_from_folder  # noqa: E402
-from kcrc.gallery.stores.sqlite import sealed_rows  # noqa: E402
+from kcrc.gallery.stores import row_sums  # noqa: E402
 from photos import folder as photographs  # noqa: E402
 from photos import small_picture  # noqa: E402
 
@@ -82,7 +82,7 @@ class ForgedGallery(Forgery):
         db = sqlite3.connect(original)
         self._rows = {
             table: [list(row) for row in db.execute(f"SELECT {', '.join(columns)} FROM {table}")]
-            for table, columns in sealed_rows.COLUMNS.items()
+            for table, columns in row_sums.COLUMNS.items()
         }
         db.close()
         self.documents, self.arrays = {}, {}
@@ -121,7 +121,7 @@ class ForgedGallery(Forgery):
         shutil.copy(self._original, path)
         db = sqlite3.connect(path, isolation_level=None)
         db.execute("BEGIN")
-        for table, columns in sealed_rows.COLUMNS.items():
+        for table, columns in row_sums.COLUMNS.items():
             db.execute(f"DELETE FROM {table}")
             marks = ", ".join("?" * (len(columns) + 1))
             for row in rows[table]:
@@ -134,16 +134,16 @@ class ForgedGallery(Forgery):
 
 def reseal(db: sqlite3.Connection) -> None:
     """Checksums and seals that fit what the tables hold now."""
-    for table, columns in sealed_rows.COLUMNS.items():
-        keys = columns[: sealed_rows._KEY_WIDTH.get(table, 1)]
+    for table, columns in row_sums.COLUMNS.items():
+        keys = columns[: row_sums.KEY_WIDTH.get(table, 1)]
         rows = db.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
-        sums = [sealed_rows.checksum(table, row) for row in rows]
+        sums = [row_sums.checksum(table, row) for row in rows]
         naming = " AND ".join(f"{key} = ?" for key in keys)
         db.executemany(
             f"UPDATE {table} SET checksum = ? WHERE {naming}",
             [(total, *row[: len(keys)]) for total, row in zip(sums, rows, strict=True)],
         )
-        seal = (len(rows), sum(sums) % sealed_rows._MODULUS, table)
+        seal = (len(rows), sum(sums) % row_sums.MODULUS, table)
         db.execute("UPDATE seals SET row_count = ?, total = ? WHERE name = ?", seal)
 
 

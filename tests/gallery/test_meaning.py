@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memory_store
+from kcrc.bench.postgres_server import PostgresServer
 from kcrc.errors import DataError, StateError
 from kcrc.gallery import Gallery, building, restore, stores
 from kcrc.gallery.contract import ActRecord
@@ -210,16 +212,17 @@ class Model:
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_random_changes_undone_and_redone_match_lists_of_states_in_every_store(
-    tmp_path_factory: pytest.TempPathFactory, seed: int
+    tmp_path_factory: pytest.TempPathFactory, postgres_server: PostgresServer, seed: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(stores.KINDS, "memory", memory_store)
         patch.setattr(memory_store, "PLACES", {})
+        server = postgres_server.address(gallery=f"t{secrets.token_hex(8)}")
         histories = [
             walked(address, random.Random(seed))
-            for address in (tmp_path_factory.mktemp("walk") / "g.kcrc", "memory://walk")
+            for address in (tmp_path_factory.mktemp("walk") / "g.kcrc", "memory://walk", server)
         ]
-    assert histories[0] == histories[1]
+    assert histories[0] == histories[1] == histories[2]
 
 
 def walked(address: Address, rng: random.Random) -> list[tuple[int, str, str, int | None]]:

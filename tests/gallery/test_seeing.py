@@ -48,7 +48,7 @@ def test_looks_that_tell_the_classes_apart_only_together_are_joined(two: Path, o
     found = choose_feature(*files_of(two), told=lambda share, leader: told.append((share, leader)))
     assert isinstance(found.feature, JoinedLooks)
     assert [place.name for place in found.feature.stretches] == ["fine hog", "colour"]
-    assert found.sentence.startswith("Sees by: fine outlines and colours, 5 to 5; of 32 examples ")
+    assert found.sentence.startswith("Pictures are compared by fine outlines and colours, 5 to 5; ")
     assert [share for share, _ in told] == sorted(share for share, _ in told)
     assert told[0][1].startswith("fine hog leads, ")
     again = restore(found.feature.state())
@@ -59,7 +59,7 @@ def test_of_equally_good_looks_the_cheapest_is_taken(tmp_path: Path, only) -> No
     only("hog", "colour")
     found = choose_feature(*files_of(folder(tmp_path, 6)))
     assert found.feature.kind == "hog"
-    assert found.sentence == "Sees by: outlines; of 18 examples 18 are right without themselves."
+    assert found.sentence == "Pictures are compared by outlines; 18 of 18 examples are answered right when left out."
 
 
 def test_few_pictures_are_seen_as_before_and_few_drawings_by_deformed_copies(

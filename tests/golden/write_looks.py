@@ -1,7 +1,8 @@
 """Writes the golden files of pictures seen in several ways: `python tests/golden/write_looks.py FOLDER`.
 
 A gallery that keeps two looks side by side, and a saved image classifier whose looks answer together; ``looks.json``
-holds what they answered. Like those of ``write.py`` they are written once for a version, by the last that writes it.
+holds what they answered. A later classifier keeps how far outside the span of its examples a picture lies, and a join
+of looks. Like those of ``write.py`` they are written once for a version, by the last that writes it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from kcrc.gallery.pictures import build_from_folder
 from photos import folder
 
 GALLERY, CLASSIFIER, ANSWERS = "looks.kcrc", "image.kcrcmodel", "looks.json"
+OUTSIDE, OUTSIDE_ANSWERS = "outside.kcrcmodel", "outside.json"
 
 
 def pictures(where: Path, count: int, first: int = 0) -> tuple[list[Path], list[np.ndarray], list[str]]:
@@ -40,12 +42,27 @@ def answers(gallery: Gallery, classifier: ImageClassifier, where: Path) -> dict:
             "rows": found.rows.tolist(),
             "residuals": found.residuals.tolist(),
         },
-        "classifier": {
-            "labels": classifier.predict(pixels).tolist(),
-            "probabilities": classifier.predict_proba(pixels).tolist(),
-            "weights": classifier.choice_.weights,
-        },
+        "classifier": said(classifier, pixels),
     }
+
+
+def said(classifier: ImageClassifier, pixels: list[np.ndarray]) -> dict:
+    return {
+        "labels": classifier.predict(pixels).tolist(),
+        "probabilities": classifier.predict_proba(pixels).tolist(),
+        "weights": classifier.choice_.weights,
+    }
+
+
+def write_outside(goal: Path) -> None:
+    """The later classifier."""
+    with tempfile.TemporaryDirectory() as place:
+        _, pixels, labels = pictures(Path(place, "examples"), 6)
+        _, asked, _ = pictures(Path(place, "asked"), 2, first=30)
+    made = ImageClassifier(["pixels", "lbp"], tuning_seconds=5, verbose=False).fit(pixels, labels)
+    made.save(goal / OUTSIDE)
+    told = said(ImageClassifier.load(goal / OUTSIDE), asked)
+    (goal / OUTSIDE_ANSWERS).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 def main(target: str) -> None:
@@ -63,6 +80,7 @@ def main(target: str) -> None:
         with Gallery.open(goal / GALLERY) as gallery:
             told = answers(gallery, ImageClassifier.load(goal / CLASSIFIER), Path(place, "asked"))
     (goal / ANSWERS).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    write_outside(goal)
 
 
 if __name__ == "__main__":

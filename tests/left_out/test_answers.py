@@ -9,7 +9,7 @@ import pytest
 
 from kcrc import KCRCClassifier, metrics
 from kcrc.left_out.answers import LeftOut, affordable_trials, answers_without
-from kcrc.left_out.exclusion import Exclusion
+from kcrc.left_out.exclusion import Exclusion, products_at
 from kcrc.metrics import Standard, Within, within_deviations
 from kcrc.model import FittedModel
 from kcrc.pipeline import classify
@@ -214,3 +214,14 @@ def test_without_its_class_nobody_is_answered_right():
         gone = np.flatnonzero(model.labels == model.labels[at])
         wanted = asked_without(model, replace(model.method, metric=metric), at, gone)
         np.testing.assert_allclose(strangers.residuals[i], wanted.residuals[0], rtol=1e-6)
+
+
+def test_products_at_the_rows_of_each_are_those_of_all_at_once():
+    rng = np.random.default_rng(0)
+    asked, vectors, rows = (
+        rng.normal(size=(5, 7)),
+        rng.normal(size=(9, 7)).astype(np.float32),
+        rng.integers(9, size=(5, 3)),
+    )
+    slow = [[float(asked[i] @ vectors[j].astype(float)) for j in rows[i]] for i in range(5)]
+    np.testing.assert_allclose(products_at(asked, vectors, rows), slow, rtol=1e-12)

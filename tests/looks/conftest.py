@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from kcrc import ImageClassifier
+from kcrc import ImageClassifier, looks
 from looks.drawings import drawings
+
+looks.names()  # fills the registry, which tests look into
 
 
 @pytest.fixture(scope="package")

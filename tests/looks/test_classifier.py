@@ -26,7 +26,7 @@ def test_it_answers_right_and_says_what_it_chose(fitted):
     choice = fitted.choice_
     assert set(choice.weights) <= {line["look"] for line in choice.table}
     assert choice.asked == 36
-    assert f"of 36 examples {choice.right} are right without themselves" in choice.sentence
+    assert f"{choice.right} of 36 examples are answered right when left out" in choice.sentence
     assert {line["look"] for line in choice.table} == {"pixels", "hog", "tangent", "join of hog + pixels"}
     assert choice.sentence in repr(choice)
 

@@ -77,6 +77,11 @@ CODERS = {
     "lasso": coders.lasso,
     "bpdn": coders.constrained,
     "l1l1": lambda D, y, mu: coders.programme(D, y, lam=mu),
+    "probabilistic": coders.probabilistic,
+    "tikhonov": coders.tikhonov,
+    "nrs": coders.by_class,
+    "nonnegative": coders.nonnegative,
+    "augmented": coders.augmented,
 }
 # mu in the contract tests: to bpdn it is the share of y left over, which their dictionaries cannot make small.
 CODER_MU = {"bpdn": 0.9}

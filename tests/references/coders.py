@@ -50,3 +50,45 @@ def constrained(D, y, mu):
     between = lambda t: (1 - t) * knots[:, at - 1] + t * knots[:, at]  # noqa: E731
     t = optimize.brentq(lambda t: np.linalg.norm(y - D @ between(t)) - mu * np.linalg.norm(y), 0, 1, xtol=1e-15)
     return between(t)
+
+
+def classes_of(D):
+    """The class numbers of atoms in the contract tests: 0 1 2 0 1 2 …"""
+    return np.arange(D.shape[1]) % 3
+
+
+def probabilistic(D, y, mu, gamma=1.0):
+    """min ‖y − Dx‖² + μ‖x‖² + (γ/C) Σᵢ ‖Dx − Dᵢxᵢ‖², every term a block of one least-squares problem."""
+    classes = classes_of(D)
+    names = np.unique(classes)
+    others = [math.sqrt(gamma / len(names)) * np.where(classes == c, 0.0, D) for c in names]  # Dx − Dᵢxᵢ
+    stacked = np.vstack([D, math.sqrt(mu) * np.eye(D.shape[1]), *others])
+    return np.linalg.lstsq(stacked, np.r_[y, np.zeros(len(stacked) - len(y))], rcond=None)[0]
+
+
+def tikhonov(D, y, mu):
+    """min ‖y − Dx‖² + μ Σ ‖y − d_j‖² x_j² as one least-squares problem."""
+    weights = [math.sqrt(mu) * np.linalg.norm(y - d) for d in D.T]
+    return np.linalg.lstsq(np.vstack([D, np.diag(weights)]), np.r_[y, np.zeros(D.shape[1])], rcond=None)[0]
+
+
+def by_class(D, y, mu):
+    """The same of each class's atoms alone."""
+    x = np.zeros(D.shape[1])
+    for c in np.unique(classes_of(D)):
+        mine = classes_of(D) == c
+        x[mine] = tikhonov(D[:, mine], y, mu)
+    return x
+
+
+def nonnegative(D, y, mu):
+    """Bounded least squares by another method (a trust region)."""
+    stacked = np.vstack([D, math.sqrt(mu) * np.eye(D.shape[1])])
+    return optimize.lsq_linear(stacked, np.r_[y, np.zeros(D.shape[1])], bounds=(0, np.inf), tol=1e-15, max_iter=500).x
+
+
+def augmented(D, y, mu):
+    """The ridge plus the pursuit of another library, at length 1."""
+    pursued = linear_model.orthogonal_mp(D, y, n_nonzero_coefs=D.shape[1])
+    both = ridge(D, y, mu) + pursued
+    return both / np.linalg.norm(both)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from kcrc import KCRCClassifier, metrics
 from kcrc.errors import DataError
@@ -180,3 +181,24 @@ def test_examples_whose_squared_distances_overflow_or_vanish_are_refused_in_word
 @pytest.mark.parametrize("scale", [1e-58, 1e-20, 1e20, 1e58])
 def test_examples_of_any_length_that_can_be_squared_twice_have_a_width(scale):
     assert 0 < of_size(scale).tuning_.best.gamma < np.inf
+
+
+def test_whole_classes_are_counted_as_large_as_those_that_may_be_near():
+    """Two classes of 700 among forty of 12: two whole ones are 1,400 atoms then, and not the 90 of two usual ones."""
+    rng = np.random.default_rng(0)
+    y = np.r_[np.repeat([0, 1], 700), np.repeat(np.arange(2, 42), 12)]
+    X = rng.normal(size=(len(y), 5)) + rng.normal(size=(42, 5))[y]
+    search, _, _ = searched(X, y, seconds=0.5, names=("plain",))
+    assert {setting.locality for setting in search.margins} == {"atoms"}
+    assert search.field.class_width(2) == 1400
+    even, _, _ = searched(*problem(3, n=120, d=8, classes=10)[:2], seconds=2.0, names=("plain",))
+    assert {setting.locality for setting in even.margins} == {"atoms", "classes"}
+
+
+def test_where_the_size_is_given_what_the_walk_finds_is_asked_about_all_examples() -> None:
+    """A dictionary of 200 is dear, and a smaller one cannot be tried instead."""
+    X, y = load_digits(return_X_y=True)
+    given = {"metric": "unit", "kernel": "rbf", "form": "gram", "decision": "ratio", "locality": "atoms"}
+    tuning = KCRCClassifier(n_neighbors=200, **given).fit(X[:900], y[:900]).tuning_
+    asked_about_all = [setting for setting, score in tuning.scores.items() if score.trials == 900]
+    assert len(asked_about_all) >= 8

@@ -81,3 +81,19 @@ def test_what_is_no_picture_is_an_error_in_words(client: httpx.Client) -> None:
     answer = client.post("/api/classify", content=b"no picture", headers={"Content-Type": "image/jpeg"})
     assert answer.status_code == 400
     assert "not an image" in answer.json()["error"]
+
+
+def test_an_answer_says_how_its_examples_were_found(
+    served: Callable[..., httpx.Client], path: Path, picture: Callable[..., bytes]
+) -> None:
+    pytest.importorskip("faiss")
+    asked = {"content": picture("robin"), "headers": {"Content-Type": "image/jpeg"}}
+    told = served().post("/api/classify", **asked).json()
+    assert told["search"] == "exact"
+    assert "search" not in told["sentence"]
+    with Gallery.open(path) as gallery:
+        gallery.tune(parameters={"search": "ivf", "n_neighbors": 5, "locality": "atoms", "metric": "plain"}, seconds=1)
+        said = gallery.explain([picture("robin")]).search
+    told = served().post("/api/classify", **asked).json()
+    assert told["search"] == said
+    assert told["sentence"].endswith("." if said == "exact" else f"Approximate search: {said}.")

@@ -1,8 +1,8 @@
 """What the compiled path covers, and how it goes about it: the one gate that ``pipeline.classify`` asks.
 
 Covered: any neighbourhood (exact, coarse to fine, whole classes), kernels of dot products and Euclidean distance or a
-given kernel matrix, the ridge coder, the three forms without Ψ, both decisions, evidence always. The answers are those
-of the staged pipeline to rounding; a query without a Cholesky factor is left to it.
+given kernel matrix, the ridge coder, the three forms without Ψ, the decisions "ratio" and "residual", evidence always.
+The answers are those of the staged pipeline to rounding; a query without a Cholesky factor is left to it.
 
 The kernel among neighbours is computed from their vectors until that has cost as much as the n × n matrix of all
 examples would; then the matrix is stored, if it fits the memory budget and reading it is quicker than computing. Both
@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from kcrc import decisions
 from kcrc._fused.native import native as _native
 from kcrc.arrays import Array
 from kcrc.evidence import UNANIMOUS, Evidence
@@ -60,6 +61,8 @@ def why_not(model: FittedModel) -> str | None:
         return "a global dictionary is one matrix product already"
     if method.coder.ridge_penalty is None:
         return f"the coder {type(method.coder).__name__} is not compiled"
+    if not decisions.named(method.decision).compiled:
+        return f"the decision {method.decision!r} is not compiled"
     if not method.projection.identity:
         return f"the projection {type(method.projection).__name__} is not compiled"
     if _shape(method.kernel) is None and _given_matrix(model) is None:

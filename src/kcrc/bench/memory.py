@@ -39,7 +39,13 @@ def measure(n: int, width: int, budget: int, *, dtype: str = "float32", queries:
     return Peak(**json.loads(done.stdout))
 
 
-def _highest() -> int:
+def mark() -> None:
+    """From here on ``highest`` counts, where the system lets the mark be set back."""
+    if MARK.exists():
+        MARK.write_text("5")
+
+
+def highest() -> int:
     if STATUS.exists():
         return 1024 * int(STATUS.read_text().split("VmHWM:")[1].split()[0])
     import resource
@@ -49,7 +55,7 @@ def _highest() -> int:
 
 def _now() -> int:
     if not STATUS.exists():
-        return _highest()
+        return highest()
     return 1024 * int(STATUS.read_text().split("VmRSS:")[1].split()[0])
 
 
@@ -60,11 +66,10 @@ def _in_this_process(n: int, width: int, budget: int, dtype: str, queries: int, 
     warm = clusters(200, 8, 4)
     ours(warm, 5).predict(warm.queries)  # imports and thread pools are no part of it
     made = clusters(n, width, queries, dtype=dtype)
-    if MARK.exists():
-        MARK.write_text("5")
+    mark()
     before = _now()
     ours(made, K, memory_budget=budget).predict(made.queries)
-    beyond = _highest() - before
+    beyond = highest() - before
     return {"n": n, "width": width, "dtype": dtype, "data": made.atoms.nbytes, "budget": budget, "beyond": beyond}
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kcrc.bench.scale.record import Record
 from kcrc.errors import DataError
 from kcrc.files.aside import write_aside
 
@@ -40,9 +41,14 @@ class Results:
     memory: list[dict[str, Any]] = field(default_factory=list)
     accuracy: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    scale: dict[str, Record] = field(default_factory=dict)
+    """What was measured for ``docs/scale.md``, by the name of its section: a file each, beside this one."""
 
     def write(self, path: Path) -> None:
         content = {"format": FORMAT, **asdict(self)}
+        del content["scale"]
+        for name, record in self.scale.items():
+            record.write(path.parent / "scale" / f"{name}.json")
         content["claims"] = [{**asdict(claim), "holds": claim.holds} for claim in self.claims]
         write_aside(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -45,25 +44,11 @@ def scikit_svc(split: Problem) -> Any:
 
 
 def load_faiss() -> Any:
-    """faiss, or None where it is not installed.
+    """faiss at its best, or None where it is not installed."""
+    from kcrc.scale.indexes import LIBRARIES
+    from kcrc.scale.indexes.faiss_library import faiss
 
-    Its wheel brings an old OpenBLAS that does not know newer CPUs and falls back to code without AVX. It is told the
-    kind of CPU before it loads, so that it is at its best here.
-    """
-    from kcrc._fused.native import native
-
-    known = os.environ.get("OPENBLAS_CORETYPE")
-    if known is None and native is not None and native.cpu_has_avx2():
-        os.environ["OPENBLAS_CORETYPE"] = "Haswell"
-    try:
-        import faiss
-
-        return faiss
-    except ImportError:
-        return None
-    finally:
-        if known is None:
-            os.environ.pop("OPENBLAS_CORETYPE", None)
+    return faiss() if LIBRARIES["ivf"].installed else None
 
 
 def faiss_flat(faiss: Any, split: Problem) -> Any:

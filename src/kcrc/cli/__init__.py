@@ -19,35 +19,36 @@ from kcrc.cli.output import own_words
 # name: (file, what it does). The help is here and not in the files so that `kcrc --help` imports none of them.
 COMMANDS = {
     "build": ("build", "Make a gallery from a folder of class folders."),
-    "predict": ("predict", "Say what is on images."),
+    "predict": ("predict", "Say which class each image belongs to."),
     "explain": ("explain", "Show which examples decided an answer, and by how much."),
-    "sort": ("sort", "Put images into class folders, the doubtful ones aside; or take that back."),
-    "watch": ("watch", "Answer as pictures arrive in a folder."),
-    "add": ("add", "Add images of a class, or a folder of class folders."),
-    "remove": ("edit", "Take examples out."),
-    "relabel": ("edit", "Give examples another class."),
+    "sort": ("sort", "Sort images into class folders, the doubtful ones apart; or undo that."),
+    "watch": ("watch", "Classify pictures as they arrive in a folder."),
+    "add": ("add", "Add images to a class, or add a folder of class folders."),
+    "remove": ("edit", "Remove examples."),
+    "relabel": ("edit", "Move examples to another class."),
     "rename": ("edit", "Give a class another name."),
-    "undo": ("changes", "Take back the latest change."),
-    "redo": ("changes", "Do again what was taken back."),
+    "undo": ("changes", "Undo the latest change."),
+    "redo": ("changes", "Do again what was undone."),
     "history": ("changes", "List the changes."),
-    "list": ("listing", "List examples: ids, classes, dates, sources; as a page of pictures."),
-    "show": ("listing", "Say all that is known of one example."),
-    "serve": ("serve", "Show a gallery in the browser: ask, correct, look around."),
+    "list": ("listing", "List the examples: numbers, classes, dates, sources, pictures."),
+    "show": ("listing", "Show everything that is known about one example."),
+    "serve": ("serve", "Open a gallery in the browser: ask, correct, look around."),
     "evaluate": ("evaluate", "Measure how often answers are right."),
-    "tune": ("tune", "Choose the parameters by leaving examples out."),
+    "tune": ("tune", "Choose the parameters again, after many changes."),
     "audit": ("audit", "Look for wrong labels, duplicates and useless examples."),
-    "advise": ("advise", "Say whether there are examples enough, and what to label next."),
+    "advise": ("advise", "Say whether there are enough examples, and what to label next."),
     "info": ("keep", "Say what is in a gallery, or what kcrc runs on."),
-    "verify": ("keep", "Check every byte of a gallery that matters."),
-    "backup": ("keep", "Copy a gallery, also while it is in use; the other way round, restore it."),
+    "verify": ("keep", "Check a gallery for damage."),
+    "backup": ("keep", "Copy a gallery, even while it is in use; or restore such a copy."),
+    "copy": ("copy", "Copy a gallery from a file to a server, or back."),
     "compact": ("keep", "Drop removed examples for good."),
     "export": ("exchange", "Write a gallery to one plain file, or its labels for another program."),
     "import": ("exchange", "Add the examples of an export or another gallery, or labels made elsewhere."),
-    "demo": ("demo", "The main job on data that comes along."),
-    "bench": ("bench", "Measure speed."),
+    "demo": ("demo", "Try kcrc on handwritten digits; needs no data of your own."),
+    "bench": ("bench", "Measure speed, beside other programs."),
     "reproduce": ("reproduce", "Print the paper's tables."),
-    "help": ("help", "Show this, or how a command is used."),
-    "completion": ("completion", "Print the shell's completion script."),
+    "help": ("help", "Show this list, or how to use one command."),
+    "completion": ("completion", "Print a script that completes commands in your shell."),
 }
 
 
@@ -90,15 +91,17 @@ class Invocation:
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="kcrc", message="kcrc %(version)s")
-@click.option("--debug", is_flag=True, help="Show where in the program an error was (or KCRC_DEBUG=1).")
+@click.option("--debug", is_flag=True, help="Show where in the program an error happened (or KCRC_DEBUG=1).")
 @click.pass_obj
 def cli(run: Invocation | None, debug: bool) -> None:
     """Classify images by example, and say which examples decided.
 
     \b
-    kcrc build photos/ -o birds.kcrc        a folder with a folder of images for each class
-    kcrc predict birds.kcrc new/*.jpg
-    kcrc explain birds.kcrc new/1.jpg --html why.html
+    kcrc build photos/ -o birds.kcrc                    photos/ has a folder of images for each class
+    kcrc predict birds.kcrc new/*.jpg                   which class each new image belongs to
+    kcrc explain birds.kcrc new/1.jpg --html why.html   a page with the examples that decided
+
+    'kcrc help COMMAND' says how to use a command; 'kcrc demo' needs no images of your own.
     """
     if run is not None and debug:
         run.debug = True

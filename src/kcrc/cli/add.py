@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 NAMED = 5  # new classes that are announced one by one
 
 
-@click.command(short_help="Add images of a class, or a folder of class folders.")
+@click.command(short_help="Add images to a class, or add a folder of class folders.")
 @gallery_argument
 @images_argument
 @click.option("-l", "--label", help="The class, known or new; without it, IMAGES are folders of class folders.")
 @click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
-@click.option("--blank", is_flag=True, help="Take pictures of one colour too.")
+@click.option("--blank", is_flag=True, help="Also take pictures of a single colour.")
 @click.option("--sync", is_flag=True, help="Name also the examples that came from a folder and are no longer in it.")
 @model_option
 def add(
@@ -42,10 +42,12 @@ def add(
     sync: bool,
     model: Path | None,
 ) -> int:
-    """Add IMAGES to GALLERY as examples of a class; or, without --label, folders that have a folder for each class.
+    """Add IMAGES to GALLERY as examples of the class --label; or, without --label, add folders that have a folder of
+    images for each class.
 
-    What is in already is left as it is, so that adding a folder again takes only what is new. With --sync, examples
-    that came from it and are no longer there are named; they stay until kcrc remove takes them out.
+    Images that are already in the gallery are left as they are, so adding a folder again takes only what is new. With
+    --sync, examples that came from the folder but are no longer in it are named; they stay until kcrc remove takes them
+    out.
     """
     from kcrc.gallery.pictures import Intake, add_images
 

@@ -14,10 +14,10 @@ from kcrc.cli.output import complain, progress, say, say_json, shown
 from kcrc.cli.pages import page_options, publish
 
 
-@click.command(short_help="Say whether there are examples enough, and what to label next.")
+@click.command(short_help="Say whether there are enough examples, and what to label next.")
 @gallery_argument
 @click.argument("images", nargs=-1)
-@click.option("--count", default=10, show_default=True, type=click.IntRange(1, 500), help="Images to name.")
+@click.option("--count", default=10, show_default=True, type=click.IntRange(1, 500), help="How many images to suggest.")
 @page_options
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @model_option
@@ -30,12 +30,14 @@ def advise(
     as_json: bool,
     model: Path | None,
 ) -> int:
-    """Say whether GALLERY has examples enough.
+    """Say whether GALLERY has enough examples, and what to label next.
 
-    Each example is asked as if it were not in the gallery: how often each class is right, what it is taken for, how
-    accuracy grew with examples, and what more are likely to bring. Of unlabelled IMAGES (files, folders, patterns, or
-    - for names on stdin) also which to label next, and why, and whether they are like the examples. Images that cannot
-    be read are named on stderr, and the exit code is then 1.
+    Each example is asked about as if it were not in the gallery. From this follows how often each class is answered
+    right, what it is mistaken for, how accuracy grew with the number of examples, and what more would probably bring.
+
+    If you give unlabelled IMAGES (files, folders, patterns, or - for names on stdin), it also says which of them to
+    label next, and why, and whether they are like the examples. Images that cannot be read are named on stderr, and the
+    exit code is then 1.
     """
     names: list[str] = []
     vectors: list[Array] = []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kcrc.addresses import ServerAddress
 from kcrc.cli.endings import Stopped
 from kcrc.cli.output import note, shown
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError
@@ -27,7 +28,9 @@ class GalleryAddress(click.Path):
     """The file of a gallery, or the address of one that is kept otherwise (``scheme://…``), which is left as it is."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if isinstance(value, str) and "://" in value else super().convert(value, param, ctx)
+        if isinstance(value, str) and "://" in value:
+            return ServerAddress(value)
+        return super().convert(value, param, ctx)
 
 
 class Decimal(click.FloatRange):
@@ -55,7 +58,7 @@ def images_argument(function: F) -> F:
 
 def model_option(function: F) -> F:
     """The network file, for commands that look at images."""
-    text = "The network file of a gallery made with the feature onnx, where it is not in the cache [or $KCRC_MODEL]."
+    text = "The network file of a gallery made with the feature onnx, if it is not in the cache [or $KCRC_MODEL]."
     return click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help=text)(function)
 
 

@@ -49,14 +49,19 @@ def audit(
     """Look among the examples of GALLERY for those that deserve a second look.
 
     \b
-    mislabelled  the others together contradict its label, and nothing near it speaks for it
-    doubtful     they contradict it, but it is possible: a hard picture more often than a wrong label
-    clash        (almost) the same picture has another label
-    idle         never had a part in a right answer
+    mislabelled  the other examples contradict its label, and nothing near it supports the label
+    doubtful     they contradict its label, but its class is near: more often hard than wrong
+    clash        the same picture, or almost, has another label
+    idle         it never helped towards a right answer
 
-    Each example is asked as if it were not in the gallery. Nothing is changed: kcrc relabel and kcrc remove do that,
-    or, for many at once: kcrc audit GALLERY --csv > audit.csv, write keep, relabel or remove into the column decision
-    (and the class into new_label, where it is not the answer), then kcrc audit GALLERY --apply audit.csv.
+    Each example is asked about as if it were not in the gallery. Nothing is changed. To correct one example, use
+    kcrc relabel or kcrc remove. To correct many at once:
+
+    \b
+    kcrc audit GALLERY --csv > audit.csv
+    (write keep, relabel or remove into the column decision;
+    if the new class is not the audit's answer, write it into new_label)
+    kcrc audit GALLERY --apply audit.csv
     """
     if decided is not None:
         if form is not None or html is not None or open_page:
@@ -145,7 +150,7 @@ def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
 def _print(gallery: Gallery, found: Audit, top: int) -> None:
     from kcrc.confidence.findings import nearness
     from kcrc.report.audit_words import titles, unseen_words
-    from kcrc.report.words import percent
+    from kcrc.report.words import counted, percent
 
     heading, *sections = titles(found)
     say(heading)
@@ -167,7 +172,10 @@ def _print(gallery: Gallery, found: Audit, top: int) -> None:
                 f"({shown(row['other_label'])}): {nearness(clash)}"
             ),
         ),
-        (found.idle, lambda row, _: f"{_named(row)} ({shown(row['label'])}): {row['asked']} times among the nearest"),
+        (
+            found.idle,
+            lambda row, _: f"{_named(row)} ({shown(row['label'])}): {counted(row['asked'], 'time')} among the nearest",
+        ),
     ]
     every = rows(gallery, found)
     for title, (findings, line) in zip(sections, kinds, strict=True):

@@ -1,12 +1,14 @@
-"""A batch of images as a whole: a line on stderr where it is not like the examples that answer for it."""
+"""A batch of images as a whole: a line on stderr where it is not like the examples that answer for it, and where those
+were not found by exact search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kcrc.arrays import Array
 from kcrc.cli.output import note, shown
+from kcrc.neighbours.base import EXACT
 
 if TYPE_CHECKING:
     from kcrc.answering import Answerer, Answers
@@ -53,3 +55,9 @@ def warn(found: Likeness | None, names: list[str]) -> None:
     if found is not None and found.alarm:
         shows = ", ".join(shown(names[row]) for row in found.rows[:NAMED])
         note(f"kcrc: {found} They show it most: {shows}.")
+
+
+def tell_searches(found: Iterable[str]) -> None:
+    """A line for each search by which examples were found, where that was not the exact one."""
+    for search in sorted(set(found) - {EXACT}):
+        note(f"kcrc: Approximate search: {shown(search)}.")

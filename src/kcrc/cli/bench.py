@@ -10,7 +10,7 @@ from kcrc.bench.parts import NAMES
 from kcrc.cli.output import note, say, shown
 
 
-@click.command(short_help="Measure speed.")
+@click.command(short_help="Measure speed, beside other programs.")
 @click.option("--quick", is_flag=True, help="Half a minute, with data that come along.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder that has mnist.npz (else $KCRC_DATA).")
 @click.option("--out", type=click.Path(path_type=Path), default="bench-out", show_default=True, help="Results.")
@@ -46,7 +46,9 @@ def bench(
     one, the robust coder beside a Cholesky factor, the lasso beside celer, a correction of 10,000
     photographs, the CPU time of one question to a program that was not running, queries singly and in batches beside
     scikit-learn, faiss and the limits, the search alone beside its matrix product and faiss, a fit beside grid searches
-    of SVC, neighbours and logistic regression, and kcrc serve under load.
+    of SVC, neighbours and logistic regression, kcrc serve under load, how the ways to search grow with examples beside
+    faiss flat, examples larger than memory under a hard limit, work spread by Ray beside bare processes, and a gallery
+    on a PostgreSQL server that is killed while others write and ask.
 
     Prints ratios, writes OUT/bench.json and drawings. With --compare the exit code is 1 where a ratio grew by more
     than the tolerance.

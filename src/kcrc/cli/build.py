@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 @click.command(short_help="Make a gallery from a folder of class folders.")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=GalleryAddress(path_type=Path), help="The gallery file [default: FOLDER.kcrc].")
-@click.option("-f", "--feature", help="How images become vectors [default: auto, chosen by the pictures].")
+@click.option(
+    "-f",
+    "--feature",
+    help="How images become vectors: auto, a name such as embedding or hog, or hub:OWNER/NAME [default: auto].",
+)
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the feature; repeatable.")
 @click.option("--force", is_flag=True, help="Overwrite an existing gallery.")
 @click.option(
@@ -39,16 +43,21 @@ if TYPE_CHECKING:
     type=click.Choice(["skip", "error", "keep"]),
     default="skip",
     show_default=True,
-    help="What to do with the same image a second time.",
+    help="What to do with an image that occurs a second time.",
 )
-@click.option("--blank", is_flag=True, help="Take pictures of one colour too.")
+@click.option("--blank", is_flag=True, help="Also take pictures of a single colour.")
+@click.option(
+    "--search",
+    metavar="NAME",
+    help="How neighbours are found: exact, cells, hnsw, ivf or usearch [default: auto, which is exact].",
+)
 @click.option("--no-tune", is_flag=True, help="Take the usual parameters; kcrc tune can choose them later.")
 @click.option(
     "--seconds",
     default=60.0,
     show_default=True,
     type=Decimal(0, min_open=True),
-    help="How long choosing the looks and the parameters may take, about.",
+    help="How long choosing may take, about.",
 )
 def build(
     folder: Path,
@@ -59,23 +68,25 @@ def build(
     on_error: str,
     duplicates: Any,
     blank: bool,
+    search: str | None,
     no_tune: bool,
     seconds: float,
 ) -> int:
     """Make a gallery from FOLDER, which has a folder of images for each class.
 
-    Unless a feature is named, some of the images tell which looks tell the classes apart: outlines, texture, colours,
-    a network, several together. Then all are seen by those.
+    Unless you name a feature, kcrc first finds out on some of the images what tells the classes apart: outlines,
+    texture, colours, a network, or several together. Then it looks at all images in that way.
 
-    The gallery is there, whole, when all images are in, and not before; Ctrl-C until then leaves nothing. Then the
-    parameters are chosen, by leaving out one example after the other, and stored with it; Ctrl-C then takes the usual
-    ones. All files that were not used are counted on stderr, by reason.
+    When all images are in, the parameters are chosen, by leaving out one example after another, and stored in the
+    gallery. Ctrl-C is safe: before all images are in it leaves nothing behind; after that it leaves the gallery with
+    the usual parameters. Files that were not used are counted on stderr, with the reason.
     """
     from kcrc import features
     from kcrc.datasets.folders import class_folders
     from kcrc.gallery import Gallery, stores
     from kcrc.gallery.pictures import build_from_folder
     from kcrc.gallery.seeing import choose_feature, choosing_seconds
+    from kcrc.neighbours.searches import check_search
 
     started = time.perf_counter()
     goal = output or folder.absolute().with_name(f"{folder.absolute().name}.kcrc")
@@ -83,6 +94,8 @@ def build(
     named = None if feature is None or feature == "auto" else features.make(feature, **given)
     if named is None and given:
         raise click.UsageError("--option is of a feature; name that too: -f hog --option cell=8.")
+    if search is not None:
+        check_search(search)
     found = class_folders(folder)
     if not force and stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Choose another name with -o, or say --force to overwrite it.")
@@ -100,6 +113,7 @@ def build(
                 on_error="skip" if on_error == "skip" else "raise",
                 duplicates=duplicates,
                 blank=blank,
+                parameters=None if search is None else {"search": search},
                 progress=bar.update,
             )
     except KeyboardInterrupt:

@@ -10,15 +10,15 @@ from kcrc.cli.arguments import gallery_argument, open_gallery
 from kcrc.cli.output import note, say, shown
 
 
-@click.command(short_help="Take back the latest change.")
+@click.command(short_help="Undo the latest change.")
 @gallery_argument
-@click.option(
-    "--to", metavar="ID", type=click.IntRange(0), help="Take back all that came after this line of kcrc history."
-)
-@click.option("--past-erase", is_flag=True, help="Where the latest change erased examples, take back the one before.")
+@click.option("--to", metavar="ID", type=click.IntRange(0), help="Undo everything after this line of kcrc history.")
+@click.option("--past-erase", is_flag=True, help="If the latest change erased examples, undo the one before it.")
 def undo(gallery: Path, to: int | None, past_erase: bool) -> int:
-    """Take back the latest change that stands: what one command did is one change. Again, to go further back, as far as
-    the gallery was built; kcrc redo does it again. What was erased cannot be brought back.
+    """Undo the latest change; everything that one command did is one change.
+
+    Undo again to go further back, as far as to how the gallery was built; kcrc redo does it again. What was erased
+    cannot be brought back.
     """
     with open_gallery(gallery, write=True) as opened:
         entry = opened.undo(to=to, past_erase=past_erase)
@@ -28,7 +28,7 @@ def undo(gallery: Path, to: int | None, past_erase: bool) -> int:
     return 0
 
 
-@click.command(short_help="Do again what was taken back.")
+@click.command(short_help="Do again what was undone.")
 @gallery_argument
 def redo(gallery: Path) -> int:
     """Do again what the latest kcrc undo took back, if nothing was changed since."""

@@ -7,7 +7,7 @@ import click
 from kcrc.cli.output import say
 
 
-@click.command(short_help="Print the shell's completion script.")
+@click.command(short_help="Print a script that completes commands in your shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
     """Print the completion script of SHELL; for bash: eval "$(kcrc completion bash)" in ~/.bashrc."""

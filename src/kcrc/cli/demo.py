@@ -7,7 +7,7 @@ import click
 from kcrc.cli.output import say
 
 
-@click.command(short_help="The main job on data that comes along.")
+@click.command(short_help="Try kcrc on handwritten digits; needs no data of your own.")
 @click.argument("folder", default="demo-out")
 def demo(folder: str) -> int:
     """Classify handwritten digits, print accuracy and speed, and draw why into FOLDER."""

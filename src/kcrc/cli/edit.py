@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from kcrc.gallery import Erased, Gallery
 
 
-@click.command(short_help="Take examples out.")
+@click.command(short_help="Remove examples.")
 @gallery_argument
 @click.argument("examples", nargs=-1)
 @click.option("-l", "--label", help="All examples of this class.")
 @click.option("--erase", is_flag=True, help="For good: out of the file, its history and caches. No undo.")
 @click.option("--dry-run", is_flag=True, help="Say what would be taken out, and change nothing.")
 def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: bool, dry_run: bool) -> int:
-    """Take EXAMPLES out of GALLERY: their ids, or images that are in it.
+    """Remove EXAMPLES from GALLERY: their numbers (kcrc list has them), or images that are in it.
 
-    They stay in the file, out of use, for kcrc undo. With --erase they do not, and examples that were removed
-    before can be named too.
+    They stay in the file, out of use, so that kcrc undo can bring them back. With --erase they do not; then examples
+    that were removed before can be named too.
     """
     with open_gallery(gallery, write=not dry_run) as opened:
         ids = _chosen(opened, examples, label, removed=erase)
@@ -80,12 +80,12 @@ def _told_of(erased: Erased) -> int:
     return 0
 
 
-@click.command(short_help="Give examples another class.")
+@click.command(short_help="Move examples to another class.")
 @gallery_argument
 @click.argument("examples", nargs=-1, required=True)
 @click.option("-l", "--label", required=True, help="Their new class.")
 def relabel(gallery: Path, examples: tuple[str, ...], label: str) -> int:
-    """Give EXAMPLES of GALLERY (ids, or images that are in it) another class."""
+    """Move EXAMPLES of GALLERY (their numbers, or images that are in it) to another class."""
     with open_gallery(gallery, write=True) as opened:
         changed = opened.relabel(_chosen(opened, examples, None), label)
     say(f"relabelled {len(changed)} as {shown(label)}" + _with_ids(changed))
@@ -97,7 +97,7 @@ def relabel(gallery: Path, examples: tuple[str, ...], label: str) -> int:
 @click.argument("old")
 @click.argument("new")
 def rename(gallery: Path, old: str, new: str) -> int:
-    """Call the class OLD by the name NEW; where NEW exists, the two become one."""
+    """Give the class OLD the name NEW; if there is a class NEW already, the two become one."""
     with open_gallery(gallery, write=True) as opened:
         changed = opened.rename_class(old, new)
     say(f"renamed {shown(old)} to {shown(new)} ({counted(len(changed), 'example')})")

@@ -33,7 +33,7 @@ PICTURES = 100  # of mistakes on a page at most, those beyond --worst without th
 @click.option("--png", type=click.Path(path_type=Path), help="Write the confusion matrix as a picture.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @click.option("--worst", default=12, show_default=True, type=click.IntRange(0, 500), help="Mistakes to show.")
-@click.option("--known", is_flag=True, help="Count also images of FOLDER that are in GALLERY.")
+@click.option("--known", is_flag=True, help="Also count images of FOLDER that are in GALLERY.")
 @model_option
 def evaluate(
     gallery: Path,
@@ -46,10 +46,13 @@ def evaluate(
     known: bool,
     model: Path | None,
 ) -> int:
-    """Classify the images of FOLDER, which has a folder for each class, and compare with those classes.
+    """Classify the images of FOLDER, which has a folder for each class, and say how many answers are right.
 
-    Images that are in GALLERY would be answered right for that reason alone: they are named and not counted. Without
-    FOLDER, the examples of GALLERY are asked, each as if it were not in it.
+    Images that are in GALLERY would be answered right for that reason alone, so they are named and not counted.
+    Without FOLDER, the examples of GALLERY are classified, each as if it were not in it.
+
+    In the table of classes, "right" is the share of a class's images that were answered right, and "when said" is how
+    often the answer was right when it named this class.
     """
     from kcrc.report.evaluation import evaluation
 

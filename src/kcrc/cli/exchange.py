@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, model_option, open_gallery
+from kcrc.cli.arguments import GalleryAddress, gallery_argument, model_option, open_gallery
 from kcrc.cli.output import complain, note, say, shown
 
 ARRAYS = "npz"
@@ -66,7 +66,7 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
 
 @click.command("import", short_help="Add the examples of an export or another gallery, or labels made elsewhere.")
 @gallery_argument
-@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("source", type=GalleryAddress(path_type=Path))
 @format_option
 @click.option(
     "--images", type=click.Path(path_type=Path), help="The folder that SOURCE's images are in [its own folder]."

@@ -46,10 +46,10 @@ def explain(
     top: int | None,
     model: Path | None,
 ) -> int:
-    """Show which examples of GALLERY decided what IMAGES are (files, folders, patterns), and by how much.
+    """Show which examples of GALLERY decided the class of IMAGES (files, folders or patterns), and by how much.
 
-    A page has room for 30 images. Of several, those that cannot be read are named on stderr, and the exit code is
-    then 1.
+    Prints the shares as text, and writes a page with --html or --open. A page has room for 30 images. If you give
+    several images, those that cannot be read are named on stderr, and the exit code is then 1.
     """
     from kcrc.features.images import ImageError
     from kcrc.report.case import case_of
@@ -117,13 +117,14 @@ def _as_json(case: Case) -> dict[str, Any]:
 
 def _print(case: Case, top: int) -> None:
     from kcrc.report.case import deciding, verdict_sentence
+    from kcrc.report.words import signed
 
     say(f"{shown(case.name)}: {shown(case.label)}")
     say(shown(verdict_sentence(case)))
     say(f"\nThe examples that decided. {shown(case.evidence.sentences[0])}")
     parts, rest = deciding(case, top)
     for part in parts:
-        share = f"{part.share:+8.1%}"
+        share = f"{signed(part.share):>8}"
         look = "" if part.near is None else f", {shown(part.near.words)}"
         say(f"  {share}  {shown(part.label):<20} distance {part.distance:<9.4g} #{part.id} {shown(part.source)}{look}")
     if rest:

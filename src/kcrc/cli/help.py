@@ -7,7 +7,7 @@ import click
 from kcrc.cli.output import say
 
 
-@click.command(short_help="Show this, or how a command is used.", add_help_option=True)
+@click.command(short_help="Show this list, or how to use one command.", add_help_option=True)
 @click.argument("command", required=False)
 @click.pass_context
 def help(ctx: click.Context, command: str | None) -> int:

@@ -57,7 +57,7 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         f"examples    {said['examples']} of {classes}" if said["examples"] else "examples    none: the gallery is empty"
     )
     say(f"feature     {shown(said['feature'])}, {said['dim']} numbers, {shown(said['fingerprint'])}")
-    say(f"sees by     {shown(proportioned(said['looks']))}")
+    say(f"compared by {shown(proportioned(said['looks']))}")
     if said["parameters"]:
         say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in said['parameters'].items()))}")
     say(f"parameters  {shown(str(said['tuned'] or 'not chosen yet (see: kcrc tune)').removeprefix('Tuning: '))}")
@@ -88,10 +88,10 @@ def _say_system(as_json: bool) -> int:
     return 0
 
 
-@click.command(short_help="Check every byte of a gallery that matters.")
+@click.command(short_help="Check a gallery for damage.")
 @gallery_argument
 def verify(gallery: Path) -> int:
-    """Read all of GALLERY and compare it with its checksums; exit code 1 where something is wrong."""
+    """Read all of GALLERY and compare it with its checksums. The exit code is 1 if something is damaged."""
     from kcrc.cli.foreign import check_is_gallery
     from kcrc.gallery import verify as look
 
@@ -114,7 +114,7 @@ def verify(gallery: Path) -> int:
     return 1
 
 
-@click.command(short_help="Copy a gallery, also while it is in use; the other way round, restore it.")
+@click.command(short_help="Copy a gallery, even while it is in use; or restore such a copy.")
 @gallery_argument
 @click.argument("output", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
@@ -138,7 +138,7 @@ def backup(gallery: Path, output: Path, force: bool) -> int:
 @gallery_argument
 @click.option("--dry-run", is_flag=True, help="Say what would be dropped, and change nothing.")
 def compact(gallery: Path, dry_run: bool) -> int:
-    """Drop removed examples of GALLERY for good and give their space back. Nothing before can be undone then."""
+    """Drop the removed examples of GALLERY for good and free their space. Earlier changes can then not be undone."""
     if dry_run:
         with open_gallery(gallery) as opened:
             removed = len(opened.find(removed=True)) - len(opened)

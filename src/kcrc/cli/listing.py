@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 COLUMNS = ("id", "label", "source", "added_at", "sha256")
 
 
-@click.command("list", short_help="List examples: ids, classes, dates, sources; as a page of pictures.")
+@click.command("list", short_help="List the examples: numbers, classes, dates, sources, pictures.")
 @gallery_argument
 @click.option("-l", "--label", help="Only examples of this class.")
 @click.option("--since", metavar="DATE", help="Only those added on this day (2026-05-01) or later.")
 @click.option("--source", metavar="TEXT", help="Only those whose source has TEXT in it.")
 @click.option("--by", type=click.Choice(["id", "label", "date", "source"]), default="id", show_default=True)
-@click.option("--json", "form", flag_value="json", help="A JSON object a line.")
-@click.option("--csv", "form", flag_value="csv", help="CSV with a header line.")
+@click.option("--json", "form", flag_value="json", help="Print one JSON object on each line.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV with a header line.")
 @page_options
 def list_(
     gallery: Path,
@@ -66,15 +66,15 @@ def list_(
     return 0
 
 
-@click.command(short_help="Say all that is known of one example.")
+@click.command(short_help="Show everything that is known about one example.")
 @gallery_argument
 @click.argument("example", metavar="ID", type=click.IntRange(1))
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--save", type=click.Path(path_type=Path), metavar="FILE", help="Write its small picture to FILE.")
 @click.option("--force", is_flag=True, help="Overwrite an existing FILE.")
 def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: bool) -> int:
-    """Say all that is known of the example ID of GALLERY (kcrc list has the ids): its class, where it came from and
-    by which step of the history, its nearest examples, and what they answer as if it were not there.
+    """Show everything that is known about the example with the number ID (kcrc list has the numbers): its class, where
+    it came from and by which change, its nearest examples, and what they would answer if it were not there.
     """
     from kcrc.gallery.portrait import portrait
 

@@ -8,11 +8,7 @@ every line passes ``visible`` here, and names pass ``shown``, which keeps them i
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
-import json
 import logging
-import math
 import os
 import re
 import sys
@@ -23,8 +19,10 @@ from unicodedata import combining, east_asian_width
 
 import click
 
+from kcrc.addresses import without_secrets
 from kcrc.errors import FileError
-from kcrc.files.spreadsheet import guarded
+from kcrc.files.plain_json import to_line
+from kcrc.files.spreadsheet import csv_line
 from kcrc.progress import count_bar
 from kcrc.report.words import one_line, visible
 
@@ -58,7 +56,7 @@ def _put(stream: TextIO | None, text: str) -> None:
     if stream is None:  # closed by whoever started us
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    text = visible(text)
+    text = without_secrets(visible(text))
     if encoding.lower().startswith("utf") and stream.isatty():
         text = _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", text)
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
@@ -94,44 +92,17 @@ def complain(problems: Iterable[object]) -> None:
 
 def say_json(value: Any) -> None:
     """One line of JSON in plain ASCII; what JSON has no number for (NaN, infinity) is null."""
-    try:
-        text = json.dumps(value, allow_nan=False)
-    except ValueError:
-        text = json.dumps(_finite(value), allow_nan=False)
-    say(text)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+    say(to_line(value))
 
 
 def csv_writer(columns: Sequence[str]) -> Callable[[dict[str, Any]], None]:
     """Write a header line to stdout now, then rows by column name, a line each; names no column has are left out."""
 
     def write(row: dict[str, Any]) -> None:
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow([_cell(row.get(name, "")) for name in columns])
-        say(line.getvalue(), end="")
+        say(csv_line([row.get(name, "") for name in columns]), end="")
 
     write({name: name for name in columns})
     return write
-
-
-def _cell(value: Any) -> Any:
-    """A text in one line, control characters as escapes; one that a spreadsheet would run gets a quote before it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, list | tuple):
-        value = " | ".join(map(str, value))
-    if not isinstance(value, str):
-        return value
-    return guarded(shown(value))
 
 
 def progress(total: int, what: str) -> Any:

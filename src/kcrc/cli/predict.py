@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +14,17 @@ from kcrc.cli.arguments import (
     gallery_argument,
     images_argument,
     model_option,
+    open_gallery,
     open_to_ask,
     with_point,
 )
-from kcrc.cli.batch import Batch, warn
+from kcrc.cli.batch import Batch, tell_searches, warn
 from kcrc.cli.output import complain, csv_writer, note, progress, say, say_json, shown
+from kcrc.report.answer_row import columns, in_columns, rows_of
 
 if TYPE_CHECKING:
-    from kcrc.answering import Answers
+    from kcrc.gallery import Gallery
+    from kcrc.scale.on_server import ServerAnswerer
 
 MOST = 1000  # classes that --top names
 OPTIONAL = {"--reject": "0.05", "--set": "0.95"}  # the value where none is given
@@ -61,36 +62,60 @@ class Share(Decimal):
         super().__init__(0, 1, min_open=True, max_open=True)
 
 
-@click.command(cls=OptionalValues, short_help="Say what is on images.")
+@click.command(cls=OptionalValues, short_help="Say which class each image belongs to.")
 @gallery_argument
 @images_argument
-@click.option("--json", "form", flag_value="json", help="A JSON object a line.")
-@click.option("--csv", "form", flag_value="csv", help="CSV with a header line.")
+@click.option("--json", "form", flag_value="json", help="Print one JSON object on each line.")
+@click.option("--csv", "form", flag_value="csv", help="Print CSV with a header line.")
 @click.option(
     "--reject",
     type=Share(),
     metavar="[RATE]",
-    help="Call an image unknown that resembles no class; RATE of images of these classes may be called so by "
-    "mistake [0.05 if not given].",
+    help="Answer unknown for an image that resembles no class. RATE is the share of images of these classes that may "
+    "be called unknown by mistake [0.05 if not given].",
 )
-@click.option("--mark", metavar="NAME", help="What to call the unknown [default: unknown].")
+@click.option("--mark", metavar="NAME", help="The word for unknown images [default: unknown].")
 @click.option(
     "--set",
     "coverage",
     type=Share(),
     metavar="[COVERAGE]",
-    help="Add the classes it may be of: the true one is among them for COVERAGE of images like the examples "
-    "[0.95 if not given].",
+    help="Add the set of classes that it could be. For images like the examples, a share of COVERAGE of these sets "
+    "contain the true class [0.95 if not given].",
 )
 @click.option(
     "--sort",
     type=click.Choice(["doubt"]),
-    help="The most doubtful first: what is unknown, then what is least probable. Nothing is printed before the end.",
+    help="Most doubtful first: the unknown, then the least probable. Nothing is printed before the end.",
 )
-@click.option("--top", type=click.IntRange(1, MOST), metavar="N", help="Add the N likeliest classes and how likely.")
 @click.option(
-    "--below", type=Share(), metavar="P", help="Only images whose answer is less probable than P, or unknown."
+    "--top", type=click.IntRange(1, MOST), metavar="N", help="Add the N likeliest classes with their probabilities."
 )
+@click.option(
+    "--below", type=Share(), metavar="P", help="Show only images whose answer is less probable than P, or unknown."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the answers to FILE (.csv, .jsonl or .parquet), in parts that survive a crash. IMAGES may then also be "
+    "tables of vectors (.npy, .csv, .parquet), lists of names (.txt) and addresses (s3://…).",
+)
+@click.option("--engine", metavar="NAME", help="With --out: who does the work, local, ray or dask [default: local].")
+@click.option("--address", help="With --engine: the cluster to use [default: one of its own on this machine].")
+@click.option(
+    "--workers", type=click.IntRange(1), metavar="N", help="With --engine: processes [default: one for each core]."
+)
+@click.option("--shards", type=click.IntRange(1), metavar="N", help="With --out: workers hold the gallery in N shards.")
+@click.option(
+    "--on-server", is_flag=True, help="Let the server find the neighbours, instead of fetching all examples first."
+)
+@click.option(
+    "--hnsw",
+    is_flag=True,
+    help="With --on-server: search the server's HNSW graph, which is faster; a line says how much it finds.",
+)
+@click.option("--resume", is_flag=True, help="With --out: continue a run of the same command that was interrupted.")
 @model_option
 def predict(
     gallery: Path,
@@ -102,29 +127,62 @@ def predict(
     sort: str | None,
     top: int | None,
     below: float | None,
+    out: Path | None,
+    engine: str | None,
+    address: str | None,
+    workers: int | None,
+    shards: int | None,
+    on_server: bool,
+    hnsw: bool,
+    resume: bool,
     model: Path | None,
 ) -> int:
-    """Say what is on IMAGES: files, folders, patterns, or - for names on stdin, or for a picture itself.
+    """Say which class each of IMAGES belongs to. IMAGES are files, folders or patterns; - reads names, or one picture,
+    from stdin.
 
-    Prints the image, its label and how probable that is, with tabs between them; where it is unknown, also why.
-    Without --reject that is so where nothing can be said: of images of one colour or of noise, and with only one class.
-    What to look at first: --sort doubt --below 0.9 --top 3. Images that cannot be read are named on stderr, and the
-    exit code is then 1. Where 20 images or more are not like the examples, a line on stderr says by how much what is
-    promised may be off.
+    Prints a line for each image: its name, its class and how probable that class is, separated by tabs. If the answer
+    is unknown, the line says why. Without --reject that happens only where any answer would be meaningless: for images
+    of a single colour or of noise, and while the gallery has only one class.
+
+    To see the doubtful answers first: --sort doubt --below 0.9 --top 3. Images that cannot be read are named on stderr,
+    and the exit code is then 1. If 20 images or more are not like the examples, a line on stderr says how far the
+    probabilities may be off.
     """
     if mark is not None and reject is None:
         raise click.UsageError("--mark names what --reject finds; give --reject too.")
+    if out is None and (engine or address or workers or shards or resume):
+        raise click.UsageError("--engine, --address, --workers, --shards and --resume are for --out; give --out too.")
+    if hnsw and not on_server:
+        raise click.UsageError("--hnsw is the server's graph; give --on-server too.")
+    if out is not None and on_server:
+        raise click.UsageError("--on-server is for a few images; with --out the workers hold the gallery.")
+    if out is not None:
+        if form or sort or below:
+            raise click.UsageError("--out has its form by its name and holds every answer: leave out --json, --csv, "
+                                   "--sort and --below.")  # fmt: skip
+        from kcrc.cli.predict_many import predict_many
+        from kcrc.scale.scoring.scorer import Question
+
+        question = Question(str(out), reject, mark, coverage, top or 0)
+        return predict_many(
+            gallery, images, question, engine=engine or "local", address=address, workers=workers, shards=shards,
+            resume=resume, model=model,
+        )  # fmt: skip
     files = expand_or_content(images)
     write = _writer(form, coverage is not None, top or 0)
-    failed, told, read, waiting = 0, 0, list[str](), list[dict[str, Any]]()
-    with open_to_ask(gallery, model=model) as opened, progress(len(files), "images") as bar:
-        batch = Batch(opened.answering.answerer())
-        answer = batch.watched(opened.answering.asked(reject=reject, unknown=mark, coverage=coverage))
+    failed, told, read, waiting, searches = 0, 0, list[str](), list[dict[str, Any]](), set[str]()
+    opening = open_gallery(gallery, write=True, model=model) if on_server else open_to_ask(gallery, model=model)
+    with opening as opened, progress(len(files), "images") as bar:
+        server = _server_of(opened, hnsw) if on_server else None
+        answer = opened.answering.asked(reject=reject, unknown=mark, coverage=coverage, answerer=server)
+        batch = None if on_server else Batch(opened.answering.answerer())
+        answer = answer if batch is None else batch.watched(answer)
         for chunk in opened.answering.stream(files, answer, on_error="skip"):
             read += chunk.names
             if chunk.answers is not None:
                 found = opened.answering.told(chunk.answers, chunk.empty)
-                rows = (row_of(name, found, i, top=top or 0) for i, name in enumerate(chunk.names))
+                searches.add(found.evidence.search)
+                rows = rows_of(chunk.names, found, top=top or 0)
                 waiting += (row for row in rows if below is None or _is_doubtful(row, below))
                 if sort is None:
                     told += _write_all(write, waiting)
@@ -133,10 +191,20 @@ def predict(
             bar.update(len(chunk.names) + len(chunk.problems))
         waiting.sort(key=_doubt)
         told += _write_all(write, waiting)
-        warn(batch.likeness(), read)
+        if batch is not None:
+            warn(batch.likeness(), read)
+        if server is not None and server.why is not None:
+            note(f"kcrc: All examples were fetched and searched here: {shown(server.why)}.")
+        tell_searches(searches)
     if below is not None:
         note(f"{told} of {len(read)} images: their answer is less probable than {below:g}, or unknown.")
     return 1 if failed else 0
+
+
+def _server_of(opened: Gallery, hnsw: bool) -> ServerAnswerer:
+    from kcrc.scale.on_server import ServerAnswerer
+
+    return ServerAnswerer(opened, search="hnsw" if hnsw else "exact")
 
 
 def _write_all(write: Callable[[dict[str, Any]], None], rows: list[dict[str, Any]]) -> int:
@@ -158,43 +226,13 @@ def _is_doubtful(row: dict[str, Any], below: float) -> bool:
     return row["unknown"] or row["probability"] is None or row["probability"] < below
 
 
-def row_of(name: str, found: Answers, i: int, *, top: int = 0) -> dict[str, Any]:
-    """All that is said of one image, in the order of the columns."""
-    said: Any = found.evidence[i].to_dict()
-    sure = float(found.probability[i])
-    row: dict[str, Any] = {
-        "image": name,
-        "label": str(found.labels[i]),
-        "probability": None if isnan(sure) else sure,
-        "unknown": bool(found.unknown[i]),
-        "best": said["label"],
-    }
-    if found.members is not None:
-        row["set"] = list(found.set_of(i))
-    if top:
-        likeliest = itertools.islice(found.likely(i, least=0.0).items(), top)
-        row["top"] = [{"label": label, "probability": share} for label, share in likeliest]
-    row |= {key: said[key] for key in ("margin", "runner_up", "how")}
-    return {**row, "why": found.why[i], "probabilities": found.likely(i)}
-
-
 def _writer(form: str | None, sets: bool, top: int) -> Callable[[dict[str, Any]], None]:
     if form == "json":
         return lambda row: say_json(row)
     if form == "csv":
-        columns = ["image", "label", "probability", "unknown", "best", *(["set"] if sets else [])]
-        columns += [name for place in range(1, top + 1) for name in (f"top_{place}", f"top_{place}_probability")]
-        put = csv_writer([*columns, "margin", "runner_up", "how", "why"])
-        return lambda row: put({**row, **_ranked(row)})
+        put = csv_writer(columns(sets=sets, top=top))
+        return lambda row: put(in_columns(row))
     return lambda row: say(line_of(row))
-
-
-def _ranked(row: dict[str, Any]) -> dict[str, Any]:
-    """The likeliest classes in columns of their own."""
-    found: dict[str, Any] = {}
-    for place, one in enumerate(row.get("top", []), 1):
-        found |= {f"top_{place}": one["label"], f"top_{place}_probability": one["probability"]}
-    return found
 
 
 def line_of(row: dict[str, Any]) -> str:

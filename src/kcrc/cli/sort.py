@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DONE = {"copy": "copied", "move": "moved", "link": "linked"}
 
 
-@click.command(short_help="Put images into class folders, the doubtful ones aside; or take that back.")
+@click.command(short_help="Sort images into class folders, the doubtful ones apart; or undo that.")
 @click.argument("gallery", metavar="GALLERY", type=GalleryAddress(path_type=Path), required=False)
 @click.argument("images", metavar="IN", required=False)
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path), required=False)
@@ -36,18 +36,18 @@ DONE = {"copy": "copied", "move": "moved", "link": "linked"}
     type=Decimal(0, 1),
     default=0.9,
     show_default=True,
-    help="Aside goes what is less probable than this, and what is unknown.",
+    help="Answers less probable than this go into _doubtful, as do the unknown.",
 )
 @click.option(
     "--reject",
     type=Share(),
     default=0.05,
     show_default=True,
-    help="So many images of these classes may be called unknown by mistake.",
+    help="The share of images of these classes that may be called unknown by mistake.",
 )
 @click.option("--undo", type=click.Path(path_type=Path), metavar="OUT", help="Take back the latest sorting into OUT.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
 @model_option
 def sort(
     gallery: Path | None,
@@ -61,11 +61,11 @@ def sort(
     as_json: bool,
     model: Path | None,
 ) -> int:
-    """Put the images of the folder IN into folders of OUT, named after the classes; the folder _doubtful is for those
-    whose answer is less probable than --below, or that resemble no class.
+    """Sort the images of the folder IN into folders of OUT that are named after the classes. Images whose answer is
+    less probable than --below, or that resemble no class, go into the folder _doubtful.
 
-    Nothing is overwritten: where a name is taken, a number is added to it. What was done is in OUT/kcrc-sort.jsonl,
-    and kcrc sort --undo OUT takes it back, but for files that were changed since.
+    Nothing is overwritten: if a name is taken, a number is added to it. What was done is written to
+    OUT/kcrc-sort.jsonl, and kcrc sort --undo OUT takes it back, except for files that were changed since.
     """
     if undo is not None:
         if gallery is not None:
@@ -145,11 +145,12 @@ class Placing:
     def end(self, out: Path, how: str, below: float, *, dry_run: bool = False) -> None:
         """Also where it was interrupted: what was done is done."""
         if dry_run:
-            note(f"{self.placed} would be {DONE[how]}, {self.doubtful} of them aside. Nothing was changed.")
+            note(f"{self.placed} would be {DONE[how]}, {self.doubtful} of them into _doubtful. Nothing was changed.")
             return
         there = f" ({self.there} more were there already)" if self.there else ""
         rule = f"less probable than {below:g}, or unknown"
-        note(f"{DONE[how]} {self.placed}{there}; {self.doubtful} are in {shown(out / '_doubtful')}: {rule}.")
+        aside = f"{self.doubtful} {'is' if self.doubtful == 1 else 'are'} in {shown(out / '_doubtful')}"
+        note(f"{DONE[how]} {self.placed}{there}; {aside}: {rule}.")
         if self.placed:
             note(f"'kcrc sort --undo {shown(out)}' takes it back.")
 

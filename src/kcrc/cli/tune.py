@@ -11,16 +11,17 @@ from kcrc.cli.endings import Stopped
 from kcrc.cli.output import note, say, shown
 
 
-@click.command(short_help="Choose the parameters by leaving examples out.")
+@click.command(short_help="Choose the parameters again, after many changes.")
 @gallery_argument
 @click.option("--seconds", default=60.0, show_default=True, type=Decimal(0, min_open=True), help="At most.")
 @click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Fix a parameter; NAME=auto leaves it to be chosen.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw what each parameter does, as a PNG or PDF.")
 @click.option("--table", is_flag=True, help="Print what was tried, best first.")
 def tune(gallery: Path, seconds: float, fix: tuple[str, ...], plot: Path | None, table: bool) -> int:
-    """Choose the parameters of GALLERY anew from its examples, and store them (kcrc undo takes that back).
+    """Choose the parameters of GALLERY again from its examples, and store them (kcrc undo takes that back).
 
-    Building a gallery and the first question choose them; after many changes they may no longer be the best.
+    They are chosen when a gallery is built, or at the first question; after many changes they may no longer be the
+    best.
     """
     with open_gallery(gallery, write=True) as opened:
         fixed = {**opened.parameters, **dict(option_value(text) for text in fix)}

@@ -12,20 +12,27 @@ import click
 
 from kcrc.cli.arguments import Decimal, gallery_argument, model_option, open_to_ask
 from kcrc.cli.output import complain, note, say, say_json, shown
-from kcrc.cli.predict import Share, line_of, row_of
+from kcrc.cli.predict import Share, line_of
 from kcrc.cli.sort import Placing, asked, sorter_of
+from kcrc.report.answer_row import rows_of
 
 if TYPE_CHECKING:
     from kcrc.answering.arrivals import Arrivals
 
 
-@click.command(short_help="Answer as pictures arrive in a folder.")
+@click.command(short_help="Classify pictures as they arrive in a folder.")
 @gallery_argument
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--once", is_flag=True, help="Answer what is there, wait for what is still growing, and end.")
-@click.option("--new", "only_new", is_flag=True, help="Pass over the pictures that are there when it begins.")
-@click.option("--seconds", type=Decimal(0.05, 3600), default=2.0, show_default=True, help="Between two looks.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object a line.")
+@click.option("--new", "only_new", is_flag=True, help="Ignore the pictures that are there at the start.")
+@click.option(
+    "--seconds",
+    type=Decimal(0.05, 3600),
+    default=2.0,
+    show_default=True,
+    help="Time between two looks into the folder.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
 @click.option("--reject", type=Share(), default=0.05, show_default=True, help="As in kcrc sort.")
 @click.option(
     "--sort-into", type=click.Path(path_type=Path), metavar="OUT", help="Put each into a class folder: see kcrc sort."
@@ -46,8 +53,8 @@ def watch(
     below: float,
     model: Path | None,
 ) -> int:
-    """Say what is on the pictures in FOLDER, then on each that arrives there, once, when it has stopped growing. Ctrl-C
-    ends it. What is added to GALLERY meanwhile, by another command, counts.
+    """Classify the pictures in FOLDER, then each one that arrives there, once it has stopped growing. Ctrl-C ends it.
+    Examples that another command adds to GALLERY meanwhile count.
     """
     from kcrc.answering.arrivals import Arrivals
 
@@ -75,13 +82,14 @@ def watch(
                     if chunk.answers is None:
                         continue
                     found = opened.answering.told(chunk.answers, chunk.empty)
+                    rows = rows_of(chunk.names, found)
                     for i, name in enumerate(chunk.names):
                         if placing is not None and sorter is not None:
                             placing.place(sorter, name, found, i)
                         elif as_json:
-                            say_json(row_of(name, found, i))
+                            say_json(rows[i])
                         else:
-                            say(line_of(row_of(name, found, i)))
+                            say(line_of(rows[i]))
         except KeyboardInterrupt:
             note(f"Ended; {answered} {'picture was' if answered == 1 else 'pictures were'} answered.")
         finally:

@@ -18,7 +18,10 @@ from kcrc.capabilities import said_anew
 from kcrc.errors import ParameterError
 from kcrc.registry import Registry
 
-_HOMES = {"bpdn": "sparse", "l1l1": "sparse", "lasso": "sparse", "ridge": "ridge", "robust": "robust"}
+_HOMES = {
+    "augmented": "augmented", "bpdn": "sparse", "l1l1": "sparse", "lasso": "sparse", "nonnegative": "nonnegative",
+    "nrs": "tikhonov", "probabilistic": "probabilistic", "ridge": "ridge", "robust": "robust", "tikhonov": "tikhonov",
+}  # fmt: skip
 registry: Registry[Coder] = Registry("coder", {name: f"kcrc.coding.{file}" for name, file in _HOMES.items()})
 names = registry.names
 make = registry.make
@@ -32,11 +35,19 @@ class Dictionary:
     gram     (1|B, K, K)  H = DᵀD; in the rkhs form G itself
     columns  (1|B, c, K)  D, or None where the atoms have no coordinates (rkhs)
     real     (1|B, K)     False marks padding: a zero column whose coefficient is 0
+    labels   (1|B, K)     the atoms' class numbers, −1 at padding, for coders that look at classes
     """
 
     gram: Array
     columns: Array | None
     real: Array
+    labels: Array | None = None
+
+    @property
+    def same_class(self) -> Array:
+        """(1|B, K, K) whether two atoms are of one class."""
+        assert self.labels is not None
+        return np.asarray(self.labels[:, :, None] == self.labels[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +123,33 @@ class Coder(ABC):
 
 
 def resolve(spec: str | Coder | Callable[[], Coder], **options: Any) -> Coder:
-    """A name, or a Coder -> a Coder; ``options`` go to a coder made by name."""
+    """A name, or a Coder -> a Coder; ``options`` go to a coder made by name.
+
+    Parameters
+    ----------
+    spec : str, Coder
+        A name, or what it stands for.
+    **options : object
+        Options of one made by name.
+
+    Returns
+    -------
+    Coder
+        The coder.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such name.
+    ParameterError
+        Where it is nothing of the kind, or has no such option.
+
+    Examples
+    --------
+    >>> from kcrc import coding
+    >>> coding.resolve("ridge", mu=0.1)
+    Ridge(mu=0.1)
+    """
     if isinstance(spec, Coder):
         return spec
     if isinstance(spec, str):

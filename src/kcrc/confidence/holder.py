@@ -8,6 +8,7 @@ takes the place of this one: it knows what was learned before, so that only the 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,11 +81,12 @@ class ConfidenceHolder:
         """Whether it has been learned."""
         return self._learned is not None
 
-    def of(self, model: FittedModel, revision: int) -> Confidence:
-        """The confidence for ``model``, which is always that of the same state and revision."""
+    def of(self, learned_from: Callable[[], FittedModel], revision: int) -> Confidence:
+        """The confidence of what ``learned_from`` gives, which is always the model of the same state and revision."""
         if self._learned is None:
             with self._lock:
                 if self._learned is None:
+                    model = learned_from()
                     groups = None if self.groups is None else self.groups.among(model.ids)
                     before = self._before
                     earlier = None if before is None else (before.confidence, before.model)
@@ -95,8 +97,9 @@ class ConfidenceHolder:
     def after(self, standing: Standing) -> ConfidenceHolder:
         """The holder for a state that comes after this one, which was ``standing``."""
         before, groups = self._before, self.groups
-        if self._learned is not None:
+        if self._learned is not None and not standing.mapped:  # of those mapped the sample that was asked is not kept
             before = EarlierConfidence(self._learned, standing.examples)
+        if self._learned is not None:
             groups = Groups.learned_with(self._learned) if groups is None else groups
         return ConfidenceHolder(groups, fixed=self.fixed, before=before)
 

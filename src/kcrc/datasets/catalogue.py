@@ -133,7 +133,19 @@ SOURCES: dict[str, Source] = {
 
 
 def names() -> tuple[str, ...]:
-    """The names ``load`` knows, sorted."""
+    """The names ``load`` knows, sorted.
+
+    Returns
+    -------
+    tuple of str
+        Sorted.
+
+    Examples
+    --------
+    >>> from kcrc import datasets
+    >>> "mnist" in datasets.names()
+    True
+    """
     return tuple(sorted(SOURCES))
 
 
@@ -146,7 +158,27 @@ def roots(data: Path | str | None = None) -> list[Path]:
 
 
 def locate(name: str, data: Path | str | None = None) -> tuple[Path, Reader] | None:
-    """The first file or folder that may hold the set, with its reader; None when there is none."""
+    """The first file or folder that may hold the set, with its reader; None when there is none.
+
+    Parameters
+    ----------
+    name : str
+        A name of ``names()``.
+    data : str, path or None, default=None
+        A folder to look in first.
+
+    Returns
+    -------
+    tuple of path and reader, or None
+        Where it is, and what reads it.
+
+    Examples
+    --------
+    >>> from kcrc import datasets
+    >>> found = datasets.locate("mnist")
+    >>> found is None or found[0].exists()
+    True
+    """
     for root in roots(data):
         for relative, reader in source(name).files:
             for path in (root / relative, *((root,) if root.name == relative else ())):
@@ -156,14 +188,53 @@ def locate(name: str, data: Path | str | None = None) -> tuple[Path, Reader] | N
 
 
 def source(name: str) -> Source:
-    """What is known about the set called ``name``."""
+    """What is known about the set called ``name``.
+
+    Parameters
+    ----------
+    name : str
+        A name of ``names()``.
+
+    Returns
+    -------
+    Source
+        Who published it, where, and under what terms.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such set.
+
+    Examples
+    --------
+    >>> from kcrc import datasets
+    >>> datasets.source("usps").about
+    '9,298 handwritten digits, 16×16'
+    """
     if name not in SOURCES:
         raise UnknownName("data set", name, SOURCES)
     return SOURCES[name]
 
 
 def available(data: Path | str | None = None) -> tuple[str, ...]:
-    """The names of the sets that are at hand; nothing is read."""
+    """The names of the sets that are at hand; nothing is read.
+
+    Parameters
+    ----------
+    data : str, path or None, default=None
+        A folder to look in first.
+
+    Returns
+    -------
+    tuple of str
+        Names that ``load`` can read without fetching.
+
+    Examples
+    --------
+    >>> from kcrc import datasets
+    >>> set(datasets.available()) <= set(datasets.names())
+    True
+    """
     return tuple(name for name in names() if name == "digits" or locate(name, data) is not None)
 
 
@@ -173,6 +244,33 @@ def load(name: str, data: Path | str | None = None, *, download: bool = False) -
     ``data`` is looked in first, then ``$KCRC_DATA``, then the user's cache. ``download`` allows to fetch it
     from OpenML through scikit-learn where that serves it (mnist, usps). Any other folder of class folders is
     read by ``from_folder``.
+
+    Parameters
+    ----------
+    name : str
+        A name of ``names()``.
+    data : str, path or None, default=None
+        A folder to look in first.
+    download : bool, default=False
+        Fetch it where it is missing and its owners allow that.
+
+    Returns
+    -------
+    Dataset
+        Images or vectors, labels, and where they came from.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such set.
+    DataError
+        Where it is not found, which says where it is published, or is not what it should be.
+
+    Examples
+    --------
+    >>> from kcrc import datasets
+    >>> datasets.load("digits").name
+    'digits'
     """
     entry = source(name)
     if name == "digits":

@@ -13,6 +13,37 @@ def split_per_class(labels: Array, n_train: int, seed: int = 0, *, n_test: int |
 
     Returns (train rows, test rows), both ascending. A class with no more than ``n_train`` rows is an error:
     none would be left to ask. The draw of one class does not depend on which other classes there are.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        The labels.
+    n_train : int
+        Rows of each class to train with.
+    seed : int, default=0
+        Of the draw.
+    n_test : int or None, default=None
+        Rows of each class to test with; None takes the rest.
+
+    Returns
+    -------
+    tuple of ndarray and ndarray
+        Train rows and test rows, both ascending.
+
+    Raises
+    ------
+    ParameterError
+        Where a number is below 1.
+    DataError
+        Where a class has too few rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcrc import datasets
+    >>> train, test = datasets.split_per_class(np.repeat([0, 1], 10), 3)
+    >>> len(train), len(test)
+    (6, 14)
     """
     labels = np.asarray(labels)
     if n_train < 1:
@@ -37,7 +68,34 @@ def split_per_class(labels: Array, n_train: int, seed: int = 0, *, n_test: int |
 
 
 def subset_per_class(labels: Array, n: int, seed: int = 0) -> Array:
-    """Up to ``n`` rows of each class drawn by ``seed``, ascending; smaller classes keep all they have."""
+    """Up to ``n`` rows of each class drawn by ``seed``, ascending; smaller classes keep all they have.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        The labels.
+    n : int
+        The most rows of a class.
+    seed : int, default=0
+        Of the draw.
+
+    Returns
+    -------
+    ndarray
+        The rows, ascending.
+
+    Raises
+    ------
+    ParameterError
+        Where n is below 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcrc import datasets
+    >>> len(datasets.subset_per_class(np.repeat([0, 1], 10), 3))
+    6
+    """
     labels = np.asarray(labels)
     if n < 1:
         raise ParameterError(f"n is at least 1; got {n!r}.")

@@ -213,7 +213,33 @@ class VectorDistance(Distance):
 
 
 def resolve(spec: str | Distance | Callable[[Array, Array], float], **options: Any) -> Distance:
-    """A name, a Distance, or a function of two vectors -> a Distance."""
+    """A name, a Distance, or a function of two vectors -> a Distance.
+
+    Parameters
+    ----------
+    spec : str, Distance, or callable
+        A name, or what it stands for.
+    **options : object
+        Options of one made by name.
+
+    Returns
+    -------
+    Distance
+        Not fitted yet, unless ``spec`` is.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such name.
+    ParameterError
+        Where it is nothing of the kind, or has no such option.
+
+    Examples
+    --------
+    >>> from kcrc import distances
+    >>> distances.resolve("manhattan")
+    Manhattan()
+    """
     if isinstance(spec, Distance):
         return spec
     if isinstance(spec, str):

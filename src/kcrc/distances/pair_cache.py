@@ -56,7 +56,8 @@ class _Table:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            setattr(self, name, value)
+            fixed = isinstance(value, np.ndarray) and not value.flags.writeable  # mapped by whoever loads it
+            setattr(self, name, value.copy() if fixed else value)
         self.lock = Lock()
 
 

@@ -15,14 +15,23 @@ from sklearn.metrics import confusion_matrix
 
 from kcrc import distances, methods, projections
 from kcrc.classifier import KCRCClassifier
-from kcrc.experiments.base import Cell, Run
+from kcrc.experiments.base import Cell, Protocol, Run
 from kcrc.experiments.loader import Loader, Split
 from kcrc.report.tables import Table, mean_std, signed
 
+SHOWN = ("experiment", "panel", "series", "x", "title")  # what a cell says of its place on a page alone
+QUICK_FAMILY = ("CRC", "KCRC")  # what begins so has a closed form, and the repeats of the paper
+
 
 def measure(cell: Cell, loader: Loader) -> dict[str, Any]:
-    """Accuracy (%) of the method named by the cell, with the parameters it chose and its times."""
-    return measured_model(cell, loader)[0]
+    """Accuracy (%) of the method named by the cell, with the parameters it chose and its times.
+
+    Two cells that differ only in where a page shows them are one measurement.
+    """
+    key = json.dumps({k: v for k, v in cell.items() if k not in SHOWN}, sort_keys=True)
+    if key not in loader.measured:
+        loader.measured[key] = measured_model(cell, loader)[0]
+    return dict(loader.measured[key])
 
 
 def measured_model(cell: Cell, loader: Loader) -> tuple[dict[str, Any], Any, Split]:
@@ -33,14 +42,17 @@ def measured_model(cell: Cell, loader: Loader) -> tuple[dict[str, Any], Any, Spl
     fitted = time.perf_counter()
     answers = model.predict(split.queries)
     done = time.perf_counter()
+    right = answers == split.truth
     values: dict[str, Any] = {
-        "accuracy": round(100.0 * float(np.mean(answers == split.truth)), 4),
+        "accuracy": round(100.0 * float(np.mean(right)), 4),
         "n_train": len(split.y),
         "n_queries": len(split.truth),
         "fit_seconds": round(fitted - begun, 4),
         "predict_seconds": round(done - fitted, 4),
         "chosen": chosen(model),
     }
+    if cell.get("each"):  # a set with one split of its own has no repeats: its queries must say how sure it is
+        values["right"] = np.packbits(right).tobytes().hex()
     if cell.get("confusion"):
         values["confusion"] = confusion_matrix(split.truth, answers, labels=np.arange(len(split.classes))).tolist()
         values["classes"] = list(split.classes)
@@ -161,5 +173,17 @@ def mean_of(runs: Iterable[Run], **wanted: Any) -> float | None:
     return float(np.mean(found)) if found else None
 
 
-def seeds_of(protocol: Any) -> range:
-    return range(int(protocol["seeds"]))
+def seeds_of(protocol: Protocol, method: str = "CRC") -> range:
+    """The repeats of a method: ``seeds``, of those that take long no more than ``slow_seeds``."""
+    seeds = int(protocol["seeds"])
+    quick = method.startswith(QUICK_FAMILY)
+    return range(seeds if quick else min(seeds, int(protocol.get("slow_seeds", seeds))))
+
+
+def affordable(n_queries: int | None, n_neighbors: int, protocol: Protocol) -> int | None:
+    """How many of the queries (None: all) a local dictionary of K is asked: a query costs about K³ products, and all
+    together may come to ``local_work`` of them, or to ``least_queries``."""
+    if "local_work" not in protocol:
+        return n_queries
+    most = max(int(protocol["least_queries"]), int(protocol["local_work"] / float(n_neighbors) ** 3))
+    return most if n_queries is None else min(most, n_queries)

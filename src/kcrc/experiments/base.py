@@ -27,6 +27,7 @@ class Plan:
     out: Path
     data: Path | None = None
     quick: bool = False
+    full: bool = False
     seeds: int | None = None
     queries: int | None = None
     fresh: bool = False
@@ -34,7 +35,7 @@ class Plan:
 
     @property
     def scale(self) -> str:
-        return "quick" if self.quick else "standard"
+        return "quick" if self.quick else "full" if self.full else "standard"
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,18 @@ class Run:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, whether our numbers bear it out (None: they cannot say), and the numbers."""
+    """A statement of the paper, whether our numbers bear it out (None: they cannot say), and the numbers.
+
+    ``interval`` is where, with 95 % confidence, the number lies that decides, and ``beyond_chance`` whether all of it
+    is on one side; ``cause`` is why the statement does not hold here, where it does not.
+    """
 
     text: str
     held: bool | None
     detail: str = ""
+    interval: tuple[float, float] | None = None
+    beyond_chance: bool | None = None
+    cause: str = ""
 
 
 @dataclass
@@ -71,7 +79,8 @@ class Experiment:
     """One table or figure of the paper (or beyond it).
 
     ``protocol["settings"]`` lists what is measured, each with the ``dataset`` it needs; ``quick`` overrides the
-    protocol for a short run; ``stand_in`` overrides it once more where none of the data are there (digits instead).
+    protocol for a short run, ``full`` for one with the paper's own repeats and queries; ``stand_in`` overrides it once
+    more where none of the data are there (digits instead).
     """
 
     name: str
@@ -83,3 +92,4 @@ class Experiment:
     cells: Callable[[Protocol], list[Cell]]
     measure: Callable[[Cell, Loader], dict[str, Any]]
     report: Callable[[Sequence[Run], Protocol, Path], Report]
+    full: Protocol = field(default_factory=dict)

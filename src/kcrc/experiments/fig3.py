@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.experiments import accuracy, figures
-from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
+from kcrc.experiments import accuracy, figures, statements
+from kcrc.experiments.base import Cell, Experiment, Protocol, Report, Run
 from kcrc.experiments.loader import SYNTHETIC, Loader
 from kcrc.report.tables import Table, mean_std
 
@@ -33,6 +33,7 @@ PROTOCOL: Protocol = {
 QUICK: Protocol = {"seeds": 2, "dimensions": (2, 16, 256), "grid": 61, "tuning_seconds": 1}
 
 
+PERFECT, NEAR_CHANCE = 99.9, 65.0  # accuracies (%): at least, and at most
 EDGE = 4.5  # of the square that is asked
 
 
@@ -81,26 +82,25 @@ def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
     ]
     rows.append(["paper, all m", *(("near chance (50)" if name == "CRC-GD" else "100") for name in names)])
     table = Table("fig3", "Accuracy (%) by dimension m on data with the same direction.", ("m", *names), rows)
-    lowest = {
-        n: min(float(np.mean(accuracy.repeats(measured, series=n, x=row[0]))) for row in rows[:-1]) for n in names
+    found = {
+        name: [statements.estimate(accuracy.repeats(measured, series=name, x=row[0])) for row in rows[:-1]]
+        for name in names
     }
-    highest_crc = max(float(np.mean(accuracy.repeats(measured, series="CRC-GD", x=row[0]))) for row in rows[:-1])
+    lowest, highest = ({n: pick(found[n], key=lambda e: e.mean) for n in names} for pick in (min, max))
     claims = [
-        Claim(
-            f"{name} separates the classes perfectly at every dimension.",
-            lowest[name] >= 99.9,
-            f"lowest {lowest[name]:.2f}",
+        statements.decided(
+            f"{name} separates the classes perfectly at every dimension.", lowest[name].mean >= PERFECT,
+            f"lowest {lowest[name].mean:.2f}", lowest[name], PERFECT,
         )
         for name in names
         if name.startswith("KCRC")
-    ]
+    ]  # fmt: skip
     claims.append(
-        Claim(
-            "CRC-GD is near chance at every dimension.",
-            highest_crc < 65.0,
-            f"{lowest['CRC-GD']:.1f} to {highest_crc:.1f}",
+        statements.decided(
+            "CRC-GD is near chance at every dimension.", highest["CRC-GD"].mean < NEAR_CHANCE,
+            f"{lowest['CRC-GD'].mean:.1f} to {highest['CRC-GD'].mean:.1f}", highest["CRC-GD"], NEAR_CHANCE,
         )
-    )
+    )  # fmt: skip
     caption = (
         "Fig. 3. Answers over the plane (grey, white) and the training samples of CRC-GD, KCRC-GD and KCRC-LCD, and "
         "accuracy by dimension."

@@ -20,14 +20,14 @@ PROTOCOL: Protocol = {
     "neighbours": (50, 100, 200, 500, 1000),
     "seeds": 3,
     "queries": 1000,
-    "slow_above": 400,
-    "slow_queries": 250,
+    "local_work": 3e10,
+    "least_queries": 250,
     "tuning_seconds": 10,
     "tune_at": 200,
 }
 QUICK: Protocol = {
     "sizes": (10, 20, 50), "galleries": (50, 200), "neighbours": (50, 200, 500), "seeds": 1, "queries": 300,
-    "slow_queries": 100, "tuning_seconds": 2,
+    "least_queries": 100, "tuning_seconds": 2,
 }  # fmt: skip
 STAND_IN: Protocol = {
     "settings": ({"dataset": "digits", "feature": "none", "gallery": 40, "classes": 10},),
@@ -35,9 +35,16 @@ STAND_IN: Protocol = {
 }  # fmt: skip
 
 
+CAUSE = (
+    "As K nears the 2000 examples there are, the local dictionary becomes the global one, and the two one method. A "
+    "local problem that large takes so long that fewer queries are asked of KCRC-LCD than of KCRC-GD, and what lies "
+    "between them is less than so few queries can tell."
+)
+
+
 def claims(runs: Sequence[Run], protocol: Protocol) -> list[Claim]:
     found = [
-        sizes.best_at(runs, "KCRC-LCD", size * 10, f"KCRC-LCD is the best of the four at {size * 10}.")
+        sizes.best_at(runs, "KCRC-LCD", size * 10, f"KCRC-LCD is the best of the four at {size * 10}.", cause=CAUSE)
         for size in protocol["sizes"]
     ]
     found.append(sizes.flat_in_k(runs, "K has only a slight impact for a fixed gallery.", within=2.0))

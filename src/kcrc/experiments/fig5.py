@@ -20,14 +20,14 @@ PROTOCOL: Protocol = {
     "neighbours": (50, 100, 200, 380, 760),
     "seeds": 3,
     "queries": 400,
-    "slow_above": 400,
-    "slow_queries": 200,
+    "local_work": 3e10,
+    "least_queries": 200,
     "tuning_seconds": 10,
     "tune_at": 200,
 }
 QUICK: Protocol = {
     "sizes": (10, 32), "galleries": (32,), "neighbours": (50, 200, 380), "seeds": 1, "queries": 150,
-    "slow_queries": 60, "tuning_seconds": 3, "learning": {"n_iter": 5, "init_iter": 5, "sparsity": 15},
+    "least_queries": 60, "tuning_seconds": 3, "learning": {"n_iter": 5, "init_iter": 5, "sparsity": 15},
     "largest_learned": 10,
 }  # fmt: skip
 STAND_IN: Protocol = {

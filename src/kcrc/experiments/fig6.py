@@ -20,24 +20,30 @@ PROTOCOL: Protocol = {
     "neighbours": (100, 200, 510, 1020),
     "seeds": 2,
     "queries": 500,
-    "slow_above": 400,
-    "slow_queries": 200,
+    "local_work": 2.5e10,
+    "least_queries": 200,
     "tuning_seconds": 15,
     "tune_at": 200,
 }
 QUICK: Protocol = {
     "sizes": (5, 30), "galleries": (30,), "neighbours": (100, 200, 510), "seeds": 1, "queries": 200,
-    "slow_queries": 60, "tuning_seconds": 4, "largest_learned": 0, "global": ("KCRC-GD", "CRC-GD"),
+    "least_queries": 60, "tuning_seconds": 4, "largest_learned": 0, "global": ("KCRC-GD", "CRC-GD"),
 }  # fmt: skip
 STAND_IN: Protocol = {
     "settings": ({"dataset": "digits", "feature": "none", "gallery": 20, "classes": 10},),
     "sizes": (5, 10), "galleries": (20,), "neighbours": (20, 50), "queries": 100,
 }  # fmt: skip
 
+CAUSE = (
+    "On these features a learned dictionary is about as good as a local one: its atoms are as many, but made of all "
+    "3060 examples. The paper's figure is of other features, and names no weights of the terms its dictionaries were "
+    "learned with."
+)
+
 
 def claims(runs: Sequence[Run], protocol: Protocol) -> list[Claim]:
     found = [
-        sizes.best_at(runs, "KCRC-LCD", size * 102, f"KCRC-LCD is the best of all at {size * 102}.")
+        sizes.best_at(runs, "KCRC-LCD", size * 102, f"KCRC-LCD is the best of all at {size * 102}.", cause=CAUSE)
         for size in protocol["sizes"]
     ]
     found.append(sizes.flat_in_k(runs, "Past a point, a larger K does not help much.", within=2.0))

@@ -22,13 +22,13 @@ PROTOCOL: Protocol = {
     "neighbours": (),
     "seeds": 2,
     "queries": 500,
-    "slow_above": 400,
-    "slow_queries": 250,
+    "local_work": 3e10,
+    "least_queries": 250,
     "tuning_seconds": 15,
     "tune_at": 200,
 }
 QUICK: Protocol = {
-    "sizes": (2, 5), "seeds": 1, "queries": 250, "slow_queries": 60, "tuning_seconds": 4, "largest_learned": 0,
+    "sizes": (2, 5), "seeds": 1, "queries": 250, "least_queries": 60, "tuning_seconds": 4, "largest_learned": 0,
 }  # fmt: skip
 STAND_IN: Protocol = {
     "settings": ({"dataset": "digits", "feature": "none", "gallery": 20, "classes": 10},),

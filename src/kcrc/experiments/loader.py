@@ -41,6 +41,7 @@ class Loader:
     def __init__(self, data: Path | None = None) -> None:
         self.data = data
         self.choices: dict[str, Any] = {}  # parameters that cells share, by what they were chosen for
+        self.measured: dict[str, dict[str, Any]] = {}  # what cells that are shown in several places came to
         self._sets: dict[str, datasets.Dataset] = {}
         self._vectors: dict[tuple[str, str, int], Array] = {}
 

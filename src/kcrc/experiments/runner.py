@@ -1,15 +1,18 @@
 """Runs an experiment cell by cell: each is measured once and kept by its configuration, so an interrupted run goes on.
 
 A result lies in ``OUT/cells/<experiment>/<hash of the cell>.json`` with its configuration, the commit and the machine;
-it is written aside and renamed, so it is whole or not there.
+it is written aside and renamed, so it is whole or not there. What a finished run left in ``OUT/<experiment>/runs.csv``
+is as good: that file is committed, so a run can go on from it on another machine.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +58,8 @@ def arranged(
 
     ``say`` is told where to put missing data; what is returned goes on the page, and names no folder of this machine.
     """
-    protocol = {**experiment.protocol, **(experiment.quick if plan.quick else {})}
+    scaled = experiment.quick if plan.quick else experiment.full if plan.full else {}
+    protocol = {**experiment.protocol, **scaled}
     asked = {"seeds": plan.seeds, "queries": plan.queries}
     protocol |= {name: value for name, value in asked.items() if value is not None}
     missing = list(dict.fromkeys(s["dataset"] for s in protocol["settings"] if not loader.has(s["dataset"])))
@@ -105,7 +109,7 @@ def measured(experiment: Experiment, cells: Sequence[Cell], loader: Loader, plan
     A cell that cannot be measured ends nothing: it is named in the sentences returned, and tried again next time.
     """
     folder = plan.out / "cells" / experiment.name
-    found = [None if plan.fresh else kept(folder, cell) for cell in cells]
+    found = found_before(experiment, cells, plan)
     due = sum(run is None for run in found)
     runs: list[Run] = []
     failed: dict[str, None] = {}
@@ -125,6 +129,63 @@ def measured(experiment: Experiment, cells: Sequence[Cell], loader: Loader, plan
                 bar.update()
             runs.append(run)
     return runs, list(failed)
+
+
+def found_before(experiment: Experiment, cells: Sequence[Cell], plan: Plan) -> list[Run | None]:
+    """What was measured of the cells in earlier runs, in their order."""
+    if plan.fresh:
+        return [None] * len(cells)
+    folder = plan.out / "cells" / experiment.name
+    listed = page.measured_before(plan.out / experiment.name)
+    return [kept(folder, cell) or _same(listed.get(key_of(cell)), cell) for cell in cells]
+
+
+def _same(run: Run | None, cell: Cell) -> Run | None:
+    return run if run is not None and run.cell == json.loads(json.dumps(cell)) else None
+
+
+@dataclass(frozen=True)
+class Left:
+    """How much of an experiment is measured, and about how long the rest takes (None: nothing like it was measured)."""
+
+    name: str
+    cells: int
+    due: int
+    seconds: float | None
+
+    def __str__(self) -> str:
+        if not self.due:
+            return f"{self.name}: all {self.cells} cells are measured."
+        minutes = None if self.seconds is None else math.ceil(self.seconds / 60.0)
+        about = "" if minutes is None else f", about {minutes // 60} h {minutes % 60:02d} min"
+        return f"{self.name}: {self.due} of {self.cells} cells are left{about}."
+
+
+def left(experiment: Experiment, plan: Plan) -> Left | None:
+    """What is left to measure; None where the data are missing."""
+    protocol, _ = arranged(experiment, plan, Loader(plan.data), lambda text: None)
+    if protocol is None:
+        return None
+    cells, _ = possible(experiment.cells(protocol))
+    found = found_before(experiment, cells, plan)
+    took: dict[str, list[float]] = {}
+    for run in found:
+        if run is not None:
+            took.setdefault(_alike(run.cell), []).append(_seconds(run))
+    due = [cell for cell, run in zip(cells, found, strict=True) if run is None]
+    known = [statistics.fmean(took[_alike(cell)]) for cell in due if _alike(cell) in took]
+    # Cells that nothing like was measured of count as those that something was.
+    seconds = sum(known) * len(due) / len(known) if known else None
+    return Left(experiment.name, len(cells), len(due), seconds)
+
+
+def _alike(cell: Cell) -> str:
+    """What cells have in common that take about as long: all but the seed."""
+    return json.dumps({k: v for k, v in cell.items() if k not in ("seed", "evidence")}, sort_keys=True)
+
+
+def _seconds(run: Run) -> float:
+    return float(sum(run.values.get(k) or 0.0 for k in ("fit_seconds", "predict_seconds")))
 
 
 def kept(folder: Path, cell: Cell) -> Run | None:

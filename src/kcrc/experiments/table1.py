@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kcrc.experiments import accuracy, figures
+from kcrc.experiments import accuracy, figures, statements
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
 from kcrc.experiments.loader import Loader
 
@@ -27,12 +28,19 @@ PROTOCOL: Protocol = {
     "tuning_seconds": 20,
 }  # fmt: skip
 QUICK: Protocol = {"seeds": 1, "queries": 150, "tuning_seconds": 3}
+FULL: Protocol = {"seeds": 10, "slow_seeds": 5, "queries": None}
 STAND_IN: Protocol = {"settings": ({"dataset": "digits", "gallery": 12, "per_class": 12},), "queries": 100}
 
 WHY = (
     "the paper does not say its μ, kernel width or the dimension after reduction; ours are chosen by leave-one-out "
     "inside the training rows, and the random projection and the splits are other draws."
 )
+
+CAUSES = {
+    "within": "",
+    "best": "The methods differ by less than their spread over splits, so which of them comes first is chance; in the "
+    "paper's table the first is 0.32 points ahead of the next.",
+}
 
 
 def cells(protocol: Protocol) -> list[Cell]:
@@ -46,6 +54,7 @@ def cells(protocol: Protocol) -> list[Cell]:
         for setting in protocol["settings"]
         for seed in accuracy.seeds_of(protocol)
         for series, method in protocol["methods"].items()
+        if seed in accuracy.seeds_of(protocol, method)
     ]  # fmt: skip
 
 
@@ -75,16 +84,8 @@ def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
     means = {name: accuracy.mean_of(runs, series=name) for name in protocol["methods"]}
     known = {name: value for name, value in means.items() if value is not None}
     if real and len(known) > 1:
-        gap = max(known.values()) - min(known.values())
-        best = max(known, key=lambda name: known[name])
-        found.claims = [
-            Claim("All methods lie within 1 % of each other.", gap < 1.0, f"{gap:.2f} points between best and worst"),
-            Claim("CRC is the best of them.", best == "CRC", f"best is {best}, {known[best]:.2f}"),
-        ]
-        low = {name: known[name] for name, least in LEAST.items() if known.get(name, least) < least}
-        bounds = ", ".join(f"{name} {least:g}" for name, least in LEAST.items())
-        text = f"Our own bounds are reached ({bounds})."
-        found.claims.append(Claim(text, not low, ", ".join(f"{name} {mean:.2f}" for name, mean in low.items())))
+        found.claims = _claims(runs, known)
+        found.notes.append(_bounds(known))
     stories = [run for run in runs if "residuals" in run.values]
     if stories:
         right = sum(run.values["answer"] == 0 for run in stories)
@@ -98,6 +99,31 @@ def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
             )
         found.figures.append((_draw(stories, folder), _CAPTION))
     return found
+
+
+def _claims(runs: Sequence[Run], known: Mapping[str, float]) -> list[Claim]:
+    best, worst = (pick(known, key=lambda name: known[name]) for pick in (max, min))
+    of = {name: accuracy.where(runs, series=name) for name in known}
+    gap = statements.lead(of[best], of[worst])
+    assert gap is not None
+    found = [
+        statements.decided(
+            "All methods lie within 1 % of each other.", known[best] - known[worst] < 1.0,
+            f"{best} {known[best]:.2f}, {worst} {known[worst]:.2f}", gap, 1.0, CAUSES["within"],
+        )
+    ]  # fmt: skip
+    rival = max((name for name in known if name != "CRC"), key=lambda name: known[name])
+    if "CRC" in known:
+        claim = statements.compared("CRC is the best of them.", of["CRC"], of[rival], cause=CAUSES["best"])
+        found.append(replace(claim, detail=f"CRC and {rival}: {claim.detail}"))
+    return found
+
+
+def _bounds(known: Mapping[str, float]) -> str:
+    """Whether the methods are as good as we want them to be, whatever the paper says."""
+    low = [f"{name} {known[name]:.2f}" for name, least in LEAST.items() if known.get(name, least) < least]
+    wanted = ", ".join(f"{name} {least:g}" for name, least in LEAST.items())
+    return f"Our own bounds ({wanted}) are " + (f"missed by {', '.join(low)}." if low else "reached.")
 
 
 _CAPTION = (
@@ -126,5 +152,5 @@ def _draw(stories: Sequence[Run], folder: Path) -> str:
 
 EXPERIMENT = Experiment(
     "table1", "Table 1 and Fig. 2: dimension reduction in kernel space", "section 5.1, Table 1, Fig. 2",
-    PROTOCOL, QUICK, STAND_IN, cells, measure, report,
+    PROTOCOL, QUICK, STAND_IN, cells, measure, report, FULL,
 )  # fmt: skip

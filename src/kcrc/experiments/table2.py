@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrc.experiments import accuracy, figures
+from kcrc.experiments import accuracy, figures, statements
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
 
 PAPER = {
@@ -18,6 +18,7 @@ PROTOCOL: Protocol = {
     "settings": ({"dataset": "scene15_spm", "feature": "none", "gallery": 100, "classes": 15},),
     "per_class": 30,  # of the global dictionaries: 450 atoms
     "local": ("KCRC-LCD", "CRC-LCD", "KSRC-LCD"),
+    "smaller": 200,  # neighbours of one more row, to see what the paper's K of 450 costs
     "global": ("KCRC-GD", "CRC-GD", "KSRC-GD"),
     "learned": {"LC-KSVD": "LC-KSVD2", "D-KSVD": "D-KSVD"},
     "learning": {"n_iter": 5, "init_iter": 5, "sparsity": 30},
@@ -30,6 +31,7 @@ QUICK: Protocol = {
     "seeds": 1, "queries": 200, "tuning_seconds": 4, "learned": {}, "local": ("KCRC-LCD", "CRC-LCD"),
     "global": ("KCRC-GD", "CRC-GD"),
 }  # fmt: skip
+FULL: Protocol = {"seeds": 10, "slow_seeds": 5, "queries": None}
 STAND_IN: Protocol = {
     "settings": ({"dataset": "digits", "feature": "none", "gallery": 30, "classes": 10},), "per_class": 10,
     "queries": 100,
@@ -39,6 +41,14 @@ WHY = (
     "the paper's features are one published file that cannot be had; our own spatial pyramids (dense SIFT, 1024 words, "
     "LLC, 1+4+16 cells, PCA to 3000) give every method less. Compare the methods with each other."
 )
+
+CAUSES = {
+    "KCRC-LCD is better than KSRC-LCD.": "K = 450 of 1500 examples is past what helps KCRC-LCD on these features: with "
+    "K = 200 it is half as far behind KSRC-LCD (last row of the table). A sparse code takes few of its 450 examples by "
+    "itself.",
+    "LC-KSVD is better than D-KSVD.": "The two differ by one term, which asks for alike codes within a class; on these "
+    "features, with the same weights for both, it is worth less than the spread over splits.",
+}
 
 
 def cells(protocol: Protocol) -> list[Cell]:
@@ -53,6 +63,9 @@ def cells(protocol: Protocol) -> list[Cell]:
         for name in protocol["local"]:
             part = {"series": name, "method": name, "per_class": setting["gallery"]}
             found.append({**tuned, **part, "options": {"n_neighbors": atoms}})
+        smaller = {"series": f"KCRC-LCD, K = {protocol['smaller']}", "method": "KCRC-LCD"}
+        options = {"n_neighbors": protocol["smaller"]}
+        found.append({**tuned, **smaller, "per_class": setting["gallery"], "options": options})
         for name in protocol["global"]:
             found.append({**tuned, "series": name, "method": name, "per_class": protocol["per_class"], "options": {}})
         for name, method in protocol["learned"].items():
@@ -60,12 +73,13 @@ def cells(protocol: Protocol) -> list[Cell]:
             found.append(
                 {**common, "series": name, "method": method, "per_class": setting["gallery"], "options": options}
             )
-    return found
+    return [cell for cell in found if cell["seed"] in accuracy.seeds_of(protocol, cell["method"])]
 
 
 def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
     real = not protocol.get("stand_in")
     there = [name for name in PAPER if accuracy.repeats(runs, series=name)]
+    there += [name for name in accuracy.in_order(runs, "series") if name not in PAPER]
     caption = "Accuracy (%) on the 15 scenes; dictionary size and K 450, local dictionaries from 1500 examples."
     table = accuracy.beside_paper("table2", caption, runs, there, PAPER if real else {}, WHY)
     found = Report(tables=[table])
@@ -79,16 +93,14 @@ def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
 
 def _claims(runs: Sequence[Run]) -> list[Claim]:
     """The order of the paper's table, pair by pair."""
-    means = {name: accuracy.mean_of(runs, series=name) for name in PAPER}
     found = []
     for better, worse in (
         ("KCRC-LCD", "KCRC-GD"), ("KCRC-LCD", "CRC-LCD"), ("KCRC-LCD", "KSRC-LCD"), ("KCRC-LCD", "LC-KSVD"),
         ("KCRC-GD", "CRC-GD"), ("CRC-LCD", "CRC-GD"), ("KSRC-LCD", "KSRC-GD"), ("LC-KSVD", "D-KSVD"),
     ):  # fmt: skip
-        first, second = means[better], means[worse]
-        held = None if first is None or second is None else first > second
-        detail = "not measured" if first is None or second is None else f"{first:.2f} and {second:.2f}"
-        found.append(Claim(f"{better} is better than {worse}.", held, detail))
+        first, second = (accuracy.where(runs, series=name) for name in (better, worse))
+        text = f"{better} is better than {worse}."
+        found.append(statements.compared(text, first, second, cause=CAUSES.get(text, "")))
     return found
 
 
@@ -105,5 +117,5 @@ def _draw(runs: Sequence[Run], shown: Sequence[str], folder: Path) -> str:
 
 EXPERIMENT = Experiment(
     "table2", "Table 2 and Fig. 8: 15 scenes", "section 5.3.5, Table 2, Fig. 8", PROTOCOL, QUICK, STAND_IN, cells,
-    accuracy.measure, report,
+    accuracy.measure, report, FULL,
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kcrc.experiments import accuracy, figures
+from kcrc.experiments import accuracy, figures, statements
 from kcrc.experiments.base import Cell, Claim, Experiment, Protocol, Report, Run
 from kcrc.report.tables import Table
 
@@ -48,6 +48,7 @@ PROTOCOL: Protocol = {
     "tune_at": 200,
 }  # fmt: skip
 QUICK: Protocol = {"seeds": 1, "queries": 150, "tuning_seconds": 3, "candidates": 250}
+FULL: Protocol = {"seeds": 5, "queries": None, "local_work": 2e11, "least_queries": 200}
 STAND_IN: Protocol = {
     "settings": ({"dataset": "digits", "x": "digits", "feature": "none", "gallery": 20, "per_class": 20, "K": 50},),
     "queries": 100,
@@ -58,6 +59,19 @@ WHY = {
     "Extended Yale B": "other splits and projections; K = 200 as in the paper's Table 3, μ by leave-one-out.",
     "MNIST": "200 other random digits; μ and the kernel's width by leave-one-out.",
     "Caltech101": "the features are our own spatial pyramids, not the published file the paper used.",
+}
+
+WHY_ONE = {
+    ("Extended Yale B", "Manhattan"): "exp(−γ Manhattan) is far off here; with the RBF kernel of the vectors (next "
+    "row) Manhattan neighbours reach the paper's figure.",
+    ("Extended Yale B", "Unified"): "the 200 nearest by each of four distances are up to 800 of 1216 examples. With 50 "
+    "of each, 200 in all, the same two splits gave 97.40 ± 0.28 (commit c610367).",
+}
+CAUSES = {
+    "Caltech101: Unified is better than Euclidean.": "On these features Manhattan alone is seven points behind "
+    "Euclidean (two in the paper), and brings its own 500 neighbours into the dictionary.",
+    "USPS: Euclidean is better than Manhattan.": "The paper gives neither K nor the kernel for USPS. With K = 50, and "
+    "the kernel's width chosen by leave-one-out for each distance, the two are within a few digits of 2,007.",
 }
 
 
@@ -74,16 +88,18 @@ def cells(protocol: Protocol) -> list[Cell]:
                 pictures = any(DISTANCES[name] in (*members, DISTANCES[series]) for name in OF_PICTURES)
                 options: dict[str, Any] = {
                     "distance": DISTANCES[series], "kernel": "rbf" if series in OF_VECTORS else "exp", "metric": "unit",
-                    "n_neighbors": setting["K"] // max(1, len(members)),  # the nearest of each are put together
+                    "n_neighbors": setting["K"],  # of a unified distance: the K nearest of each, put together
                 }  # fmt: skip
                 if pictures and setting["dataset"] == "usps":
                     options["n_candidates"] = protocol["candidates"]
                 found.append(
                     {
                         "experiment": "table5", "series": series, "method": "KCRC-LCD", "seed": seed,
-                        "queries": protocol["queries"], "options": options,
+                        "queries": accuracy.affordable(protocol["queries"], setting["K"], protocol),
+                        "options": options,
                         "tuning_seconds": protocol["tuning_seconds"], "tune_at": protocol["tune_at"], **setting,
                         **({"feature": "images"} if pictures else {}), **({"members": members} if members else {}),
+                        **({"each": True} if fixed else {}),
                     }
                 )  # fmt: skip
     return found
@@ -95,7 +111,7 @@ def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
         for series in accuracy.in_order(runs, "series", x=x):
             paper = PAPER.get(x, {}).get(series)
             ours = accuracy.repeats(runs, x=x, series=series)
-            rows.append([x, series, *accuracy.compared(ours, paper, WHY.get(x, ""))])
+            rows.append([x, series, *accuracy.compared(ours, paper, WHY_ONE.get((x, series), WHY.get(x, "")))])
     table = Table(
         "table5",
         "Accuracy (%) of KCRC-LCD by distance.",
@@ -110,8 +126,8 @@ def report(runs: Sequence[Run], protocol: Protocol, folder: Path) -> Report:
         found.notes.append(
             "USPS is tested on its own split, so it has one repeat; the tangent distance looks at the "
             f"{protocol['candidates']} Euclidean nearest (the paper's coarse to fine, Algorithm 4). Unified puts the "
-            "nearest of all of a set's distances together, K in all; beside a distance that looks at pictures the "
-            "others look at the pixels."
+            "K nearest of each of a set's distances together, as the paper does; beside a distance that looks at "
+            "pictures the others look at the pixels."
         )
     return found
 
@@ -122,15 +138,9 @@ def _claims(runs: Sequence[Run]) -> list[Claim]:
         ("USPS", "Tangent", "Euclidean"), ("Extended Yale B", "LBP-χ²", "Euclidean"),
         ("USPS", "Euclidean", "Manhattan"), ("MNIST", "Unified", "Euclidean"), ("Caltech101", "Unified", "Euclidean"),
     ):  # fmt: skip
-        first, second = accuracy.mean_of(runs, x=x, series=better), accuracy.mean_of(runs, x=x, series=worse)
-        known = first is not None and second is not None
-        found.append(
-            Claim(
-                f"{x}: {better} is better than {worse}.",
-                first > second if first is not None and second is not None else None,
-                f"{first:.2f} and {second:.2f}" if known else "not measured",
-            )
-        )
+        first, second = (accuracy.where(runs, x=x, series=name) for name in (better, worse))
+        text = f"{x}: {better} is better than {worse}."
+        found.append(statements.compared(text, first, second, cause=CAUSES.get(text, "")))
     return found
 
 
@@ -151,5 +161,6 @@ def _draw(runs: Sequence[Run], folder: Path) -> str:
 
 
 EXPERIMENT = Experiment(
-    "table5", "Table 5: distances", "section 5.5, Table 5", PROTOCOL, QUICK, STAND_IN, cells, accuracy.measure, report
-)
+    "table5", "Table 5: distances", "section 5.5, Table 5", PROTOCOL, QUICK, STAND_IN, cells, accuracy.measure, report,
+    FULL,
+)  # fmt: skip

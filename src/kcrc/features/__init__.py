@@ -30,7 +30,19 @@ _FILES = {
 
 
 def names() -> tuple[str, ...]:
-    """The names ``make`` knows, sorted."""
+    """The names ``make`` knows, sorted.
+
+    Returns
+    -------
+    tuple of str
+        Sorted.
+
+    Examples
+    --------
+    >>> from kcrc import features
+    >>> "hog" in features.names()
+    True
+    """
     return tuple(sorted(_FILES))
 
 
@@ -41,7 +53,38 @@ def _load(name: str) -> None:
 
 
 def make(name: str, **options: Any) -> Feature:
-    """The feature called ``name``; an option it does not take is an error that lists those it does."""
+    """The feature called ``name``, or the encoder that ``hub:OWNER/NAME`` names on a model hub; an option it does not
+    take is an error that lists those it does.
+
+    Parameters
+    ----------
+    name : str
+        A name of ``names()``.
+    **options : object
+        Its options.
+
+    Returns
+    -------
+    Feature
+        Not fitted yet.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such feature.
+    ParameterError
+        Where it has no such option.
+
+    Examples
+    --------
+    >>> from kcrc import features
+    >>> features.make("hog")
+    HOG()
+    """
+    if isinstance(name, str) and name.startswith("hub:"):
+        from kcrc.features.hub import from_hub
+
+        return from_hub(name, **options)
     _load(name)
     from kcrc.features.base import registry
 
@@ -55,7 +98,37 @@ def restore(
     model: str | os.PathLike[str] | None = None,
 ) -> Feature:
     """The fitted feature that ``feature.state()`` described; ``function`` where it was made from one, ``model`` where
-    it was made from a network file (of the user's choice: a state is no reason to open a file)."""
+    it was made from a network file (of the user's choice: a state is no reason to open a file).
+
+    Parameters
+    ----------
+    state : mapping of str to object
+        What ``feature.state()`` gave.
+    function : callable or None, default=None
+        The function it was made from.
+    model : str, path or None, default=None
+        The network file it was made from.
+
+    Returns
+    -------
+    Feature
+        Fitted as it was.
+
+    Raises
+    ------
+    DataError
+        Where the state is not one.
+    ParameterError
+        Where a network file is given for a feature that needs none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcrc import features
+    >>> fitted = features.make("pixels").fit([np.zeros((8, 8), np.uint8)])
+    >>> features.restore(fitted.state()).dim == fitted.dim
+    True
+    """
     name = state.get("feature")
     if model is not None and name != "onnx":
         raise ParameterError(f"The feature {name!r} needs no network file; leave out the model {os.fspath(model)!r}.")
@@ -80,7 +153,33 @@ def restore(
 
 
 def resolve(spec: str | Feature | Callable[..., Any], **options: Any) -> Feature:
-    """A name, a Feature, or a function from a list of pictures to vectors -> a Feature."""
+    """A name, a Feature, or a function from a list of pictures to vectors -> a Feature.
+
+    Parameters
+    ----------
+    spec : str, Feature or callable
+        A name, a feature, or a function from a list of pictures to vectors.
+    **options : object
+        Options of a feature made by name.
+
+    Returns
+    -------
+    Feature
+        Not fitted yet, unless ``spec`` is.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such name.
+    ParameterError
+        Where it is nothing of the kind, or has no such option.
+
+    Examples
+    --------
+    >>> from kcrc import features
+    >>> features.resolve("pixels")
+    Pixels()
+    """
     if isinstance(spec, str):
         return make(spec, **options)
     from kcrc.features.base import Feature

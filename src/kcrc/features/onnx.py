@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath, PureWindowsPath
 from typing import Any, ClassVar, Literal, Self
@@ -12,14 +12,17 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.errors import DataError, ParameterError, StateError
-from kcrc.features.base import Feature, Pictures, register, stacked
+from kcrc.features.base import Feature, Images, Pictures, register, stacked
 from kcrc.features.network import model_file
 from kcrc.features.network.onnx_apart import ApartSession
 from kcrc.features.network.onnx_runtime import Session
+from kcrc.features.pooling import POOLINGS, chosen, pooled
 from kcrc.features.views import Fit, View
 from kcrc.files.cache_folder import sha256
 
 _BATCH = 16
+MOST_ASKED = 400  # pictures that the pooling is chosen by
+LATER = frozenset({"crop", "pooling", "source"})
 
 
 class NetworkFeature(Feature):
@@ -43,6 +46,10 @@ class NetworkFeature(Feature):
     def _prepared(self, pixels: Array) -> Array:
         """Pictures (n, h, w[, 3]) 0…255 float32 as the network takes them."""
         raise NotImplementedError
+
+    def _pooled(self, result: Array) -> Array:
+        """What the network gave, as one vector a picture."""
+        return result
 
     @property
     def view(self) -> View:
@@ -77,7 +84,7 @@ class NetworkFeature(Feature):
 
         def part(start: int) -> Array:
             ready = self._prepared(_as_bytes_range(batch[start : start + size], self.kind))
-            return _flat(session.run(ready), len(ready))
+            return _flat(self._pooled(session.run(ready)), len(ready))
 
         starts = range(0, len(batch), size)
         workers = min(len(starts), self.threads or os.cpu_count() or 1) if self.side_by_side else 1
@@ -119,7 +126,10 @@ class Onnx(NetworkFeature):
     """A network of the user's own: an ONNX file in one piece, with its preprocessing.
 
     ``mean`` and ``std`` are per channel on the scale 0…255; ``layout`` 'nchw' or 'nhwc'; ``channels`` 'rgb', 'bgr'
-    or 'grey'; ``output`` the name of the output to take, or None for the first. The file is known by its content
+    or 'grey'; ``output`` the name of the output to take, or None for the first. ``crop`` (height, width) is cut from
+    the middle of pictures of ``size``. ``pooling`` makes one vector of a transformer's many ('cls', 'mean', 'patches',
+    'both', or 'auto', which ``fit`` chooses by left-out answers; None where the output is one vector already).
+    ``source`` says where the file came from, for people: it is never opened. The file is known by its content
     (SHA-256): moved it stays the same feature, changed it is another. A restored feature has no path: its file is the
     one given to ``restore(state, model=...)``, else the copy that ``keep`` put into the cache, else ``$KCRC_MODEL``.
     """
@@ -129,6 +139,7 @@ class Onnx(NetworkFeature):
 
     sha256_: str
     file_: str
+    pooling_: str | None
 
     def __init__(
         self,
@@ -141,9 +152,15 @@ class Onnx(NetworkFeature):
         channels: Literal["rgb", "bgr", "grey"] = "rgb",
         fit_to: Fit = "crop",
         output: str | None = None,
+        crop: tuple[int, int] | None = None,
+        pooling: str | None = None,
+        source: str | None = None,
         threads: int | None = None,
     ) -> None:
         self.path = path
+        self.crop = crop
+        self.pooling = pooling
+        self.source = source
         self.size = size
         self.mean = mean
         self.std = std
@@ -169,6 +186,15 @@ class Onnx(NetworkFeature):
                 raise ParameterError(f"{name} has {planes} numbers, one a channel, or one for all; got {values!r}.")
         if min(self.std) <= 0:
             raise ParameterError(f"std is above 0; got {self.std!r}.")
+        if self.pooling not in (None, "auto", *POOLINGS):
+            raise ParameterError(f"pooling is None, 'auto', {', '.join(map(repr, POOLINGS))}; got {self.pooling!r}.")
+        cut = (self.crop,) if isinstance(self.crop, int) else self.crop
+        if cut is not None and (
+            len(cut) != 2 or not all(isinstance(c, int) and 0 < c <= s for c, s in zip(cut, self.size, strict=True))
+        ):
+            raise ParameterError(f"crop is (height, width) within size {self.size}; got {self.crop!r}.")
+        if not isinstance(self.source, str | None):
+            raise ParameterError(f"source is a text for people, or None; got {self.source!r}.")
         if not isinstance(self.output, str | None):
             raise ParameterError(f"output is the name of an output, or None for the first; got {self.output!r}.")
 
@@ -212,9 +238,43 @@ class Onnx(NetworkFeature):
         if self.path is not None:
             model_file.keep(self._network()[0])
 
+    @property
+    def learns(self) -> bool:  # type: ignore[override]
+        """Whether the pooling is still to be chosen."""
+        return self.pooling == "auto" and not hasattr(self, "pooling_")
+
+    @property
+    def is_fitted(self) -> bool:
+        return not self.learns
+
+    def _learn(self, images: Images, labels: Any) -> None:
+        """Choose the pooling by left-out answers; of a network with one vector a picture there is none to choose."""
+        asked = np.unique(np.linspace(0, len(images) - 1, MOST_ASKED).astype(int))  # of all classes, in whatever order
+        found = pooled(self._raw([images[i] for i in asked]))
+        if found is None:
+            self.pooling_ = None
+        else:
+            self.pooling_ = next(iter(POOLINGS)) if labels is None else chosen(found, [labels[i] for i in asked])
+
+    def _raw(self, images: Images) -> Iterator[Array]:
+        """What the network gives for pictures, a batch at a time, before anything is pooled."""
+        for batch in self.batches(images):
+            for start in range(0, len(batch), _BATCH):
+                ready = self._prepared(_as_bytes_range(batch[start : start + _BATCH], self.kind))
+                yield np.asarray(self._session.run(ready))
+
+    def _pooled(self, result: Array) -> Array:
+        how = getattr(self, "pooling_", self.pooling)
+        if how is not None and result.ndim == 3:
+            return POOLINGS[how](result)
+        return result
+
     def _prepared(self, pixels: Array) -> Array:
         if pixels.ndim == 3:
             pixels = pixels[..., None]
+        if self.crop is not None:
+            top, left = ((have - want) // 2 for have, want in zip(pixels.shape[1:3], self.crop, strict=True))
+            pixels = pixels[:, top : top + self.crop[0], left : left + self.crop[1]]
         if self.channels == "bgr":
             pixels = pixels[..., ::-1]
         scaled = (pixels - np.asarray(self.mean, np.float32)) / np.asarray(self.std, np.float32)
@@ -228,7 +288,11 @@ class Onnx(NetworkFeature):
         return str(self.sha256_)
 
     def options(self) -> dict[str, Any]:
-        return {**super().options(), "sha256": self.sha256}
+        found = {**super().options(), "sha256": self.sha256}
+        if hasattr(self, "pooling_"):
+            found["pooling"] = self.pooling_
+        # Options that came later are left out where they are not used: the fingerprint of older galleries stays.
+        return {name: value for name, value in found.items() if value is not None or name not in LATER}
 
     def state(self) -> dict[str, Any]:
         return {**super().state(), "file": getattr(self, "file_", None) or PurePath(self.path or "").name}

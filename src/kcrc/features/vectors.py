@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from kcrc.files.npy import from_npy
 from kcrc.files.npz import read_npz
 
 _VECTOR_KEYS = ("vectors", "features", "embeddings", "X")
-_LABEL_KEYS = ("labels", "label", "class", "y")
-_NAME_KEYS = ("name", "path", "file", "source", "id", "names", "paths")
+LABEL_KEYS = ("labels", "label", "class", "y")
+NAME_KEYS = ("name", "path", "file", "source", "id", "names", "paths")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def _from_npz(file: Path) -> VectorTable:
     key = next((k for k in _VECTOR_KEYS if k in arrays), flat[0] if len(flat) == 1 else None)
     if key is None:
         raise DataError(f"{file} has no array called {', '.join(_VECTOR_KEYS)}; it has: {', '.join(arrays)}.")
-    labels = next((arrays[k] for k in _LABEL_KEYS if k in arrays), None)
+    labels = next((arrays[k] for k in LABEL_KEYS if k in arrays), None)
     classes = arrays.get("classes")
     if labels is not None and classes is not None and labels.dtype.kind in "iu":
         if classes.ndim != 1:
@@ -89,35 +89,38 @@ def _from_npz(file: Path) -> VectorTable:
         if labels.size and not (labels.min() >= 0 and labels.max() < len(classes)):
             raise DataError(f"{file}: labels run to {labels.max()}, but there are {len(classes)} classes.")
         labels = classes[labels]
-    names = next((arrays[k] for k in _NAME_KEYS if k in arrays), None)
+    names = next((arrays[k] for k in NAME_KEYS if k in arrays), None)
     return VectorTable(arrays[key], _text(labels), _text(names))
 
 
 def _from_csv(file: Path) -> VectorTable:
     with file.open(newline="", encoding="utf-8-sig") as stream:
-        rows = csv.reader(stream)
-        header = [cell.strip() for cell in next(rows, [])]
-        label, name = _column(header, _LABEL_KEYS), _column(header, _NAME_KEYS)
-        kept = [i for i in range(len(header)) if i not in (label, name)]
-        if not kept:
-            raise DataError(f"{file} has no columns of numbers; its first line is: {', '.join(header[:5])}.")
-        X: list[Array] = []
-        labels: list[str] = []
-        names: list[str] = []
-        for number, row in enumerate(rows, start=2):
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise DataError(f"{file}, line {number} has {len(row)} cells; the first line has {len(header)}.")
-            try:
-                X.append(np.array([row[i] for i in kept], np.float32))
-            except ValueError as problem:
-                raise DataError(f"{file}, line {number}: {problem}.") from problem
-            labels.append(row[label] if label is not None else "")
-            names.append(row[name] if name is not None else "")
-    return VectorTable(
-        np.array(X), np.array(labels) if label is not None else None, np.array(names) if name is not None else None
-    )
+        rows = list(rows_of_csv(stream, str(file)))
+    if not rows:
+        return VectorTable(np.empty((0, 0)))
+    X, labels, names = zip(*rows, strict=True)
+    texts = (None if column[0] is None else np.array(column) for column in (labels, names))
+    return VectorTable(np.array(X), *texts)
+
+
+def rows_of_csv(stream: TextIO, file: str) -> Iterator[tuple[Array, str | None, str | None]]:
+    """The vector (d,), label and name of each line below the first; None where the table has no such column."""
+    rows = csv.reader(stream)
+    header = [cell.strip() for cell in next(rows, [])]
+    label, name = column_of(header, LABEL_KEYS), column_of(header, NAME_KEYS)
+    kept = [i for i in range(len(header)) if i not in (label, name)]
+    if not kept:
+        raise DataError(f"{file} has no columns of numbers; its first line is: {', '.join(header[:5])}.")
+    for number, row in enumerate(rows, start=2):
+        if not row:
+            continue
+        if len(row) != len(header):
+            raise DataError(f"{file}, line {number} has {len(row)} cells; the first line has {len(header)}.")
+        try:
+            vector = np.array([row[i] for i in kept], np.float32)
+        except ValueError as problem:
+            raise DataError(f"{file}, line {number}: {problem}.") from problem
+        yield vector, None if label is None else row[label], None if name is None else row[name]
 
 
 def _from_parquet(file: Path) -> VectorTable:
@@ -130,7 +133,7 @@ def _from_parquet(file: Path) -> VectorTable:
     except pyarrow.ArrowException as problem:
         raise DataError(f"{file} cannot be read: {problem}.") from problem
     header = list(table.column_names)
-    label, name = _column(header, _LABEL_KEYS), _column(header, _NAME_KEYS)
+    label, name = column_of(header, LABEL_KEYS), column_of(header, NAME_KEYS)
     kept = [i for i in range(len(header)) if i not in (label, name)]
     columns = [table.column(i).to_pylist() for i in kept]
     if len(columns) == 1 and columns[0] and isinstance(columns[0][0], list):
@@ -141,7 +144,7 @@ def _from_parquet(file: Path) -> VectorTable:
     return VectorTable(X, *texts)
 
 
-def _column(header: Sequence[str], known: tuple[str, ...]) -> int | None:
+def column_of(header: Sequence[str], known: tuple[str, ...]) -> int | None:
     folded = [cell.lower() for cell in header]
     return next((folded.index(k.lower()) for k in known if k.lower() in folded), None)
 

@@ -28,6 +28,7 @@ def fits(value: Any, hint: Any) -> bool:
     A list fits where a tuple is due, a whole number where any number is, and 0 or 1 where a truth value is. A function
     fits nowhere: no file can hold one.
     """
+    hint = _named(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -51,6 +52,16 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is np.ndarray:
         return isinstance(value, np.ndarray)
     return isinstance(hint, type) and isinstance(value, hint)
+
+
+def _named(hint: Any) -> Any:
+    """What a name that a ``type`` statement gave stands for: newer versions of NumPy have such a one in ``NDArray``.
+
+    Its arguments (of an array: the type of its numbers) are not looked at.
+    """
+    while (stands_for := getattr(get_origin(hint) or hint, "__value__", None)) is not None:
+        hint = stands_for
+    return hint
 
 
 def _whole(value: Any) -> bool:

@@ -15,11 +15,14 @@ import zipfile
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from kcrc.arrays import Array
 from kcrc.errors import DataError, FileError
 from kcrc.files.aside import aside
-from kcrc.files.npy import from_npy, to_npy
+from kcrc.files.npy import from_npy, plain, write_npy
 from kcrc.files.plain_json import read_json
+from kcrc.storage import BLOCK, MEMORY, Storage
 
 _HEADER = "header.json"
 _HEADER_LIMIT = 10_000_000
@@ -35,26 +38,30 @@ def write_archive(
         text = json.dumps({**header, "kind": kind}, sort_keys=True, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as problem:
         raise DataError(f"The {kind} holds a value that cannot be stored: {problem}.") from None
-    members = [(_HEADER, text.encode("utf-8", "backslashreplace"))]
-    if len(members[0][1]) > _HEADER_LIMIT:
-        raise DataError(
-            f"The description of the {kind} has {len(members[0][1])} bytes; at most {_HEADER_LIMIT} are read."
-        )
+    described = text.encode("utf-8", "backslashreplace")
+    if len(described) > _HEADER_LIMIT:
+        raise DataError(f"The description of the {kind} has {len(described)} bytes; at most {_HEADER_LIMIT} are read.")
+    members: dict[str, Array] = {}
     for name, array in arrays.items():
         if not _NAME.match(name):
             raise DataError(f"An array cannot be stored under the name {name[:60]!r}.")
-        members.append((f"{name}.npy", to_npy(array)))
+        members[f"{name}.npy"] = plain(array)
     with aside(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, data in members:
-            archive.writestr(zipfile.ZipInfo(name, _DATE), data)
+        archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), described)
+        for name, array in members.items():
+            info = zipfile.ZipInfo(name, _DATE)
+            info.file_size = array.nbytes  # which says whether the archive needs long numbers
+            with archive.open(info, mode="w") as member:
+                write_npy(member, array)
 
 
 def read_archive(
-    path: str | os.PathLike[str], kind: str, *, version: int | None = None
+    path: str | os.PathLike[str], kind: str, *, version: int | None = None, storage: Storage = MEMORY
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """(header, arrays) of a file that ``write_archive`` made; anything else is a ``FileError``.
 
-    Where a ``version`` is given, a file of another is refused before anything but its header is looked at."""
+    Where a ``version`` is given, a file of another is refused before anything but its header is looked at. The arrays
+    are in ``storage``."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -70,7 +77,9 @@ def read_archive(
                 members = _audited(archive, size, path)
                 del members[_HEADER]
                 arrays = {
-                    name.removesuffix(".npy"): from_npy(archive.read(member), what=f"array '{name}' of '{path}'")
+                    name.removesuffix(".npy"): from_npy(
+                        _content(archive, member, storage), what=f"array '{name}' of '{path}'"
+                    )
                     for name, member in members.items()
                 }
                 return header, arrays
@@ -80,6 +89,19 @@ def read_archive(
         if isinstance(p, FileError):
             raise
         raise FileError(f"'{path}' is damaged ({p}).") from None
+
+
+def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, storage: Storage) -> bytes | memoryview:
+    """The bytes of a part, its crc32 compared."""
+    if not storage.mapped:
+        return archive.read(member)
+    held = storage.zeros((member.file_size, 1), np.uint8).reshape(-1).data
+    with archive.open(member) as stream:
+        for start in range(0, len(held), BLOCK):
+            piece = held[start : start + BLOCK]
+            if stream.readinto(piece) != len(piece):  # type: ignore[attr-defined]  # it fills what it is given
+                raise EOFError("it ends too early")
+    return held
 
 
 def _audited(archive: zipfile.ZipFile, size: int, path: object) -> dict[str, zipfile.ZipInfo]:

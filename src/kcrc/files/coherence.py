@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc import pipeline
+from kcrc import decisions, pipeline
 from kcrc.arrays import Array
 from kcrc.confidence.calibration import POWERS, Calibration, Confidence, Familiarity
 from kcrc.confidence.open_set import SIGNS, OpenSet
@@ -21,6 +21,7 @@ from kcrc.left_out.answers import LeftOut
 from kcrc.left_out.exclusion import Exclusion
 from kcrc.model import FittedModel, Method
 from kcrc.neighbours.base import Neighbourhood
+from kcrc.neighbours.searches import SEARCHES, check_searchable
 from kcrc.parallel import worker_count
 from kcrc.parameters import check_form
 from kcrc.prepared import POSITION, Samples
@@ -93,8 +94,15 @@ def _check_method(method: Method, n: int) -> None:
         raise FileError(f"it projects {atoms} atoms on {components} directions")
     if method.n_candidates is not None and method.n_neighbors is None:
         raise FileError("it has candidates without neighbours")
-    if method.locality not in ("atoms", "classes") or method.decision not in ("ratio", "residual"):
-        raise FileError(f"there is no locality {method.locality[:20]!r} with a decision {method.decision[:20]!r}")
+    if method.locality not in ("atoms", "classes"):
+        raise FileError(f"there is no locality {method.locality[:20]!r}")
+    if method.decision not in decisions.names():
+        raise FileError(
+            f"there is no decision {method.decision[:20]!r}; where your program has it, register it before loading"
+        )
+    if method.search not in SEARCHES:
+        raise FileError(f"there is no search {method.search[:20]!r}")
+    check_searchable(method.search, method.search_distance)
 
 
 def _samples_fit(samples: SampleForm, width: int) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import math
 import re
+from typing import IO
 
 import numpy as np
 
@@ -27,12 +28,22 @@ _HEADER = re.compile(
 
 def to_npy(array: Array) -> bytes:
     """The ``.npy`` bytes of a plain array (C order)."""
+    out = io.BytesIO()
+    write_npy(out, plain(array))
+    return out.getvalue()
+
+
+def plain(array: Array) -> Array:
+    """The array if it can be stored."""
     array = np.asarray(array)
     if array.dtype.kind not in PLAIN_KINDS:
         raise DataError(f"An array of {array.dtype} cannot be stored. Give numbers, truth values or text.")
-    out = io.BytesIO()
-    np.lib.format.write_array(out, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False)
-    return out.getvalue()
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def write_npy(file: IO[bytes], array: Array) -> None:
+    """Write the ``.npy`` bytes of a ``plain`` array piece by piece, without a copy of the whole."""
+    np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def from_npy(data: bytes | memoryview, *, what: str = "array") -> Array:

@@ -145,7 +145,10 @@ def _class_of(tag: str) -> Any:
         return getattr(importlib.import_module(module), attribute)
     registry = _registries().get(family)
     if registry is None or name not in registry.names():
-        raise FileError(f"There is no part {tag[:60]!r} of a classifier here. A newer kcrc may have it.")
+        raise FileError(
+            f"There is no part {tag[:60]!r} of a classifier here. A newer kcrc may have it; one of your own has to be "
+            "registered before the file is loaded."
+        )
     kind = registry.maker(name)
     if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
         raise FileError(f"The part {tag[:60]!r} cannot be made from a file.")

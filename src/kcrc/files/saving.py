@@ -30,6 +30,10 @@ from kcrc.files.coherence import check_answering, check_choice, check_parts
 from kcrc.files.parts import READING_ERRORS, decode, encode
 from kcrc.growth import Growth
 from kcrc.model import FittedModel, Method
+from kcrc.neighbours.searches import available
+from kcrc.parameter_table import check_folder
+from kcrc.parameters import Parameters
+from kcrc.storage import MEMORY, Storage, blocks, storage_of
 from kcrc.tuning.setting import Tuning
 from kcrc.views import Layout
 
@@ -82,7 +86,7 @@ class Examples:
             and 0 <= labels.min() <= labels.max() < len(classes)
             and (ids[1:] > ids[:-1]).all()
             and len(np.unique(classes)) == len(classes)
-            and np.isfinite(vectors).all()
+            and all(np.isfinite(vectors[block]).all() for block in blocks(*vectors.shape))
             and (classes.dtype.kind != "f" or np.isfinite(classes).all())
         )
 
@@ -101,9 +105,16 @@ def save(classifier: KCRCClassifier, path: str | os.PathLike[str]) -> None:
     write_archive(path, KIND, header, {**stored, **arrays})
 
 
-def load(path: str | os.PathLike[str]) -> KCRCClassifier:
-    """The classifier that ``save`` wrote."""
-    return rebuild(*_stored(path), path=path)
+def load(path: str | os.PathLike[str], *, storage: str | os.PathLike[str] | None = None) -> KCRCClassifier:
+    """The classifier that ``save`` wrote, its examples in memory or, searched exactly, in the folder ``storage``."""
+    check_folder(storage)
+    place = storage_of(storage)
+    header, arrays, examples = _stored(path, place)
+    made = faced(header, arrays, rebuild_answerer(header, arrays, examples, path=path, storage=place), path=path)
+    if place.mapped:
+        made.set_params(storage=storage, search="exact")
+        Parameters(made).check_mapped()
+    return made
 
 
 def load_answerer(path: str | os.PathLike[str]) -> Answerer:
@@ -111,11 +122,14 @@ def load_answerer(path: str | os.PathLike[str]) -> Answerer:
     return rebuild_answerer(*_stored(path), path=path)
 
 
-def _stored(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array], Examples]:
-    header, arrays = read_archive(path, KIND, version=VERSION)
+def _stored(
+    path: str | os.PathLike[str], storage: Storage = MEMORY
+) -> tuple[dict[str, Any], dict[str, Array], Examples]:
+    header, arrays = read_archive(path, KIND, version=VERSION, storage=storage)
     try:
         classes = decode(header["classes"], arrays) if "classes" in header else arrays["classes"]
-        vectors, labels, ids = (np.array(arrays[name]) for name in ("vectors", "labels", "ids"))
+        labels, ids = (np.array(arrays[name]) for name in ("labels", "ids"))
+        vectors = arrays["vectors"] if storage.mapped else np.array(arrays["vectors"])
     except READING_ERRORS as problem:
         raise FileError(f"'{path}' lacks a part of the examples ({_short(problem)}).") from None
     return header, arrays, Examples(np.array(classes), vectors, labels, ids)
@@ -125,6 +139,7 @@ def describe(classifier: KCRCClassifier) -> Described:
     """All of a fitted classifier but its examples: a header of plain values, and arrays by name."""
     arrays: dict[str, Array] = {}
     parameters = classifier.get_params(deep=False)
+    del parameters["storage"]  # a place on this machine: who loads the file says where its examples are to be
     if isinstance(parameters["random_state"], np.random.RandomState | np.random.Generator):
         parameters["random_state"] = classifier.model_.method.seed  # what the fit drew of it
     samples = SampleForm(classifier.sample_shape_, classifier.views_, getattr(classifier, "feature_names_in_", None))
@@ -149,7 +164,12 @@ def rebuild(
 
 
 def rebuild_answerer(
-    header: Mapping[str, Any], arrays: Mapping[str, Array], examples: Examples, *, path: object
+    header: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    examples: Examples,
+    *,
+    path: object,
+    storage: Storage = MEMORY,
 ) -> Answerer:
     """What answers in the classifier of a description with these examples. How its parameters were chosen is not
     looked at, which takes longer than all the rest."""
@@ -158,8 +178,14 @@ def rebuild_answerer(
         if not examples.fit_together:
             raise FileError("its examples do not fit one another")
         check_parts(told, examples.vectors)
-        method = replace(told.method, memory_budget=min(told.method.memory_budget, most_memory()))
-        model = FittedModel.build(method, examples.vectors, examples.classes, examples.labels, examples.ids)
+        method = replace(
+            told.method,
+            memory_budget=min(told.method.memory_budget, most_memory()),
+            search="exact" if storage.mapped else available(told.method.search),
+        )
+        model = FittedModel.build(
+            method, examples.vectors, examples.classes, examples.labels, examples.ids, storage=storage
+        )
         check_answering(model)
         return Answerer(model, told.confidence, told.samples)
 

@@ -6,7 +6,13 @@ gives every text back.
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Sequence
+from typing import Any
+
+from kcrc.report.words import one_line
 
 _FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]")
 
@@ -17,3 +23,23 @@ def guarded(text: str) -> str:
 
 def unguarded(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def cell(value: Any) -> Any:
+    """A text in one line, control characters as escapes; one that a spreadsheet would run gets a quote before it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        value = " | ".join(map(str, value))
+    if not isinstance(value, str):
+        return value
+    return guarded(one_line(value))
+
+
+def csv_line(values: Sequence[Any]) -> str:
+    """One line of a CSV, with its end."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow([cell(value) for value in values])
+    return line.getvalue()

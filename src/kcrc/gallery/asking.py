@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kcrc.features.base import Feature
     from kcrc.features.images import OnError
     from kcrc.gallery.gallery import Gallery
+    from kcrc.scale.on_server import ServerAnswerer
+    from kcrc.scale.sharded import ShardedAnswerer
 
 T = TypeVar("T")
 LOOKED_AT = 5  # examples near an image on which there is nothing to make out
@@ -118,11 +120,12 @@ class Asking(ABC):
         unknown: str | None = None,
         coverage: float | None = None,
         explain: bool = False,
+        answerer: Answerer | ShardedAnswerer | ServerAnswerer | None = None,
     ) -> Callable[[Array], Answers]:
-        """What answers to vectors of images; ``reject`` and ``coverage`` as in ``predict`` and ``predict_set``, with
-        ``explain`` the evidence is that of ``explain``. Without ``reject`` it is unknown what nothing can be said of,
-        under a mark that no class has."""
-        answerer = self.answerer()
+        """What answers to vectors of images, by ``answerer`` where one is given; ``reject`` and ``coverage`` as in
+        ``predict`` and ``predict_set``, with ``explain`` the evidence is that of ``explain``. Without ``reject`` it is
+        unknown what nothing can be said of, under a mark that no class has."""
+        answerer = answerer or self.answerer()
         mark = UNKNOWN if unknown is None else unknown
         while unknown is None and reject is None and mark in answerer.classes:
             mark += "?"
@@ -132,6 +135,8 @@ class Asking(ABC):
                 found = answerer.answer(vectors, reject=reject, unknown=mark, coverage=coverage, explain=explain)
                 return found.but_unknown(found.why)
             except StateError:
+                if reject is None and coverage is None:  # then nothing was promised: a server may be away
+                    raise
                 raise StateError(
                     "How strange an image is, and which sets keep a promise, is learned from the examples when the "
                     "parameters are chosen, and 8 examples are the fewest. Add more, then choose anew: gallery.tune(), "

@@ -7,6 +7,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,10 +41,12 @@ def building(
     dim: int | None = None,
     fingerprint: str | None = None,
     dtype: str = "float32",
+    parameters: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> Iterator[Gallery]:
-    """A gallery to be filled in the block; at its end, and not before, it is there under ``path``."""
-    settings = new_settings(feature, dim, fingerprint, dtype)
+    """A gallery to be filled in the block; at its end, and not before, it is there under ``path``. ``parameters`` of
+    its classifier are fixed from the start."""
+    settings = replace(new_settings(feature, dim, fingerprint, dtype), parameters=dict(parameters or {}))
     with stores.kind_of(path).making(path, settings, parted(feature)[1], overwrite=overwrite) as store:
         if feature is not None:
             feature.keep()

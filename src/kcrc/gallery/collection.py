@@ -1,4 +1,7 @@
-"""Collection: labelled examples that are kept somewhere, and the acts that change them."""
+"""Collection: labelled examples that are kept somewhere, and the acts that change them.
+
+Long because a third of it is the documentation of its verbs.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,14 @@ class Collection:
         self._settings = store.read(lambda reading: reading.settings())
 
     @property
-    def path(self) -> Path:
-        """Where it is, as it was named."""
-        return Path(self.store.address)
+    def path(self) -> Path | str:
+        """Where it is, as it was named: a file, or the address of one that is kept otherwise (without a password)."""
+        return self.store.address
+
+    @property
+    def name(self) -> str:
+        """What it is called, without where it is."""
+        return self.store.name
 
     @property
     def readonly(self) -> bool:
@@ -47,7 +55,12 @@ class Collection:
         return self.store.readonly
 
     def close(self) -> None:
-        """Let go of it. An act that returned has long been written."""
+        """Let go of it. An act that returned has long been written.
+
+        Examples
+        --------
+        >>> gallery.close()
+        """
         self.store.close()
         self._contents = self._vectors = None
 
@@ -60,7 +73,23 @@ class Collection:
         self.close()
 
     def read(self, look: Callable[[Snapshot], T]) -> T:
-        """Run ``look`` on one unchanging state; for parts of the library."""
+        """Run ``look`` on one unchanging state; for parts of the library.
+
+        Parameters
+        ----------
+        look : callable
+            Called with the ``Snapshot``; may be called again.
+
+        Returns
+        -------
+        object
+            What it returned.
+
+        Examples
+        --------
+        >>> gallery.read(lambda snapshot: snapshot.settings().dim) == gallery.dim
+        True
+        """
         return self.store.read(look)
 
     # What is in it
@@ -111,11 +140,53 @@ class Collection:
         return tuple(self.contents.counts)
 
     def example(self, example: int) -> Example:
-        """One example by its id."""
+        """One example by its id.
+
+        Parameters
+        ----------
+        example : int
+            The id.
+
+        Returns
+        -------
+        Example
+            With its ``label``, ``source`` and when it was added.
+
+        Raises
+        ------
+        DataError
+            Where there is no such example.
+
+        Examples
+        --------
+        >>> gallery.example(1).label
+        'heron'
+        """
         return examples.as_example(self.read(lambda reading: acts.live(reading, [example]))[0])
 
     def thumbnail(self, example: int) -> bytes | None:
-        """The small picture of an example (JPEG, PNG or WebP), if it has one."""
+        """The small picture of an example (JPEG, PNG or WebP), if it has one.
+
+        Parameters
+        ----------
+        example : int
+            The id.
+
+        Returns
+        -------
+        bytes or None
+            The bytes of the picture's file; None where there is none.
+
+        Raises
+        ------
+        DataError
+            Where there is no such example.
+
+        Examples
+        --------
+        >>> type(gallery.thumbnail(1))
+        <class 'bytes'>
+        """
         return self.read(lambda reading: reading.thumbnail(*acts.live(reading, [example])))
 
     def find(
@@ -128,7 +199,29 @@ class Collection:
     ) -> tuple[int, ...]:
         """The ids of the examples with this label, this source and this content (SHA-256), as far as given.
 
-        ``removed`` looks also among those that were taken out and are still in the file."""
+        ``removed`` looks also among those that were taken out and are still in the file.
+
+        Parameters
+        ----------
+        label : str or None, default=None
+            The class.
+        source : str or None, default=None
+            Where it came from, as it was named.
+        content : bytes or None, default=None
+            The SHA-256 of its file.
+        removed : bool, default=False
+            Look also among those that were taken out.
+
+        Returns
+        -------
+        tuple of int
+            Their ids, rising.
+
+        Examples
+        --------
+        >>> gallery.find(label="robin")
+        (8, 9, 10, 11, 12, 13, 14)
+        """
         name = None if label is None else examples.checked_label(label)
         where = None if source is None else examples.checked_source(source)
         rows = self.read(lambda reading: reading.all(ExampleRecord)) if removed else self.contents.rows
@@ -141,7 +234,19 @@ class Collection:
         )
 
     def vectors(self) -> tuple[Array, Array, Array]:
-        """(ids (n,), vectors (n, dim), labels (n,)) of one moment."""
+        """(ids (n,), vectors (n, dim), labels (n,)) of one moment.
+
+        Returns
+        -------
+        tuple of ndarray, ndarray and ndarray
+            Ids (n,), vectors (n, dim), labels (n,).
+
+        Examples
+        --------
+        >>> ids, vectors, labels = gallery.vectors()
+        >>> vectors.shape == (21, gallery.dim)
+        True
+        """
 
         def look(_: Snapshot) -> tuple[Array, Array, Array]:
             now = self.contents
@@ -152,7 +257,19 @@ class Collection:
         return self.read(look)
 
     def feature_state(self) -> dict[str, Any]:
-        """The state of the fitted feature, plain values and arrays: what ``kcrc.features.restore`` takes."""
+        """The state of the fitted feature, plain values and arrays: what ``kcrc.features.restore`` takes.
+
+        Returns
+        -------
+        dict of str to object
+            Values and arrays by name.
+
+        Examples
+        --------
+        >>> from kcrc import features
+        >>> features.restore(gallery.feature_state()).dim == gallery.dim
+        True
+        """
         arrays = self.read(lambda reading: reading.feature_state())
         return {**self._settings.values, **arrays}
 
@@ -242,7 +359,19 @@ class Collection:
         return self.store.write(correcting.Correct(wanted, examples.checked_ids(remove), seen, command))
 
     def set_parameters(self, parameters: Mapping[str, Any]) -> None:
-        """Fix parameters of the classifier, in place of those fixed before; the others are chosen anew."""
+        """Fix parameters of the classifier, in place of those fixed before; the others are chosen anew.
+
+        Parameters
+        ----------
+        parameters : mapping of str to object
+            Parameters of ``KCRCClassifier``; what they are is checked at the next question.
+
+        Examples
+        --------
+        >>> gallery.set_parameters({"n_neighbors": 10})
+        >>> gallery.parameters
+        {'n_neighbors': 10}
+        """
         self.store.write(acts.Fix(parameters))
 
     def keep_tuned(
@@ -259,14 +388,57 @@ class Collection:
         for it (None: those that were before); the number of the act.
 
         ``since`` is the revision it was fitted on: where examples were erased after it, it is refused. ``chosen`` says
-        how the parameters came about, where nothing was tried."""
+        how the parameters came about, where nothing was tried.
+
+        Parameters
+        ----------
+        classifier : KCRCClassifier
+            Fitted on the examples of this gallery.
+        next_id : int
+            The id that follows the last of them.
+        asked : bool, default=True
+            Whether somebody asked for it.
+        parameters : mapping of str to object, or None, default=None
+            Those that were fixed.
+        since : int or None, default=None
+            The revision it was fitted on.
+        chosen : str or None, default=None
+            How the parameters came about, where nothing was tried.
+
+        Returns
+        -------
+        int
+            The number of the act.
+
+        Examples
+        --------
+        >>> gallery.keep_tuned(gallery.classifier(), next_id=22) == gallery.history(1)[0].id
+        True
+        """
         state = tuned.state_of(classifier, next_id, chosen=chosen)
         words = chosen or ("nothing to choose" if classifier.tuning_ is None else repr(classifier.tuning_))
         told = f"tuned: {words.removeprefix('Tuning: ')}"
         return self.store.write(acts.Tune(told, state, parameters, asked, since))
 
     def tuned_state(self, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
-        """What ``keep_tuned`` stored in the act: what ``kcrc.files.saving.rebuild`` takes."""
+        """What ``keep_tuned`` stored in the act: what ``kcrc.files.saving.rebuild`` takes.
+
+        Parameters
+        ----------
+        act : int
+            The number of the act.
+
+        Returns
+        -------
+        tuple of dict and dict
+            The plain values, and the arrays by name.
+
+        Examples
+        --------
+        >>> act = gallery.keep_tuned(gallery.classifier(), next_id=22)
+        >>> len(gallery.tuned_state(act))
+        2
+        """
         return self.read(lambda reading: tuned.read_state(reading, act))
 
     def undo(self, *, to: int | None = None, past_erase: bool = False) -> history.Entry:
@@ -281,11 +453,39 @@ class Collection:
         return self.store.write(undoing.Redo())
 
     def history(self, limit: int | None = None) -> list[history.Entry]:
-        """The latest changes, newest first."""
+        """The latest changes, newest first.
+
+        Parameters
+        ----------
+        limit : int or None, default=None
+            How many entries; None for all.
+
+        Returns
+        -------
+        list of Entry
+            Each with ``id``, ``at``, ``action``, ``summary`` and ``undone_by``.
+
+        Examples
+        --------
+        >>> gallery.history()[-1].summary
+        'built with 21 examples of heron, robin, wren'
+        """
         return self.read(lambda reading: history.entries(reading, limit=limit))
 
     def compact(self) -> int:
-        """Drop removed examples for good and give their space back; how many. Ends what can be undone."""
+        """Drop removed examples for good and give their space back; how many. Ends what can be undone.
+
+        Returns
+        -------
+        int
+            How many examples were dropped.
+
+        Examples
+        --------
+        >>> _ = gallery.remove([3])
+        >>> gallery.compact()
+        1
+        """
         dropped = self.store.write(acts.Compact())
         self.store.shrink()
         return dropped

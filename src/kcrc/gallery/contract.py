@@ -15,7 +15,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from kcrc.arrays import Array
 from kcrc.gallery.settings import Settings
@@ -142,13 +142,18 @@ class Store(Protocol):
 
     @property
     def address(self) -> Path | str:
-        """Where it is, as it was named."""
+        """Where it is, as it was named; without a password."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, without where it is."""
 
     @property
     def readonly(self) -> bool: ...
 
     def read(self, look: Callable[[Snapshot], T]) -> T:
-        """What ``look`` finds in one state; a ``read`` within it, by the same thread, is of that state too."""
+        """What ``look`` finds in one state; a ``read`` within it, by the same thread, is of that state too. It may be
+        run again, where the connection to the state was lost."""
 
     def write(self, change: Callable[[Transaction], T]) -> T:
         """Run ``change`` as one transaction. When this returns it is kept for good, and whoever reads sees it. After
@@ -174,6 +179,46 @@ class Store(Protocol):
         """Copy this state to a file that is a gallery too; its size in bytes."""
 
     def close(self) -> None: ...
+
+
+class Coordinates(Protocol):
+    """Examples as a classifier prepares them, in one state, where the store can search among them."""
+
+    def upto(self) -> int:
+        """All examples with smaller ids have coordinates, those that were removed too."""
+
+    def has_graph(self) -> bool:
+        """Whether there is an HNSW graph over them."""
+
+    def nearest(self, query: Array, count: int, *, graph: bool = False) -> tuple[Array, Array]:
+        """The ids of ``count`` examples (or all that have coordinates) nearest to a query (d,) by Euclidean distances
+        in single precision, and how far each is, nearest first; by the ``graph``, most of them."""
+
+    def longest(self, count: int) -> tuple[Array, float]:
+        """The ids of the ``count`` longest coordinates, and how long the longest are."""
+
+    def from_id(self, first: int) -> list[ExampleRecord]:
+        """The examples from an id on, removed ones included."""
+
+    def counts(self, before: int) -> tuple[int, int]:
+        """How many examples are in, with ids below ``before`` and from there on."""
+
+    def labels(self) -> set[str]:
+        """The classes of the examples that are in."""
+
+
+@runtime_checkable
+class SearchingStore(Store, Protocol):
+    """A store that can search: it keeps coordinates, which follow from the examples, beside them."""
+
+    def coordinates(self, reading: Snapshot, mark: str) -> Coordinates:
+        """Those under a ``mark``, which stands for how they are prepared."""
+
+    def extend_coordinates(
+        self, mark: str, width: int, prepare: Callable[[Array], Array], *, graph: bool = False
+    ) -> None:
+        """Give the examples that have none yet coordinates of ``width`` numbers: ``prepare`` of their vectors; and all
+        of them a ``graph``, where there is none and the store makes one for so many numbers."""
 
 
 class StoreKind(Protocol):

@@ -1,5 +1,7 @@
 """Gallery: a folder of photographs in, answers with evidence out, corrections at any time.
 
+Long because half of it is the documentation of its verbs, which belong to one object.
+
 >>> import tempfile, pathlib, numpy as np
 >>> folder = tempfile.TemporaryDirectory()
 >>> gallery = Gallery.create(pathlib.Path(folder.name) / "birds.kcrc", dim=2)
@@ -48,9 +50,27 @@ if TYPE_CHECKING:
 class Gallery(Collection):
     """Labelled images or vectors, and the classifier they make.
 
-    Open one with ``Gallery.open``; make one with ``Gallery.from_folder`` or, for ready vectors, ``Gallery.create``.
-    One program writes at a time, many read; what ``add``, ``remove``, ``relabel`` … return has reached the disk,
-    and ``undo`` takes it back.
+    Open one with ``Gallery.open``; make one with ``Gallery.from_folder`` or, for vectors of your own,
+    ``Gallery.create``. One program can write at a time, and many can read. When ``add``, ``remove`` or ``relabel``
+    returns, the change is on the disk; ``undo`` takes it back.
+
+    Parameters
+    ----------
+    store : Store
+        Where the examples are kept; ``open``, ``create`` and ``from_folder`` find it.
+
+    Examples
+    --------
+    With a folder ``photos`` that has a folder of pictures for each class (heron, robin, wren):
+
+    >>> from kcrc import Gallery
+    >>> gallery = Gallery.from_folder("photos", "birds.kcrc", feature="pixels")
+    >>> gallery.counts
+    {'heron': 7, 'robin': 7, 'wren': 7}
+    >>> gallery.predict(["new/1.jpg"]).tolist()
+    ['heron']
+
+    The examples of the methods go on from here.
     """
 
     def __init__(self, store: Store) -> None:
@@ -60,8 +80,21 @@ class Gallery(Collection):
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """Inside the block the gallery is changed, in one step or many; at its end what was learned from the examples
-        is learned from those there are then, so that whoever asks next is told what is true of them."""
+        """Make several changes in a ``with`` block, and learn from the examples once, at its end.
+
+        Yields
+        ------
+        None
+            Once; the block runs then.
+
+        Examples
+        --------
+        >>> with gallery.changing():  # learned once at the end, not after each step
+        ...     _ = gallery.relabel([1], "robin")
+        ...     _ = gallery.remove([2])
+        >>> len(gallery)
+        20
+        """
         self._changing += 1
         try:
             yield
@@ -84,7 +117,37 @@ class Gallery(Collection):
         For reading, nothing is written, so that a file of an older version, or one that a killed program left half
         written, is refused; with ``recover`` it is first put in order where that may be done. ``model`` is the network
         file of a gallery made with the feature ``onnx``; it has to be named once on a machine where the gallery was
-        not built."""
+        not built.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, or the address of a gallery on a server.
+        readonly : bool, default=False
+            Change nothing.
+        recover : bool, default=False
+            With ``readonly``: first put in order what an older version or a killed program left, where one may.
+        model : str, path or None, default=None
+            The network file of the feature ``onnx``.
+
+        Returns
+        -------
+        Gallery
+            Open until ``close``, or to the end of a ``with``.
+
+        Raises
+        ------
+        FileError
+            Where there is no gallery, or it is damaged or forged.
+        WriteNeeded
+            Where it has to be opened for writing once.
+
+        Examples
+        --------
+        >>> with Gallery.open("birds.kcrc", readonly=True) as again:
+        ...     len(again)
+        21
+        """
         store = stores.kind_of(path).open(path, readonly=readonly, recover=recover)
         try:
             opened = cls(store)
@@ -105,7 +168,39 @@ class Gallery(Collection):
         dtype: str = "float32",
         overwrite: bool = False,
     ) -> Self:
-        """A new empty gallery for the vectors of ``feature``, or for ready vectors of ``dim`` numbers."""
+        """A new empty gallery for the vectors of ``feature``, or for ready vectors of ``dim`` numbers.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to make.
+        feature : str, Feature or None, default=None
+            What makes vectors of images.
+        dim : int or None, default=None
+            How many numbers a ready vector has.
+        fingerprint : str or None, default=None
+            What made the ready vectors; others are refused.
+        dtype : {"float32", "float64"}, default="float32"
+            How vectors are kept.
+        overwrite : bool, default=False
+            Replace a file that is there.
+
+        Returns
+        -------
+        Gallery
+            Open, and empty.
+
+        Raises
+        ------
+        FileError
+            Where something is there already, or nothing can be written.
+
+        Examples
+        --------
+        >>> with Gallery.create("vectors.kcrc", dim=2) as vectors:
+        ...     vectors.add(["wren", "robin"], [[1.0, 0.0], [0.0, 1.0]]).ids
+        (1, 2)
+        """
         from kcrc.gallery.building import building
 
         with building(path, feature=feature, dim=dim, fingerprint=fingerprint, dtype=dtype, overwrite=overwrite):
@@ -128,6 +223,38 @@ class Gallery(Collection):
         ``path`` is the file to make (None: the folder's name and ``.kcrc``, beside it). ``feature`` is "auto" for the
         look, or the looks side by side, that tell some of the pictures apart best; a name of ``kcrc.features.names()``;
         a Feature; or None for the best that is installed, without a look at the pictures.
+
+        Parameters
+        ----------
+        folder : str or path
+            The folder of class folders.
+        path : str, path or None, default=None
+            The file to make.
+        feature : str, Feature or None, default="auto"
+            How images become vectors.
+        overwrite : bool, default=False
+            Replace a file that is there.
+        on_error : {"raise", "skip"}, default="raise"
+            What to do with an image that cannot be read.
+        duplicates : {"skip", "error", "keep"}, default="skip"
+            What to do with the same bytes a second time.
+
+        Returns
+        -------
+        Gallery
+            Open, with its parameters chosen.
+
+        Raises
+        ------
+        DataError
+            Where the folder has no class folders with images, or one cannot be read.
+        FileError
+            Where something is there already, or nothing can be written.
+
+        Examples
+        --------
+        >>> Gallery.from_folder("photos", "again.kcrc", feature="pixels").counts
+        {'heron': 7, 'robin': 7, 'wren': 7}
         """
         from kcrc.gallery.pictures import build_from_folder
 
@@ -142,13 +269,51 @@ class Gallery(Collection):
     def classifier(self, **parameters: Any) -> KCRCClassifier:
         """A classifier with these examples and the tuned parameters; its evidence names examples by their ids.
 
-        The parameters are chosen by leave-one-out the first time, and stored; those given here are used this once."""
+        The parameters are chosen by leave-one-out the first time, and stored; those given here are used this once.
+
+        Parameters
+        ----------
+        **parameters : object
+            Parameters of ``KCRCClassifier``, for this once.
+
+        Returns
+        -------
+        KCRCClassifier
+            Fitted; ``Evidence.rows`` are example ids.
+
+        Examples
+        --------
+        >>> gallery.classifier().classes_.tolist()
+        ['heron', 'robin', 'wren']
+        """
         return self.answering.classifier(**parameters)
 
     def tune(self, *, parameters: Mapping[str, Any] | None = None, seconds: float = 60.0) -> Tuning | None:
         """Choose the parameters anew by leave-one-out over the examples, and store them; what was tried.
 
         ``parameters`` are fixed and not chosen (None: those fixed before). None where there was nothing to choose.
+
+        Parameters
+        ----------
+        parameters : mapping of str to object, or None, default=None
+            Parameters that are fixed from now on; the others are chosen.
+        seconds : float, default=60.0
+            About how long choosing may take.
+
+        Returns
+        -------
+        Tuning or None
+            None where nothing was left to choose.
+
+        Raises
+        ------
+        ParameterError
+            Where there is no such parameter, or it is out of range.
+
+        Examples
+        --------
+        >>> gallery.tune(parameters={"n_neighbors": 10}).best.n_neighbors
+        10
         """
         return self.answering.tune(parameters=parameters, tuning_seconds=seconds).tuning_
 
@@ -158,42 +323,179 @@ class Gallery(Collection):
         return self.answering.retune_due
 
     def predict(self, images: Sequence[Any], *, reject: float | None = None, unknown: str | None = None) -> Array:
-        """The label of each image (n,): files, bytes of files, or arrays; "unknown" where nothing can be said: on an
-        image of one colour or of noise, unless examples are such, and where there is only one class.
+        """The label of each image.
 
-        With ``reject``, an image that resembles none of the classes is called "unknown" (or as ``unknown`` says);
-        ``reject`` is the share of images of these classes that may be called so by mistake (0.05: one in 20).
+        It is "unknown" if nothing can be said: for an image of one colour or of noise (unless some examples are like
+        that), and if there is only one class. With ``reject``, an image that resembles none of the classes is called
+        "unknown" too.
+
+        Parameters
+        ----------
+        images : sequence
+            Paths of image files, bytes of such files, or arrays.
+        reject : float or None, default=None
+            The share of images of known classes that may be called unknown by mistake (0.05: one in 20). None rejects
+            nothing.
+        unknown : str or None, default=None
+            What to call the unknown; "unknown" unless a class has that name.
+
+        Returns
+        -------
+        ndarray of str of shape (n,)
+            The names of the classes.
+
+        Raises
+        ------
+        StateError
+            Where the gallery was made of ready vectors, or has no example.
+        ImageError
+            Where an image cannot be read.
+
+        Examples
+        --------
+        >>> gallery.predict(["new/1.jpg", "new/5.jpg"]).tolist()
+        ['heron', 'wren']
         """
         return self.answering.predict(images, reject=reject, unknown=unknown)
 
     def predict_proba(self, images: Sequence[Any]) -> Array:
-        """The probability of each class (n, classes), columns as in ``classes``."""
+        """The probability of each class (n, classes), columns as in ``classes``.
+
+        Parameters
+        ----------
+        images : sequence
+            Paths of image files, bytes of such files, or arrays.
+
+        Returns
+        -------
+        ndarray of shape (n, classes)
+            Rows add up to 1.
+
+        Examples
+        --------
+        >>> gallery.predict_proba(["new/1.jpg", "new/5.jpg"]).shape
+        (2, 3)
+        """
         found = self.answering.answers(images)
         return np.concatenate([a.probabilities for a in found]) if found else np.zeros((0, len(self.classes)))
 
     def predict_set(self, images: Sequence[Any], *, coverage: float = 0.95) -> list[tuple[str, ...]]:
-        """The classes each image may be of, the likeliest first: the true one is among them for a share ``coverage``
-        of images that are like the examples. None are, where nothing fits as well as it fits that share of them."""
+        """The classes that each image may belong to, the likeliest first.
+
+        The true class is among them for a share ``coverage`` of the images, as long as they are like the examples. A
+        set is empty if no class fits the image as well as it fits that share of the examples.
+
+        Parameters
+        ----------
+        images : sequence
+            Paths of image files, bytes of such files, or arrays.
+        coverage : float, default=0.95
+            The share of images whose true class is to be in their set.
+
+        Returns
+        -------
+        list of tuple of str
+            For each image the names of the classes.
+
+        Examples
+        --------
+        >>> gallery.predict_set(["new/1.jpg"], coverage=0.9)
+        [('heron',)]
+        """
         return [some.set_of(i) for some in self.answering.answers(images, coverage=coverage) for i in range(len(some))]
 
     def audit(self, ids: Sequence[int] | None = None) -> Audit:
-        """Examples that deserve a second look, ranked, with evidence: likely mislabelled, (almost) the same picture
-        under two labels, never of use. ``rows`` in it are example ids; ``ids`` asks only about those."""
+        """Examples that deserve a second look, ranked, with evidence.
+
+        The result lists examples that are probably mislabelled, (almost) the same picture under two labels, and
+        examples that are of no use. Its ``rows`` are example ids.
+
+        Parameters
+        ----------
+        ids : sequence of int, or None, default=None
+            The examples to ask about; None asks about all.
+
+        Returns
+        -------
+        Audit
+            ``mislabelled``, ``doubtful``, ``clashes``, ``idle``.
+
+        Examples
+        --------
+        >>> gallery.audit([1, 2]).mislabelled
+        []
+        """
         return self.answering.audit(ids)
 
     def advise(self, images: Sequence[Any] | None = None, *, count: int = 10) -> Advice:
-        """Whether there are examples enough: how often each class is right and what it is taken for, how accuracy grew
-        with examples, and what more are likely to bring; of unlabelled ``images``, the ``count`` to label next."""
+        """Whether there are enough examples, and which images to label next.
+
+        It says how often each class is answered right and what it is confused with, how accuracy grew with the number
+        of examples, and what more are likely to bring.
+
+        Parameters
+        ----------
+        images : sequence or None, default=None
+            Unlabelled images, of which to name those to label next.
+        count : int, default=10
+            How many of them.
+
+        Returns
+        -------
+        Advice
+            Print it to read it; ``label_next`` are the images to label.
+
+        Examples
+        --------
+        >>> len(gallery.advise(["new/1.jpg", "new/2.jpg"], count=1).label_next)
+        1
+        """
         vectors = None if images is None else self.answering.feature().transform(images)
         return self.classifier().advise(vectors, count=count)
 
     def likeness(self, images: Sequence[Any], *, level: float = 0.02) -> Likeness:
-        """Whether these images are like the examples, for which alone probabilities, sets and ``reject`` keep their
-        promise; if not, by how much those may be off and which images show it. ``level``: the share of false alarms."""
+        """Whether these images are like the examples.
+
+        Only then do probabilities, sets and ``reject`` keep their promises. If they are not, the result says by how
+        much these may be off and which images show it.
+
+        Parameters
+        ----------
+        images : sequence
+            Paths of image files, bytes of such files, or arrays.
+        level : float, default=0.02
+            The share of false alarms, among batches that are like the examples.
+
+        Returns
+        -------
+        Likeness
+            ``alarm``, the ``rows`` that show it most, and a sentence when printed.
+
+        Examples
+        --------
+        >>> bool(gallery.likeness(["new/1.jpg", "new/3.jpg", "new/5.jpg"]).alarm)
+        False
+        """
         return self.classifier().likeness(self.answering.feature().transform(images), level=level)
 
     def explain(self, images: Sequence[Any]) -> Evidence:
-        """The evidence for each image; ``rows`` are example ids."""
+        """The evidence for each image; ``rows`` are example ids.
+
+        Parameters
+        ----------
+        images : sequence
+            Paths of image files, bytes of such files, or arrays.
+
+        Returns
+        -------
+        Evidence
+            Of all images; index it for one of them.
+
+        Examples
+        --------
+        >>> gallery.explain(["new/1.jpg"]).labels.tolist()
+        ['heron']
+        """
         return self.answering.explain(images)
 
     def add_images(
@@ -204,7 +506,36 @@ class Gallery(Collection):
         on_error: Literal["raise", "skip"] = "raise",
         duplicates: Duplicates = "skip",
     ) -> Intake:
-        """Add image files, with a label each or one for all, through the gallery's own feature."""
+        """Add image files, with a label each or one for all, through the gallery's own feature.
+
+        Parameters
+        ----------
+        labels : str or sequence of str
+            The class of all, or of each.
+        images : sequence of str or path
+            Image files.
+        on_error : {"raise", "skip"}, default="raise"
+            What to do with an image that cannot be read.
+        duplicates : {"skip", "error", "keep"}, default="skip"
+            What to do with bytes that are in already.
+
+        Returns
+        -------
+        Intake
+            ``added`` are the new ids; ``duplicates`` and ``problems`` the rest.
+
+        Raises
+        ------
+        ImageError
+            Where an image cannot be read, unless ``on_error`` is "skip".
+        StateError
+            Where the gallery was made of ready vectors.
+
+        Examples
+        --------
+        >>> gallery.add_images("wren", ["new/5.jpg"]).added
+        [22]
+        """
         from kcrc.gallery.pictures import add_images
 
         names = [labels] * len(images) if isinstance(labels, str) else list(labels)
@@ -212,37 +543,198 @@ class Gallery(Collection):
         return add_images(self, feature, images, names, on_error=on_error, duplicates=duplicates)
 
     def add(self, labels: str | Sequence[str] | Array, vectors: Any, **more: Any) -> Added:
-        """Add examples; ``more`` as in ``Collection.add``."""
+        """Add examples; ``more`` as in ``Collection.add``.
+
+        Parameters
+        ----------
+        labels : str or sequence of str
+            The class of all, or of each.
+        vectors : array of shape (n, dim)
+            The vectors.
+        **more : object
+            ``sources``, ``contents``, ``thumbnails``, ``fingerprint``, ``duplicates``, ``continuing``.
+
+        Returns
+        -------
+        Added
+            ``ids`` of the new examples.
+
+        Raises
+        ------
+        DataError
+            Where the vectors are of another width or fingerprint, or the lists of different lengths.
+
+        Examples
+        --------
+        >>> gallery.add("wren", gallery.vectors()[1][:1] * 0.9).ids
+        (22,)
+        """
         with self.changing():
             return super().add(labels, vectors, **more)
 
     def remove(self, ids: Iterable[int], *, erase: bool = False) -> tuple[int, ...]:
-        """Take examples out, for ``undo`` to bring back or (``erase``) for good: as ``Collection.remove``."""
+        """Take examples out, for ``undo`` to bring back or (``erase``) for good: as ``Collection.remove``.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            The examples.
+        erase : bool, default=False
+            For good: nothing of them is left in the file.
+
+        Returns
+        -------
+        tuple of int
+            The ids of those taken out.
+
+        Raises
+        ------
+        DataError
+            Where no example has one of the ids; none is taken out then.
+
+        Examples
+        --------
+        >>> gallery.remove([3])
+        (3,)
+        >>> gallery.undo().summary
+        'removed 1 example of heron'
+        """
         with self.changing():
             return super().remove(ids, erase=erase)
 
     def relabel(self, ids: Iterable[int], label: str) -> tuple[int, ...]:
-        """Give examples another class; the ids of those that had a different one."""
+        """Give examples another class; the ids of those that had a different one.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            The examples.
+        label : str
+            Their class from now on, known or new.
+
+        Returns
+        -------
+        tuple of int
+            The ids of those that had another class.
+
+        Raises
+        ------
+        DataError
+            Where no example has one of the ids; none is changed then.
+
+        Examples
+        --------
+        >>> gallery.relabel([3], "robin")
+        (3,)
+        """
         with self.changing():
             return super().relabel(ids, label)
 
     def rename_class(self, old: str, new: str) -> tuple[int, ...]:
-        """Call a class by another name; where that class exists the two become one."""
+        """Call a class by another name; where that class exists the two become one.
+
+        Parameters
+        ----------
+        old : str
+            The class.
+        new : str
+            Its name from now on.
+
+        Returns
+        -------
+        tuple of int
+            The examples that have it.
+
+        Raises
+        ------
+        DataError
+            Where there is no such class.
+
+        Examples
+        --------
+        >>> len(gallery.rename_class("heron", "grey heron"))
+        7
+        """
         with self.changing():
             return super().rename_class(old, new)
 
     def correct(self, labels: Mapping[int, str], **more: Any) -> Corrected:
-        """Give examples other classes and take others out, as one change: as ``Collection.correct``."""
+        """Give examples other classes and take others out, as one change: as ``Collection.correct``.
+
+        Parameters
+        ----------
+        labels : mapping of int to str
+            The new class of each example, by id.
+        **more : object
+            ``remove`` (ids to take out), ``seen`` (the labels they had when that was decided), ``continuing``.
+
+        Returns
+        -------
+        Corrected
+            What was changed.
+
+        Raises
+        ------
+        DataError
+            Where no example has one of the ids, or one has another label than ``seen``; nothing is changed then.
+
+        Examples
+        --------
+        >>> gallery.correct({3: "robin"}, remove=[4]).removed
+        (4,)
+        """
         with self.changing():
             return super().correct(labels, **more)
 
     def undo(self, *, to: int | None = None, past_erase: bool = False) -> Entry:
-        """Revert the latest change that stands, or all after entry ``to`` of the history: as ``Collection.undo``."""
+        """Revert the latest change that stands, or all after entry ``to`` of the history: as ``Collection.undo``.
+
+        Parameters
+        ----------
+        to : int or None, default=None
+            An entry of the history; what came after it is reverted. None reverts the latest change.
+        past_erase : bool, default=False
+            Where the latest change erased examples, revert the one before it.
+
+        Returns
+        -------
+        Entry
+            The change that was reverted, of several the earliest.
+
+        Raises
+        ------
+        StateError
+            Where there is nothing to revert, or it erased examples.
+
+        Examples
+        --------
+        >>> _ = gallery.remove([3])
+        >>> gallery.undo().summary
+        'removed 1 example of heron'
+        """
         with self.changing():
             return super().undo(to=to, past_erase=past_erase)
 
     def redo(self) -> Entry:
-        """Do again what the latest ``undo`` reverted, if nothing was changed since; the change."""
+        """Do again what the latest ``undo`` reverted, if nothing was changed since; the change.
+
+        Returns
+        -------
+        Entry
+            The change that was done again.
+
+        Raises
+        ------
+        StateError
+            Where nothing was reverted last.
+
+        Examples
+        --------
+        >>> _ = gallery.remove([3])
+        >>> _ = gallery.undo()
+        >>> gallery.redo().summary
+        'removed 1 example of heron'
+        """
         with self.changing():
             return super().redo()
 
@@ -250,7 +742,28 @@ class Gallery(Collection):
         """Take examples, in or removed, out of the file for good: vectors, pictures, names, caches, history.
 
         ``undo`` cannot bring them back. A class of which nothing is left goes with them. Where parameters were chosen
-        with them, they are chosen anew at the next question."""
+        with them, they are chosen anew at the next question.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            The examples, in or removed.
+
+        Returns
+        -------
+        Erased
+            ``ids``: those erased.
+
+        Raises
+        ------
+        DataError
+            Where there never was one of the examples; none is erased then.
+
+        Examples
+        --------
+        >>> gallery.erase([3]).ids
+        (3,)
+        """
         erased = super().erase(ids)
         self.answering.let_go()
         return erased
@@ -260,13 +773,62 @@ class Gallery(Collection):
     def export(self, path: str | os.PathLike[str], *, file_names: bool = False) -> int:
         """Write all examples, vectors and settings to one plain file of arrays; how many examples.
 
-        With ``file_names``, where each example came from is told without its folders."""
+        With ``file_names``, where each example came from is told without its folders.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        file_names : bool, default=False
+            Leave the folders out of the sources.
+
+        Returns
+        -------
+        int
+            How many examples were written.
+
+        Raises
+        ------
+        FileError
+            Where it cannot be written.
+
+        Examples
+        --------
+        >>> gallery.export("birds.npz")
+        21
+        """
         from kcrc.gallery.transfer import export
 
         return export(self, path, file_names=file_names)
 
     def import_(self, path: str | os.PathLike[str], *, duplicates: Duplicates = "skip") -> Added:
-        """Add the examples of an export, or of another gallery, of the same fingerprint."""
+        """Add the examples of an export, or of another gallery, of the same fingerprint.
+
+        Parameters
+        ----------
+        path : str or path
+            The file: an export, or a gallery.
+        duplicates : {"skip", "error", "keep"}, default="skip"
+            What to do with content that is in already.
+
+        Returns
+        -------
+        Added
+            ``ids`` of the new examples, ``duplicates`` those left out.
+
+        Raises
+        ------
+        DataError
+            Where its vectors are of another fingerprint.
+        FileError
+            Where the file is damaged, or is neither.
+
+        Examples
+        --------
+        >>> _ = gallery.export("birds.npz")
+        >>> gallery.import_("birds.npz").ids  # all are in already
+        ()
+        """
         from kcrc.gallery.transfer import import_
 
         return import_(self, path, duplicates=duplicates)
@@ -274,11 +836,45 @@ class Gallery(Collection):
     def backup(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> int:
         """Copy the gallery as it is at this moment to another file, which is a gallery too; its size in bytes.
 
-        Others may go on using it. What is there under ``path`` when this returns is whole, checked, and on the disk."""
+        Others may go on using it. What is there under ``path`` when this returns is whole, checked, and on the disk.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to write.
+        overwrite : bool, default=False
+            Replace one that is there.
+
+        Returns
+        -------
+        int
+            Its size in bytes.
+
+        Raises
+        ------
+        FileError
+            Where something is there already, or nothing can be written.
+
+        Examples
+        --------
+        >>> gallery.backup("copy.kcrc") > 0
+        True
+        """
         return self.store.backup(Path(path), overwrite=overwrite)
 
     def verify(self) -> Verdict:
-        """Read everything and compare it with its checksums."""
+        """Read everything and compare it with its checksums.
+
+        Returns
+        -------
+        Verdict
+            ``sound``, and the sentences of what was found.
+
+        Examples
+        --------
+        >>> gallery.verify().sound
+        True
+        """
         from kcrc.gallery.check import verify
 
         return verify(self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,10 +132,11 @@ def build_from_folder(
     on_error: OnError = "skip",
     duplicates: Duplicates = "skip",
     blank: bool = True,
+    parameters: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Intake:
     """A gallery of a folder of class folders; ``feature`` is a name, a Feature, "auto" for what tells some of them
-    apart best (``kcrc.gallery.seeing``), or None for the best installed.
+    apart best (``kcrc.gallery.seeing``), or None for the best installed; ``parameters`` of its classifier are fixed.
 
     Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them)."""
     from kcrc.datasets.folders import class_folders
@@ -150,7 +151,7 @@ def build_from_folder(
     made = resolve(default_feature() if feature is None else feature)
     if made.learns and not made.is_fitted:
         _learn(made, files, labels, on_error)
-    with building(path, feature=made, overwrite=overwrite) as gallery:
+    with building(path, feature=made, parameters=parameters, overwrite=overwrite) as gallery:
         told = add_images(
             gallery, made, files, labels, on_error=on_error, duplicates=duplicates, blank=blank, progress=progress
         )

@@ -55,7 +55,7 @@ def choose_feature(
     pictures, names = _some(files, labels)
     classes, numbers = np.unique(names, return_inverse=True)
     if len(pictures) < FEWEST or len(classes) < 2:
-        return _usual("the pictures are too few to be asked")
+        return _usual("there are too few pictures to try others")
     kind = kind_of(pictures)
     looks = _looks_of_vectors(kind)
     budget = choosing_seconds(len(pictures), seconds)
@@ -63,7 +63,7 @@ def choose_feature(
     if are_few(numbers):
         # What a network makes of photographs is worth more than copies of a few of them could say.
         if not kind.strokes and any(look.name == "embedding" for look in looks):
-            return _usual("the pictures are too few to be asked")
+            return _usual("there are too few pictures to try others")
         return _by_copies(task, looks)
     return _by_answers(task, looks, len(files))
 
@@ -93,7 +93,7 @@ def _usual(why: str) -> Seeing:
     from kcrc.gallery.pictures import default_feature
 
     name = default_feature()
-    return Seeing(make(name), f"Sees by: {proportioned({name: 1.0})}; {why}.")
+    return Seeing(make(name), f"Pictures are compared by {proportioned({name: 1.0})}; {why}.")
 
 
 def _some(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tuple[list[Array], list[str]]:
@@ -135,7 +135,9 @@ def _by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> Seeing:
     right = int(chosen.right(truth).sum())
     feature, weights = _feature_of(_parts(chosen.expert.look))
     return Seeing(
-        feature, f"Sees by: {proportioned(weights)}; of {len(truth)} examples {right} are right without themselves."
+        feature,
+        f"Pictures are compared by {proportioned(weights)}; {right} of {len(truth)} examples are answered right when "
+        "left out.",
     )
 
 
@@ -171,8 +173,8 @@ def _by_copies(task: Task, looks: Sequence[FeatureLook]) -> Seeing:
     feature, weights = _feature_of(parts)
     return Seeing(
         feature,
-        f"Sees by: {proportioned(weights)}; of {choice.asked} deformed copies {choice.right} come back to their own "
-        "original. The examples are too few to be left out.",
+        f"Pictures are compared by {proportioned(weights)}; {choice.right} of {choice.asked} deformed copies are "
+        "recognised. There are too few examples to leave any out.",
     )
 
 

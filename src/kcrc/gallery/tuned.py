@@ -67,7 +67,10 @@ class Facts:
 
     def outgrown(self, now: Contents) -> bool:
         """Whether the choice is no longer to be used: it was made blindly, or on less than half of what is there."""
-        changes = self.changes(now)
+        return self.outgrown_by(self.changes(now))
+
+    def outgrown_by(self, changes: int) -> bool:
+        """The same where so many examples came or went."""
         return changes > self.examples or (self.chosen is None and changes > 0)
 
     def due(self, now: Contents) -> str | None:

@@ -46,7 +46,39 @@ def resolve(
     degree: int,
     coef0: float,
 ) -> Kernel:
-    """A name, a Kernel, or a function of two sets of vectors -> a Kernel."""
+    """A name, a Kernel, or a function of two sets of vectors -> a Kernel.
+
+    Parameters
+    ----------
+    spec : str, Kernel or callable
+        A name, a kernel, or a function of two sets.
+    distance : Distance
+        Of which "exp" and "polarisation" make a kernel.
+    gamma : float
+        The width, for kernels that have one.
+    degree : int
+        Of the polynomial kernel.
+    coef0 : float
+        Its constant.
+
+    Returns
+    -------
+    Kernel
+        The kernel.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such name.
+    ParameterError
+        Where it is nothing of the kind.
+
+    Examples
+    --------
+    >>> from kcrc import distances, kernels
+    >>> kernels.resolve("rbf", distance=distances.make("euclidean"), gamma=0.5, degree=3, coef0=1.0)
+    RBF(gamma=0.5)
+    """
     if isinstance(spec, Kernel):
         return spec
     if isinstance(spec, str):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from kcrc.left_out.dictionaries import neighbours_without
 from kcrc.left_out.exclusion import Exclusion, Removed, TrialKernel, profile_of
 from kcrc.left_out.sample import stratified_by_row
 from kcrc.left_out.surroundings import MICROSECOND, STORED
+from kcrc.left_out.whole import CodesWithout, whole_ridge
 from kcrc.model import RAW, FittedModel
 from kcrc.neighbours.base import Neighbourhood
 from kcrc.parallel import over_chunks, worker_count
@@ -44,6 +46,7 @@ def answers_without(
 ) -> list[T]:
     """``read(evidence, positions)`` for chunks of the examples at ``which``, each asked as if it were not stored."""
     groups = exclusion.groups_of(model)
+    at_once = CodesWithout.of(model, groups)
     products = None
     if exclusion.removed(model, which[:1]) is not None and _keeps_products(model):
         vectors = widened(model.vectors)
@@ -55,6 +58,9 @@ def answers_without(
         queries = Samples(widened(model.vectors[some]), kept)
         removed = exclusion.removed(model, some)
         near = neighbours_without(model, some, groups, queries, removed)
+        if at_once is not None:
+            fast = partial(at_once.fill, model, some, near)
+            return read(pipeline.judged(model, near, pipeline.local_problems(model, queries, near), fast), some)
         if removed is None:  # a question like any other
             return read(pipeline.among(model, queries, near), some)
         return read(pipeline.judged(model, near, _posed(model, queries, near, removed, products)), some)
@@ -122,6 +128,8 @@ def affordable_trials(model: FittedModel) -> int:
     work *= model.method.coder.effort
     if model.method.coder.iterates:
         most = ITERATIVE_TRIALS
+    if whole_ridge(model):
+        return min(n, most, max(FEWEST, ENTRIES // len(model.classes)))
     if model.method.n_neighbors is None:
         most = min(most, GLOBAL_TRIALS)
     most = min(most, max(FEWEST, ENTRIES // len(model.classes)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.left_out.exclusion import Removed
+from kcrc.left_out.exclusion import Removed, products_at
 from kcrc.left_out.means import to_means
 from kcrc.left_out.surroundings import Surroundings
 from kcrc.model import FittedModel
@@ -117,12 +117,14 @@ def _whole_classes(
 def _remeasured(model: FittedModel, near: Neighbourhood, queries: Samples, removed: Removed) -> Neighbourhood:
     """The same dictionaries with distances that do not depend on who else was asked: one pair after the other."""
     fine = model.method.distance
-    asked, atoms, rows = queries.of(fine), model.examples(fine), np.maximum(near.rows, 0)
-    vectors, own = atoms["vectors"][rows].astype(np.float64), asked["vectors"].astype(np.float64)
-    gains, own_gains = removed.gains(vectors), removed.gains(own[:, None])
-    lengths2, lengths = removed.lengths(np.einsum("bkd,bkd->bk", vectors, vectors), gains)
+    near_some, rows = np.unique(np.maximum(near.rows, 0), return_inverse=True)
+    rows = rows.reshape(near.rows.shape)
+    vectors = model.examples(fine)["vectors"][near_some].astype(np.float64)
+    own = queries.of(fine)["vectors"].astype(np.float64)
+    gains, own_gains = removed.gains(vectors, rows), removed.gains(own[:, None])
+    lengths2, lengths = removed.lengths(np.einsum("nd,nd->n", vectors, vectors)[rows], gains)
     own_length2, own_length = removed.lengths(np.einsum("bd,bd->b", own, own)[:, None], own_gains)
-    products = (np.einsum("bd,bkd->bk", own, vectors) + own_gains * gains) / (own_length * lengths)
+    products = (products_at(own, vectors, rows) + own_gains * gains) / (own_length * lengths)
     far = np.maximum(own_length2 + lengths2 - 2.0 * products, 0.0)
     if fine.power == 2:
         np.sqrt(far, out=far)

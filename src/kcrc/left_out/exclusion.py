@@ -114,11 +114,15 @@ class Removed:
     def take(self, which: Array) -> Removed:
         return Removed(self.directions[which], self.strength[which], self.unit)
 
-    def gains(self, vectors: Array) -> Array:
-        """The additional coordinate √β u·z, (B, K): of all vectors (n, d), or of each trial's own (B, K, d)."""
-        u = self.directions.astype(vectors.dtype)
-        along = u @ vectors.T if vectors.ndim == 2 else np.einsum("bd,bkd->bk", u, vectors)
-        return np.asarray(along * np.sqrt(self.strength)[:, None].astype(vectors.dtype))
+    def gains(self, vectors: Array, rows: Array | None = None) -> Array:
+        """The additional coordinate √β u·z, (B, K): of all vectors (n, d), of each trial's own (B, K, d), or of those
+        at its ``rows`` (B, K) among (n, d)."""
+        u = self.directions.astype(np.promote_types(vectors.dtype, np.float32))
+        if rows is not None:
+            along = products_at(u, vectors, rows)
+        else:
+            along = u @ vectors.T if vectors.ndim == 2 else np.einsum("bd,bkd->bk", u, vectors)
+        return np.asarray(along * np.sqrt(self.strength)[:, None].astype(u.dtype))
 
     def lengths(self, squares: Array, gains: Array) -> tuple[Array, Array]:
         """Squared lengths (B, K) and what vectors are divided by, (B, K)."""
@@ -127,6 +131,15 @@ class Removed:
             return total, np.ones_like(total)
         length = np.sqrt(np.maximum(total, np.finfo(total.dtype).tiny))
         return np.minimum(total / length**2, 1.0), length
+
+
+def products_at(asked: Array, vectors: Array, rows: Array) -> Array:
+    """(B, K) dot products of each of ``asked`` (B, d) with the ``vectors`` (n, d) at its own ``rows`` (B, K), in the
+    precision of ``asked``: one after the other, since the rows of all at once would leave the processor's cache."""
+    found = np.empty(rows.shape, asked.dtype)
+    for one, mine, out in zip(asked, rows, found, strict=True):
+        np.einsum("d,kd->k", one, vectors[mine].astype(asked.dtype, copy=False), out=out)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,11 +173,10 @@ class TrialKernel(Kernel):
         return self.base.profile(squares.copy(), squares, squares)
 
     def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
-        vectors = widened(atoms["vectors"][rows])
-        gains = self.removed.gains(vectors)
+        gains = self.removed.gains(atoms["vectors"], rows)
         squares, lengths = self.removed.lengths(atoms["squares"][rows], gains)
         own_gain, own_square, own_length = self._queries(queries)
-        dot = np.einsum("bd,bkd->bk", queries["vectors"], vectors) + own_gain * gains
+        dot = products_at(queries["vectors"], atoms["vectors"], rows) + own_gain * gains
         return self.base.profile(dot / (own_length * lengths), own_square, squares)
 
     def local(self, atoms: Prepared, rows: Array) -> Array:
@@ -174,7 +186,7 @@ class TrialKernel(Kernel):
         else:
             vectors = widened(atoms["vectors"][rows])
             dot = vectors @ vectors.transpose(0, 2, 1)
-        gains = self.removed.gains(widened(atoms["vectors"][rows]))
+        gains = self.removed.gains(atoms["vectors"], rows)
         squares, lengths = self.removed.lengths(squares, gains)
         dot += gains[:, :, None] * gains[:, None, :]
         dot /= lengths[:, :, None] * lengths[:, None, :]

@@ -14,17 +14,17 @@ def stratified_by_row(labels: Array, ids: Array, *, seed: int, eligible: Array) 
     into or out of a beginning: what was asked of them stays of use.
     """
     rows = np.flatnonzero(eligible)
-    chance = _chance(ids[rows], seed)
-    order = np.lexsort((chance, labels[rows]))
+    draw = chance(ids[rows], seed)
+    order = np.lexsort((draw, labels[rows]))
     sizes = np.bincount(labels[rows])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     within = labels[rows][order]
     place = np.empty(len(rows))
-    place[order] = (np.arange(len(rows)) - starts[within] + chance[order]) / sizes[within]
+    place[order] = (np.arange(len(rows)) - starts[within] + draw[order]) / sizes[within]
     return rows[np.argsort(place, kind="stable")]
 
 
-def _chance(ids: Array, seed: int) -> Array:
+def chance(ids: Array, seed: int) -> Array:
     """A number in [0, 1) for each row number, the same wherever the row stands (the mixing of splitmix64)."""
     start = (seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) % 2**64
     with np.errstate(over="ignore"):

@@ -25,6 +25,7 @@ from kcrc.distances.base import Distance
 from kcrc.errors import DataError, ParameterError
 from kcrc.features.base import Feature
 from kcrc.features.views import View, view_array
+from kcrc.looks.span import as_stored, span, squared_lengths, with_outside
 from kcrc.metrics import Unit, tiled_product
 from kcrc.registry import Registry
 
@@ -85,6 +86,19 @@ class Look(ABC):
         fitted = self.fit(pictures, labels)
         return fitted, fitted.see(pictures)
 
+    @property
+    def outside(self) -> bool:
+        """Whether the last number says how far outside the span of the examples a picture lies."""
+        return False
+
+    def stored(self, seen: Array) -> Array:
+        """What is stored of examples, by what is ``seen`` of pictures that are asked about; the default is that."""
+        return seen
+
+    def of_more(self) -> Look:
+        """The same look for more examples than it was fitted with; the default is itself."""
+        return self
+
     def state(self) -> dict[str, Any]:
         """All of it as plain values and arrays, for a file."""
         raise DataError(f"The look '{self.name}' cannot be saved.")
@@ -94,12 +108,18 @@ class Look(ABC):
 class FeatureLook(Look):
     """Vectors of a feature, each of length 1, in the coordinates ``axes`` (m, d) of the span of the examples where they
     are fewer than the numbers of a vector: distances between examples stay what they are, and there is less to count.
+    ``beyond``: how far outside the span a picture lies is one number more (``kcrc.looks.span``).
     """
 
     name: str
     feature: Feature
     price: Price = Price()
     axes: Array | None = None
+    beyond: bool = True
+
+    @property
+    def outside(self) -> bool:
+        return self.beyond and self.axes is not None
 
     def fit(self, pictures: Pictures, labels: Array) -> Self:
         return self.fit_see(pictures, labels)[0]
@@ -109,14 +129,23 @@ class FeatureLook(Look):
         feature = self.feature if self.feature.is_fitted else _again(self.feature).fit(list(pictures), labels)
         vectors = unit_rows(feature.transform(list(pictures)))
         fitted = replace(self, feature=feature, axes=span(vectors))
-        return fitted, fitted._within_span(vectors)
+        return fitted, fitted.stored(fitted._within_span(vectors))
 
     def see(self, pictures: Pictures) -> Array:
         parts = [pictures[start : start + CHUNK] for start in range(0, len(pictures), CHUNK)]
         return np.concatenate([self._within_span(unit_rows(self.feature.transform(list(part)))) for part in parts])
 
     def _within_span(self, vectors: Array) -> Array:
-        return vectors if self.axes is None else tiled_product(vectors, self.axes.T)
+        if self.axes is None:
+            return vectors
+        inside = tiled_product(vectors, self.axes.T)
+        return with_outside(inside, squared_lengths(vectors)) if self.beyond else inside
+
+    def stored(self, seen: Array) -> Array:
+        return as_stored(seen) if self.outside else seen
+
+    def of_more(self) -> Self:
+        return replace(self, beyond=False)  # most of them lie outside the span as queries do
 
     def state(self) -> dict[str, Any]:
         if self.feature.kind == "callable":
@@ -125,7 +154,7 @@ class FeatureLook(Look):
                 "knows by name, or of a network file (feature 'onnx')."
             )
         told = {"look": "feature", "name": self.name, "price": asdict(self.price)}
-        return {**told, "feature": self.feature.state(), "axes": self.axes}
+        return {**told, "feature": self.feature.state(), "axes": self.axes, "beyond": self.beyond}
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,29 +192,71 @@ class DistanceLook(Look):
 def of_feature(
     name: str, feature: str | Feature | Callable[..., Any], *, price: Price | None = None, **options: Any
 ) -> FeatureLook:
-    """A look of a feature: its name with its options, a Feature, or a function from a list of pictures to vectors."""
+    """A look of a feature: its name with its options, a Feature, or a function from a list of pictures to vectors.
+
+    Parameters
+    ----------
+    name : str
+        What to call the look.
+    feature : str, Feature or callable
+        What makes vectors of pictures.
+    price : Price or None, default=None
+        What it costs, which says when it is tried.
+    **options : object
+        Options of a feature given by name.
+
+    Returns
+    -------
+    Look
+        For ``ImageClassifier(looks=…)``.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such feature.
+
+    Examples
+    --------
+    >>> from kcrc import looks
+    >>> looks.of_feature("edges", "hog").name
+    'edges'
+    """
     return FeatureLook(name, features.resolve(feature, **options), price or Price())
 
 
 def of_distance(name: str, measure: str, size: tuple[int, int], *, price: Price | None = None) -> DistanceLook:
-    """A look of a distance between images, by the name that ``kcrc.distances`` knows it under."""
+    """A look of a distance between images, by the name that ``kcrc.distances`` knows it under.
+
+    Parameters
+    ----------
+    name : str
+        What to call the look.
+    measure : str
+        A name of ``kcrc.distances.names()``.
+    size : tuple of int and int
+        Height and width that pictures are brought to first.
+    price : Price or None, default=None
+        What it costs, which says when it is tried.
+
+    Returns
+    -------
+    Look
+        For ``ImageClassifier(looks=…)``.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no such distance.
+
+    Examples
+    --------
+    >>> from kcrc import looks
+    >>> looks.of_distance("strokes", "tangent", (16, 16)).name
+    'strokes'
+    """
     if measure not in distances.names():
         raise ParameterError(f"Unknown distance {measure!r}. Known: {', '.join(distances.names())}.")
     return DistanceLook(name, size, measure, price or Price())
-
-
-def span(vectors: Array) -> Array | None:
-    """(m, d) orthonormal rows whose span holds the vectors (n, d); None where there are as many of those as numbers."""
-    n, d = vectors.shape
-    if d <= n:
-        return None
-    exact = vectors.astype(np.float64)
-    values, directions = np.linalg.eigh(exact @ exact.T)
-    kept = values > max(float(values[-1]), 0.0) * 1e-7
-    if not kept.any():  # pictures that show nothing
-        return None
-    axes = (directions[:, kept] / np.sqrt(values[kept])).T @ exact
-    return np.ascontiguousarray(axes[::-1], np.float32)
 
 
 def unit_rows(vectors: Array) -> Array:

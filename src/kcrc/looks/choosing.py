@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from kcrc.arrays import Array
+from kcrc.errors import ParameterError
 from kcrc.looks.base import FeatureLook, Look
 from kcrc.looks.chosen import Choice, LookScore
 from kcrc.looks.expert import Expert, without_themselves
@@ -27,7 +28,8 @@ from kcrc.looks.selection import scores, together
 CERTAIN = 0.002  # share of errors that the leader may still make, below which costlier looks are not tried
 CHEAP = 10_000.0  # µs a picture
 JOINED = 6  # looks of vectors in a join, at most
-BEHIND = 3.0  # times as many errors as the leader, and a look has no part in the join
+BEHIND = 3.0  # times as many errors as the leader, and a look is not joined;
+SELDOM = 1 / 3  # but a cheap one may be wrong so often
 
 
 def choose(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], Choice]:
@@ -49,7 +51,9 @@ def trials(
 ) -> tuple[list[LookTrial], list[LookScore], Array]:
     """The looks that were tried, and the joins of the best of them; those that were not, and why; the class numbers of
     the examples asked. With ``sparing``, nothing is tried after a look that made no error, however few were asked."""
-    jury = Jury.of(task, len(looks) + 1)
+    if not looks:
+        raise ParameterError("There is no look to choose from; give at least one (kcrc.looks.names() lists them).")
+    jury = Jury.of(task, len(looks) + 1 if len(looks) > 1 else 1)  # one more: those joined
     n, truth = len(jury.task.labels), jury.truth
     tried: list[LookTrial] = []
     skipped: list[LookScore] = []
@@ -90,13 +94,14 @@ def _not_worth(look: Look, left: float, jury: Jury, tried: Sequence[LookTrial], 
 
 
 def _joined(jury: Jury, tried: Sequence[LookTrial]) -> list[LookTrial]:
-    """The best looks of vectors as one: of the cheap ones, and of all where others did well enough to be among them."""
+    """The best looks of vectors as one: of the cheap ones, and of all where a costly one is near the leader."""
     errors = {one.name: _error(one, jury.truth) for one in tried}
-    some = [one for one in tried if isinstance(one.expert.look, FeatureLook)]
-    some = [one for one in some if errors[one.name] <= max(BEHIND * min(errors.values()), 0.5)]
+    near = BEHIND * min(errors.values())
+    some = [one for one in tried if isinstance(one.expert.look, FeatureLook) and errors[one.name] <= max(near, SELDOM)]
     some = sorted(some, key=lambda one: errors[one.name])
     cheap = [one for one in some if one.price < CHEAP][:JOINED]
-    sets = [cheap] if cheap == some[:JOINED] else [cheap, some[:JOINED]]
+    costly = [one for one in some[:JOINED] if one.price >= CHEAP and errors[one.name] <= near]
+    sets = [cheap, some[:JOINED]] if costly else [cheap]
     return [_join(jury, parts, errors) for parts in sets if len(parts) > 1]
 
 
@@ -105,7 +110,7 @@ def _join(jury: Jury, parts: Sequence[LookTrial], errors: Mapping[str, float]) -
     weights = join_weights([errors[one.name] for one in parts])
     seen = {one.name: one.seen for one in parts}
     look = JoinLook(tuple(one.expert.look for one in parts), weights).fitted(seen)
-    return jury.judged(look, look.joined(seen), begun)
+    return jury.judged(look, look.stored(look.joined(seen)), begun)
 
 
 def _error(one: LookTrial, truth: Array) -> float:
@@ -118,11 +123,11 @@ def on_all(task: Task, experts: Sequence[Expert]) -> list[Expert]:
     if len(task.labels) <= SAMPLE:
         return list(experts)
     asked = answerable(task.labels, task.groups)[:ASKED]
-    seen = seen_by([expert.look for expert in experts], task.pictures)
+    looks = [expert.look.of_more() for expert in experts]
     made = []
-    for expert, mine in zip(experts, seen, strict=True):
-        classifier = task.classifier(expert.look, mine, len(experts))
-        evidence = without_themselves(classifier, asked, task.groups)
-        known = Expert.of(expert.look, classifier, evidence, task.labels[asked])
+    for expert, look, mine in zip(experts, looks, seen_by(looks, task.pictures), strict=True):
+        classifier = task.classifier(look, mine, len(experts), brief=len(experts) > 1)
+        evidence = without_themselves(classifier.model_, asked, task.groups)
+        known = Expert.of(look, classifier, evidence, task.labels[asked])
         made.append(replace(known, weight=expert.weight))
     return made

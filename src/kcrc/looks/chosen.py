@@ -54,13 +54,13 @@ class Choice:
         names = _listed(list(self.weights))
         shares = f", {' to '.join(str(max(part, 1)) for part in parts)}" if len(parts) > 1 else ""
         if not self.asked:
-            return f"{names}{shares}; the examples are too few to be asked."
+            return f"{names}{shares}; there are too few examples to test it."
         if self.way == "copies":
             return (
-                f"{names}{shares}; of {self.asked} deformed copies {self.right} come back to their own original. "
-                "The examples are too few to be left out."
+                f"{names}{shares}; {self.right} of {self.asked} deformed copies are recognised. "
+                "There are too few examples to leave any out."
             )
-        return f"{names}{shares}; of {self.asked} examples {self.right} are right without themselves."
+        return f"{names}{shares}; {self.right} of {self.asked} examples are answered right when left out."
 
     @property
     def table(self) -> list[dict[str, Any]]:

@@ -1,4 +1,7 @@
-"""ImageClassifier: pictures in, with nothing named but their classes; the looks are chosen by the examples."""
+"""ImageClassifier: pictures in, with nothing named but their classes; the looks are chosen by the examples.
+
+Long because a third of it is the documentation of its verbs.
+"""
 
 from __future__ import annotations
 
@@ -39,27 +42,49 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     """Classify pictures by example, seen in the ways that tell the examples apart.
 
     Images are an array (n, h, w) or (n, h, w, 3), or a list of arrays, paths of image files, bytes of such files and
-    Pillow images, of any sizes. Each look (``kcrc.looks.names()``) is judged by asking stored examples as if they were
-    not stored, all looks about the same ones; then the best answers alone, or several together, whichever doubts the
-    truth less. The verbs are those of ``KCRCClassifier``, and every answer names the examples that decided.
+    Pillow images, of any sizes. A look is a way to compare pictures (``kcrc.looks.names()``). Each is judged by asking
+    stored examples as if they were not stored, all looks about the same ones; then the best one answers alone, or
+    several together if that is better. The methods are those of ``KCRCClassifier``, and every answer names the examples
+    that decided it.
 
     Parameters
     ----------
     looks : "auto", a name, a Look, or a list of those; default="auto"
-        What to choose from: all looks that make sense for such pictures, or these.
+        The looks to choose from; "auto" takes all that make sense for such pictures.
     tuning_seconds : float, default=60
-        About how long seeing and choosing may take, counted in arithmetic: the same pictures give the same choice.
-    n_jobs, memory_budget, random_state, verbose
-        As in ``KCRCClassifier``.
+        About how long choosing looks and parameters may take. It is counted in arithmetic, so the same pictures give
+        the same choice however busy the machine is.
+    n_jobs : int or None, default=None
+        Threads for batches of queries; None uses all cores.
+    memory_budget : int or str, default="512MB"
+        What a call may use beyond the data, in bytes or like "2GB".
+    random_state : int, RandomState, Generator or None, default=None
+        For the sample of examples tried. None is the fixed seed 0.
+    verbose : bool or None, default=None
+        Progress of long work: None shows it on a terminal.
 
     Attributes
     ----------
-    classes_ : the class names, sorted.
-    choice_ : what was chosen and all that was tried; ``choice_.sentence`` in plain words.
-    kind_ : what kind of pictures the examples are.
-    confidence_ : what the examples' own answers say of how sure answers are.
-    model_ : the FittedModel of the look with the most weight.
+    classes_ : ndarray
+        The class names, sorted.
+    choice_ : Choice
+        What was chosen and all that was tried; ``choice_.sentence`` in plain words.
+    kind_ : PictureKind
+        What kind of pictures the examples are.
+    confidence_ : Confidence
+        What the examples' own answers say of how sure answers are.
+    model_ : FittedModel
+        That of the look with the most weight.
 
+    Raises
+    ------
+    ParameterError
+        By ``fit``, where a parameter is out of range, or a look makes no sense for such pictures.
+    DataError
+        By ``fit``, where images cannot be read, or are not as many as labels.
+
+    Notes
+    -----
     Looks learn from the examples of ``fit`` (visual words, the span of the vectors) and keep that when examples come
     or go; ``fit`` chooses and learns anew. Examples keep their row numbers as in ``KCRCClassifier``.
 
@@ -68,9 +93,13 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     >>> from sklearn.datasets import load_digits
     >>> from kcrc import ImageClassifier
     >>> digits = load_digits()
-    >>> clf = ImageClassifier(looks=["pixels"]).fit(digits.images[:200], digits.target[:200])
+    >>> images, y = digits.images, digits.target
+    >>> clf = ImageClassifier(looks=["pixels"]).fit(images[:200], y[:200])
     >>> clf.choice_.weights
     {'pixels': 1.0}
+    >>> X_new = images[200:250]
+
+    The examples of the methods go on from here.
     """
 
     def __init__(
@@ -95,7 +124,35 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     def fit(self, images: Any, y: Any, *, groups: Any = None) -> Self:
         """Store the examples with their labels, in place of any before, and choose how they are seen.
 
-        ``groups`` (n,): examples that belong together never vouch for each other."""
+        Examples of one group (photographs of the same bird) are left out together, so that they cannot answer for each
+        other.
+
+        Parameters
+        ----------
+        images : array of shape (n, h, w) or (n, h, w, 3), or list
+            The examples: arrays, paths, bytes of files or Pillow images.
+        y : array of shape (n,)
+            Their labels.
+        groups : array of shape (n,), or None, default=None
+            The group of each example; None if there are none.
+
+        Returns
+        -------
+        ImageClassifier
+            Itself.
+
+        Raises
+        ------
+        ParameterError
+            Where a parameter is out of range.
+        DataError
+            Where images and labels are not of one number, or cannot be read.
+
+        Examples
+        --------
+        >>> clf.fit(images[:100], y[:100]).choice_.weights
+        {'pixels': 1.0}
+        """
         seconds = self.tuning_seconds
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < np.inf:
             raise ParameterError(f"tuning_seconds is a number above 0; got {seconds!r}.")
@@ -150,14 +207,61 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def plot_looks(self, images: Any = None, path: str | os.PathLike[str] | None = None) -> Any:
         """What was tried and chosen, as a Matplotlib figure; written to ``path`` if given. With the ``images`` given to
-        ``fit`` it shows an example too, and what each look finds nearest to it."""
+        ``fit`` it shows an example too, and what each look finds nearest to it.
+
+        Parameters
+        ----------
+        images : array, list or None, default=None
+            The examples as they were given to ``fit``.
+        path : str, path or None, default=None
+            Where to write it.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A bar for each look that was tried.
+
+        Examples
+        --------
+        >>> clf.plot_looks(path="looks.png")  # doctest: +ELLIPSIS
+        <Figure size ...>
+        """
         from kcrc.looks.drawing import draw_choice
 
         check_is_fitted(self)
         return draw_choice(self.choice_, images, self.form_, path)
 
     def partial_fit(self, images: Any, y: Any, classes: Any = None, *, rows: Any = None) -> Self:
-        """Add examples, of classes known or new; looks and parameters stay as they were chosen."""
+        """Add examples, of classes known or new; looks and parameters stay as they were chosen.
+
+        Parameters
+        ----------
+        images : array or list
+            The new examples.
+        y : array of shape (n,)
+            Their labels, of classes known or new.
+        classes : sequence or None, default=None
+            Classes that have no example yet.
+        rows : array of int of shape (n,), or None, default=None
+            Their row numbers.
+
+        Returns
+        -------
+        ImageClassifier
+            Itself.
+
+        Raises
+        ------
+        ParameterError
+            Before ``fit``, where rows or classes are given.
+        DataError
+            Where images and labels are not of one number, or cannot be read.
+
+        Examples
+        --------
+        >>> int(clf.partial_fit(images[200:201], [10]).classes_[-1])  # a new class, at once
+        10
+        """
         if not hasattr(self, "panel_"):
             if rows is not None or classes is not None:
                 raise ParameterError("Fit first: rows and classes can be given to later calls of partial_fit.")
@@ -165,7 +269,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         labels = _labels(y, len(images))
         pictures = self.form_.pictures(images)
 
-        seen = self.panel_.seen(pictures)
+        seen = self.panel_.seen(pictures, stored=True)
 
         def added(number: int, classifier: KCRCClassifier) -> None:
             classifier.partial_fit(seen[number], labels, classes, rows=rows)
@@ -176,13 +280,45 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def retune(self) -> Self:
         """Choose the parameters of each look's classifier anew from the examples as they are now; the looks and their
-        weights stay. To choose those anew takes the pictures, which are not kept: ``fit``."""
+        weights stay. To choose those anew takes the pictures, which are not kept: ``fit``.
+
+        Returns
+        -------
+        ImageClassifier
+            Itself.
+
+        Examples
+        --------
+        >>> clf.retune().choice_.weights
+        {'pixels': 1.0}
+        """
         check_is_fitted(self)
         self.panel_ = self.panel_.retuned()
         return self
 
     def forget(self, rows: Any) -> Self:
-        """Forget the examples with these row numbers; the others keep theirs. ``receipt_`` says what is left."""
+        """Forget the examples with these row numbers; the others keep theirs. ``receipt_`` says what is left.
+
+        Parameters
+        ----------
+        rows : int or sequence of int
+            Row numbers.
+
+        Returns
+        -------
+        ImageClassifier
+            Itself.
+
+        Raises
+        ------
+        ParameterError
+            Where a row is not stored, or none would be left.
+
+        Examples
+        --------
+        >>> clf.forget([17]).receipt_.rows
+        (17,)
+        """
         check_is_fitted(self)
         self.panel_ = self.panel_.changed(lambda number, classifier: classifier.forget(rows))
         self.classes_ = self.panel_.leader.classes_
@@ -190,7 +326,28 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         return self
 
     def forget_class(self, label: Any) -> Self:
-        """Forget all examples of a class, and the class."""
+        """Forget all examples of a class, and the class.
+
+        Parameters
+        ----------
+        label : object
+            The class, as in ``classes_``.
+
+        Returns
+        -------
+        ImageClassifier
+            Itself.
+
+        Raises
+        ------
+        UnknownName
+            Where there is no such class.
+
+        Examples
+        --------
+        >>> 3 in clf.forget_class(3).classes_
+        False
+        """
         check_is_fitted(self)
         model = self.model_
         found = np.flatnonzero(model.classes == label)
@@ -199,7 +356,23 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         return self.forget(model.ids[model.labels == found[0]])
 
     def verify(self, receipt: Receipt) -> bool:
-        """Whether ``receipt`` is of this state: none of its rows is stored, with any look."""
+        """Whether ``receipt`` is of this state: none of its rows is stored, with any look.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            What ``receipt_`` was after ``forget``.
+
+        Returns
+        -------
+        bool
+            True where it is.
+
+        Examples
+        --------
+        >>> clf.verify(clf.forget([17]).receipt_)
+        True
+        """
         check_is_fitted(self)
         gone = all(not np.isin(e.classifier.model_.ids, receipt.rows).any() for e in self.panel_.experts)
         return gone and self.panel_.leader.verify(receipt)
@@ -207,13 +380,49 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     # Asking -----------------------------------------------------------------------------------------------------
 
     def predict(self, images: Any, *, reject: float | None = None, unknown: Any = None) -> Array:
-        """The label of each image (n,); ``reject`` and ``unknown`` as in ``KCRCClassifier.predict``."""
+        """The label of each image (n,); ``reject`` and ``unknown`` as in ``KCRCClassifier.predict``.
+
+        Parameters
+        ----------
+        images : array of shape (n, h, w) or (n, h, w, 3), or list
+            The queries: arrays, paths, bytes of files or Pillow images.
+        reject : float or None, default=None
+            The share of known queries that may be called unknown by mistake; None calls none so.
+        unknown : object, default=None
+            What to call the unknown; None takes what suits the labels.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The labels, of the type of ``y`` in ``fit``.
+
+        Examples
+        --------
+        >>> clf.predict(X_new[:3])
+        array([1, 5, 0])
+        """
         if reject is not None:
             return self._predict_or_reject(images, reject, unknown)
         return np.concatenate(self._read(images, lambda evidence: evidence.labels))
 
     def decision_function(self, images: Any) -> Array:
-        """Scores 1/(1 + residual), (n, classes); of two classes (n,), above 0 for the second."""
+        """Scores 1/(1 + residual), (n, classes); of two classes (n,), above 0 for the second.
+
+        Parameters
+        ----------
+        images : array of shape (n, h, w) or (n, h, w, 3), or list
+            The queries: arrays, paths, bytes of files or Pillow images.
+
+        Returns
+        -------
+        ndarray of shape (n, classes), or (n,) for two classes
+            Higher is better.
+
+        Examples
+        --------
+        >>> clf.decision_function(X_new[:3]).shape
+        (3, 10)
+        """
         check_is_fitted(self)
         two = len(self.classes_) == 2
         return np.concatenate(
@@ -222,7 +431,23 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def explain(self, images: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each image. Of several looks
-        together: ``kcrc.looks.fusion``."""
+        together: ``kcrc.looks.fusion``.
+
+        Parameters
+        ----------
+        images : array of shape (n, h, w) or (n, h, w, 3), or list
+            The queries: arrays, paths, bytes of files or Pillow images.
+
+        Returns
+        -------
+        Evidence
+            Of all images; index it for one of them.
+
+        Examples
+        --------
+        >>> clf.explain(X_new[:2]).labels
+        array([1, 5])
+        """
         return joined(self._read(images, lambda evidence: evidence, explain=True, code_all=True))
 
     def _read(
@@ -235,7 +460,8 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         return self.panel_.read(pictures, read, explain=explain, code_all=code_all)
 
     def _side_by_side(self, images: Any) -> Array:
-        return self.panel_.experts[0].look.see(self.form_.pictures(images))
+        look = self.panel_.experts[0].look
+        return look.stored(look.see(self.form_.pictures(images)))
 
     @property
     def model_(self) -> FittedModel:  # type: ignore[override]  # of the panel, which is all that is stored
@@ -252,7 +478,26 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     # Keeping ----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to one file without code in it (``load`` reads it back)."""
+        """Write the fitted classifier to one file without code in it (``load`` reads it back).
+
+        Parameters
+        ----------
+        path : str or path
+            The file; one that is there is replaced, whole or not at all.
+
+        Raises
+        ------
+        DataError
+            Where a look was made of a function, which no file can hold.
+        FileError
+            Where it cannot be written.
+
+        Examples
+        --------
+        >>> clf.save("digits.npz")
+        >>> ImageClassifier.load("digits.npz").predict(X_new[:3])
+        array([1, 5, 0])
+        """
         from kcrc.looks.saving import save
 
         save(self, path)
@@ -260,7 +505,29 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ImageClassifier:
         """The classifier that ``save`` wrote: the same answers. Safe for files of any origin. Which looks it was
-        allowed to choose from is not kept: ``looks`` is "auto"."""
+        allowed to choose from is not kept: ``looks`` is "auto".
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        ImageClassifier
+            Fitted, ready to be asked.
+
+        Raises
+        ------
+        FileError
+            Where the file is damaged, or is not one that ``save`` wrote.
+
+        Examples
+        --------
+        >>> clf.save("digits.npz")
+        >>> ImageClassifier.load("digits.npz").choice_.weights
+        {'pixels': 1.0}
+        """
         from kcrc.looks.saving import load
 
         return load(path)

@@ -15,6 +15,7 @@ from kcrc.evidence import Evidence, joined
 from kcrc.left_out.answers import answers_without
 from kcrc.left_out.exclusion import Exclusion
 from kcrc.looks.base import Look
+from kcrc.model import FittedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Expert:
         if evidence is None or not len(evidence):
             return cls(look, classifier, Calibration())
         seen = signs(evidence)
-        far = None if classifier.model_.method.n_neighbors is None else seen[:, FAR]
+        far = seen[:, FAR] if _orders(classifier) else None
         calibration = Calibration.fit(evidence.residuals, truth, far)
         nearest = seen[:, 0][np.isfinite(seen[:, 0])]
         reach = float(np.exp(np.median(nearest))) if len(nearest) else 1.0
@@ -45,16 +46,19 @@ class Expert:
 
     def log_probabilities(self, evidence: Evidence) -> Array:
         """(B, C) of its answers."""
-        orders = self.classifier.model_.method.n_neighbors is not None  # a global dictionary orders nothing
-        far = log_distance(evidence) if orders and self.calibration.familiarity.slope > 0 else None
+        far = log_distance(evidence) if _orders(self.classifier) and self.calibration.familiarity.slope > 0 else None
         return np.asarray(np.log(np.maximum(self.calibration.probabilities(evidence.residuals, far), 1e-12)))
 
 
+def _orders(classifier: KCRCClassifier) -> bool:
+    """Whether examples are near or far: a global dictionary orders nothing."""
+    return classifier._standing.examples.method.n_neighbors is not None
+
+
 def without_themselves(
-    classifier: KCRCClassifier, which: Array, groups: Array | None, *, without_classes: bool = False
+    model: FittedModel, which: Array, groups: Array | None, *, without_classes: bool = False
 ) -> Evidence:
-    """What the classifier says of the stored examples at positions ``which``, each asked as if it were not stored."""
-    model = classifier.model_
+    """What a model says of its stored examples at positions ``which``, each asked as if it were not stored."""
     exclusion = Exclusion.of(model, groups)
     if without_classes:
         exclusion = exclusion.with_groups(model, model.labels)

@@ -54,11 +54,12 @@ class Task:
         n = len(self.labels)
         return min(self.seconds, base + each * n + entry * n * height * width)
 
-    def classifier(self, look: Look, seen: Array, looks: int) -> KCRCClassifier:
-        """A classifier of what a look sees of the examples, tuned in its share of the time among so many looks."""
+    def classifier(self, look: Look, seen: Array, looks: int, *, brief: bool = False) -> KCRCClassifier:
+        """A classifier of what a look sees of the examples, tuned in its share of the time among so many looks;
+        ``brief``: by a short search."""
         seconds = max(LEAST, TUNING * self.usual / looks)
         made = KCRCClassifier(tuning_seconds=seconds, verbose=False, **self.options, **look.settings)
-        return made.fit(seen, self.classes[self.labels], groups=self.groups)
+        return made._fit(seen, self.classes[self.labels], groups=self.groups, brief=brief)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ class LookTrial:
 @dataclass(frozen=True, eq=False)
 class Jury:
     """Some of the examples of a task, at positions ``rows``, of which those at ``asked`` are asked; ``looks``: how many
-    looks share the time."""
+    looks share the time, which only one alone may use up."""
 
     task: Task
     rows: Array
@@ -115,8 +116,9 @@ class Jury:
 
     def judged(self, look: Look, seen: Array, begun: float) -> LookTrial:
         """What a classifier says of the examples asked, by what a fitted look has ``seen`` of all."""
-        classifier = self.task.classifier(look, seen, self.looks)
-        evidence = without_themselves(classifier, self.asked, self.task.groups)
+        classifier = self.task.classifier(look, seen, self.looks, brief=self.looks > 1)
+        # Without what searches among the examples: of most looks nobody will ask about a query.
+        evidence = without_themselves(classifier._standing.examples, self.asked, self.task.groups)
         expert = Expert.of(look, classifier, evidence, self.truth)
         nearest = int(self.rows[self.asked[0]]), int(self.rows[evidence.rows[0, 0]])
         logs, price = expert.log_probabilities(evidence), price_of(look, len(self.task.labels))

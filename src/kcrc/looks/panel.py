@@ -108,7 +108,8 @@ class Panel:
 
     def _left_out(self, order: Array, groups: Array | None, *, without_classes: bool = False) -> LeftOut:
         """What they say together of the examples at ``order``, each asked as if it were not stored."""
-        said = [without_themselves(e.classifier, order, groups, without_classes=without_classes) for e in self.experts]
+        models = [expert.classifier.model_ for expert in self.experts]
+        said = [without_themselves(model, order, groups, without_classes=without_classes) for model in models]
         evidence = fused(self.experts, said, explain=True)
         model = self.leader.model_
         return LeftOut(
@@ -137,14 +138,14 @@ class Panel:
             return changed
         made = []
         for expert in changed.experts:
-            evidence = without_themselves(expert.classifier, asked, groups)
+            evidence = without_themselves(expert.classifier.model_, asked, groups)
             known = Expert.of(expert.look, expert.classifier, evidence, model.labels[asked])
             made.append(known.weighing(expert.weight))
         return replace(changed, experts=tuple(made))
 
-    def seen(self, pictures: Pictures) -> list[Array]:
-        """(n, …) what each expert's look sees."""
-        return seen_by([expert.look for expert in self.experts], pictures)
+    def seen(self, pictures: Pictures, *, stored: bool = False) -> list[Array]:
+        """(n, …) what each expert's look sees of pictures that are asked about, or is ``stored`` of examples."""
+        return seen_by([expert.look for expert in self.experts], pictures, stored=stored)
 
 
 def panel_of(experts: Sequence[Expert], groups: Any) -> Panel:

@@ -115,18 +115,27 @@ def _expert(
 def _look(state: Mapping[str, Any]) -> Look:
     if state["look"] == "join":
         weights = tuple(float(weight) for weight in state["weights"])
-        parts = tuple(_look(part) for part in state["parts"] if part["look"] == "feature")
+        parts = tuple(_of_feature(part) for part in state["parts"] if part["look"] == "feature")
         if len(parts) != len(weights) or not all(0 < weight <= 1 for weight in weights):
             raise FileError("a join of looks has other weights than looks")
-        return JoinLook(parts, weights, _axes(state["axes"]))
-    name, price = str(state["name"]), Price(**_numbers(Price, state["price"]))
+        return JoinLook(parts, weights, _axes(state["axes"]), _beyond(state))
     if state["look"] == "distance":
+        name, price = str(state["name"]), Price(**_numbers(Price, state["price"]))
         height, width = (int(side) for side in state["size"])
         if not (0 < height <= 1024 and 0 < width <= 1024):
             raise FileError("a look has no size")
         plain = of_distance(name, str(state["measure"]), (height, width), price=price)
         return DistanceLook(name, plain.size, plain.measure, price, bool(state["unit"]))
-    return FeatureLook(name, features.restore(state["feature"]), price, _axes(state["axes"]))
+    return _of_feature(state)
+
+
+def _of_feature(state: Mapping[str, Any]) -> FeatureLook:
+    name, price = str(state["name"]), Price(**_numbers(Price, state["price"]))
+    return FeatureLook(name, features.restore(state["feature"]), price, _axes(state["axes"]), _beyond(state))
+
+
+def _beyond(state: Mapping[str, Any]) -> bool:
+    return bool(state.get("beyond", False))  # of files written before there was such a coordinate
 
 
 def _axes(axes: Any) -> Array | None:

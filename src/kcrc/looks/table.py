@@ -108,11 +108,11 @@ def shape_context(kind: PictureKind) -> DistanceLook:
 
 @register("coarse pyramid")
 def coarse_pyramid(kind: PictureKind) -> FeatureLook | None:
-    """Visual words of larger patches, fewer of them: a fifth of the price of the pyramid."""
+    """Visual words of larger patches, fewer of them: half the price of the pyramid."""
     if min(kind.height, kind.width) < 64:
         return None
     options = {"n_components": None, "n_words": 512, "patch": 32, "step": 8}
-    return of_feature("coarse pyramid", "pyramid", price=Price(picture=12_000, learning=10_000_000), **options)
+    return of_feature("coarse pyramid", "pyramid", price=Price(picture=16_000, learning=4_000_000), **options)
 
 
 @register("pyramid")
@@ -121,7 +121,7 @@ def pyramid(kind: PictureKind) -> FeatureLook | None:
     if min(kind.height, kind.width) < 48:
         return None
     # The span of the examples, which every look is brought to, takes the place of the pyramid's own axes.
-    return of_feature("pyramid", "pyramid", n_components=None, price=Price(picture=60_000, learning=10_000_000))
+    return of_feature("pyramid", "pyramid", n_components=None, price=Price(picture=28_000, learning=9_000_000))
 
 
 @register("embedding")

@@ -11,6 +11,8 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.prepared import Prepared
 
+EXACT = "exact"
+
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
@@ -42,9 +44,19 @@ class NeighbourIndex(ABC):
     follow from ‖y − a‖² in double precision."""
 
     @property
+    def search(self) -> str:
+        """How it searches, as an answer says it: "exact", or the name of the search and how many it finds."""
+        return EXACT
+
+    @property
     def for_one_query(self) -> dict[str, Any] | None:
         """What the compiled answer to a single query searches with; None where it cannot."""
         return None
+
+    @property
+    def nbytes(self) -> int:
+        """What it keeps in memory beyond the examples."""
+        return 0
 
     @abstractmethod
     def query(self, queries: Prepared, k: int) -> Neighbourhood: ...

@@ -13,6 +13,7 @@ other coarser.
 
 from __future__ import annotations
 
+import os
 from math import sqrt
 from typing import Any
 
@@ -20,31 +21,42 @@ import numpy as np
 
 from kcrc._fused.native import native as _native
 from kcrc.arrays import Array
+from kcrc.storage import MEMORY, Storage
 
 native: Any = _native  # None where the compiled module is not built; nobody makes codes then
 
 ROWS_AT_ONCE = 4096
 BESIDE = 20  # bytes kept of an example beside its codes: four facts and its row number
+RUN = 64  # rows of a mapped file that are read together
 EXAMPLE_MOST, QUERY_MOST = 127, 64  # the largest codes
 
 
 class Codes:
-    """Codes in the order the compiled scan reads them, with room to grow; ``used`` slots are taken.
+    """Codes in the order the compiled scan reads them, in a ``storage``, with room to grow; ``used`` slots are taken.
 
     codes  (panels, steps, rows a panel, coordinates a step) uint8
     facts  (panels, 4, rows a panel) float32: scale, ‖rest‖, ‖scale · c‖, ‖a‖²/2
     rows   (slots,) int32, the example in each slot
     """
 
-    __slots__ = ("codes", "depth", "facts", "rows", "used")
+    __slots__ = ("codes", "depth", "facts", "process", "rows", "storage", "used")
 
-    def __init__(self, capacity: int, depth: int) -> None:
+    def __init__(self, capacity: int, depth: int, storage: Storage = MEMORY) -> None:
         panels, steps = -(-capacity // native.code_rows), -(-depth // native.code_step)
-        self.depth = depth
-        self.codes = np.zeros((panels, steps, native.code_rows, native.code_step), np.uint8)
-        self.facts = np.zeros((panels, native.code_facts, native.code_rows), np.float32)
+        self.depth, self.storage, self.process = depth, storage, os.getpid()
+        self.codes = storage.zeros((panels, steps, native.code_rows, native.code_step), np.uint8)
+        self.facts = storage.zeros((panels, native.code_facts, native.code_rows), np.float32)
         self.rows = np.zeros(panels * native.code_rows, np.int32)
         self.used = 0
+
+    @property
+    def nbytes(self) -> int:
+        """In memory: those of mapped files are not."""
+        return self.rows.nbytes + (0 if self.storage.mapped else self.codes.nbytes + self.facts.nbytes)
+
+    def has_room(self, used: int, more: int) -> bool:
+        """Whether ``more`` can be put behind the first ``used`` slots, where nobody else has put any."""
+        return self.used == used and used + more <= len(self.rows) and self.storage.owned_by(self.process)
 
     def append(self, coordinates: Array, rows: Array) -> None:
         """Scan coordinates (m, depth) float32 of the examples ``rows``."""
@@ -54,7 +66,7 @@ class Codes:
 
     def moved(self, slots: Array, capacity: int) -> Codes:
         """Those in ``slots``, in a place of their own with room for ``capacity``."""
-        moved = Codes(capacity, self.depth)
+        moved = Codes(capacity, self.depth, self.storage)
         for start in range(0, len(slots), ROWS_AT_ONCE):
             old = slots[start : start + ROWS_AT_ONCE]
             new = np.arange(start, start + len(old))
@@ -64,6 +76,14 @@ class Codes:
             moved.rows[new] = self.rows[old]
         moved.used = len(slots)
         return moved
+
+
+def shuffled(n: int, rng: np.random.Generator, storage: Storage) -> Array:
+    """The order n examples are coded in, a fixed shuffle: sorted by class they would keep a query waiting for its own.
+    Those of a mapped file stay together in runs."""
+    run = RUN if storage.mapped else 1
+    order = (run * rng.permutation(-(-n // run))[:, None] + np.arange(run)).ravel()
+    return order[order < n]
 
 
 def share_left(coordinates: Array, queries: Array, reach: Array) -> float:

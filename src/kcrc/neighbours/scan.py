@@ -30,9 +30,10 @@ from kcrc._fused.native import native as _native
 from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.neighbours.base import Neighbourhood, NeighbourIndex
-from kcrc.neighbours.codes import BESIDE, Codes, share_left
+from kcrc.neighbours.codes import BESIDE, Codes, share_left, shuffled
 from kcrc.neighbours.exact import ExactIndex
 from kcrc.prepared import Prepared
+from kcrc.storage import MEMORY, Storage
 
 native: Any = _native  # None where the compiled module is not built; index_for then never comes here
 
@@ -49,11 +50,12 @@ FARTHEST = 1e15  # length of scan coordinates whose products, and the sums of th
 SINGLE, DOUBLE = float(np.finfo(np.float32).eps) / 2, float(np.finfo(np.float64).eps)
 
 
-def index_for(distance: Distance, atoms: Prepared, *, budget: int) -> NeighbourIndex:
-    """The quickest exact index for a distance; ``budget`` bounds what it may keep beyond the examples, in bytes."""
+def index_for(distance: Distance, atoms: Prepared, *, budget: int, storage: Storage = MEMORY) -> NeighbourIndex:
+    """The quickest exact index for a distance; ``budget`` bounds what it may keep in memory beyond the examples, in
+    bytes. Where the ``storage`` of the examples is mapped, what is kept of each is beside them and not in memory."""
     if native is None or not distance.orders_like_euclid or not len(atoms) or len(distance.astray(atoms)):
         return ExactIndex(distance, atoms)
-    scan = Scan.over(atoms["vectors"], budget=budget)
+    scan = Scan.over(atoms["vectors"], budget=budget, storage=storage)
     return ExactIndex(distance, atoms) if scan is None else ScanIndex(distance, atoms, scan)
 
 
@@ -69,6 +71,10 @@ class ScanIndex(NeighbourIndex):
     @property
     def for_one_query(self) -> dict[str, Any]:
         return {"vectors": self.atoms["vectors"], **self.scan.prepared}
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self.scan.codes is None else self.scan.codes.nbytes
 
     def query(self, queries: Prepared, k: int) -> Neighbourhood:
         rows, squared = self.squared(queries["vectors"], k)
@@ -109,7 +115,7 @@ class Scan:
     count: int
 
     @classmethod
-    def over(cls, vectors: Array, *, budget: int) -> Scan | None:
+    def over(cls, vectors: Array, *, budget: int, storage: Storage = MEMORY) -> Scan | None:
         """For the examples (n, d): with codes, of all coordinates or of leading ones, where they are likely to pay and
         fit the budget.
 
@@ -129,15 +135,14 @@ class Scan:
         bare = replace(bare, scale=scale, longest=longest / scale)
         if n * width < CODES_PAY_FROM:
             return bare
-        affordable = min(4 * budget // (5 * n) - BESIDE, native.most_coded)
+        affordable = native.most_coded if storage.mapped else min(4 * budget // (5 * n) - BESIDE, native.most_coded)
         widths = [p for p in WIDTHS if p < min(affordable, width)] if n * width >= PRUNING_PAYS_FROM else []
         coded, basis = _choice((sample - centre) / scale, n, widths, rng, all_too=width <= affordable)
         if not coded:
             return bare
         depth = width if basis is None else basis.shape[1] + 1
-        empty = replace(bare, basis=basis, codes=Codes(n, depth), count=0)
-        # A fixed shuffle: examples sorted by class would keep a query waiting for its own.
-        return empty._filled(vectors, rng.permutation(n))
+        empty = replace(bare, basis=basis, codes=Codes(storage.room(n), depth, storage), count=0)
+        return empty._filled(vectors, shuffled(n, rng, storage))
 
     def _longest(self, vectors: Array) -> float:
         largest = 0.0
@@ -237,7 +242,7 @@ class Scan:
         if self.codes is None:
             return replace(self, longest=max(self.longest, largest), count=self.count + len(new))
         codes = self.codes
-        if codes.used != self.count or self.count + len(new) > len(codes.rows):
+        if not codes.has_room(self.count, len(new)):
             codes = codes.moved(np.arange(self.count), self.count + len(new) + (self.count + len(new)) // 8)
         return replace(self, codes=codes)._filled(new, np.arange(len(new)))
 
@@ -246,7 +251,8 @@ class Scan:
         left = int(keep.sum())
         if self.codes is None:
             return replace(self, count=left)
-        codes = self.codes.moved(np.flatnonzero(keep[self.codes.rows[: self.count]]), left)
+        slots = np.flatnonzero(keep[self.codes.rows[: self.count]])
+        codes = self.codes.moved(slots, self.codes.storage.room(left))
         codes.rows[:left] = (np.cumsum(keep) - 1)[codes.rows[:left]]
         return replace(self, codes=codes, count=left)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.distances.base import Distance
-from kcrc.neighbours.base import Neighbourhood, NeighbourIndex, nearest
+from kcrc.neighbours.base import EXACT, Neighbourhood, NeighbourIndex, nearest
 from kcrc.neighbours.refine import union_of
 from kcrc.prepared import Prepared
 
@@ -29,6 +29,11 @@ class UnionIndex(NeighbourIndex):
         """``index`` makes the search of one component."""
         parts = distance.components.items()
         return cls(distance, atoms, {name: index(part, distance.part(atoms, name)) for name, part in parts})
+
+    @property
+    def search(self) -> str:
+        ways = [f"{name}: {index.search}" for name, index in self.members.items() if index.search != EXACT]
+        return "; ".join(ways) or EXACT
 
     def query(self, queries: Prepared, k: int) -> Neighbourhood:
         found = [index.query(self.distance.part(queries, name), k) for name, index in self.members.items()]

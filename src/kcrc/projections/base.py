@@ -81,7 +81,33 @@ def component_count(value: float | None, most: Array) -> Array:
 
 
 def resolve(spec: str | Projection, **options: Any) -> Projection:
-    """A name, or a Projection -> a Projection."""
+    """A name, or a Projection -> a Projection.
+
+    Parameters
+    ----------
+    spec : str, Projection
+        A name, or what it stands for.
+    **options : object
+        Options of one made by name.
+
+    Returns
+    -------
+    Projection
+        The projection.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such name.
+    ParameterError
+        Where it is nothing of the kind, or has no such option.
+
+    Examples
+    --------
+    >>> from kcrc import projections
+    >>> projections.resolve("random", n_components=20)
+    Random(n_components=20)
+    """
     if isinstance(spec, Projection):
         return spec
     if isinstance(spec, str):

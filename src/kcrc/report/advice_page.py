@@ -35,12 +35,12 @@ def advice_page(
     shown = _next(told, names, picture_of) if told.label_next else []
     content = [*_growth(told), *_needs(gallery, told, needy), *shown]
     return page(
-        f"Enough examples in {gallery.path.name}?",
+        f"Enough examples in {gallery.name}?",
         element("h1", _headline(told, needy)),
         element("p", _lead(told), class_="lead"),
         unlike_notice(alike, names, picture_of),
         element("div", element("div", content), _steps(gallery, told, needy), class_="halves"),
-        header=masthead(gallery.path.name, *facts_of(gallery)),
+        header=masthead(gallery.name, *facts_of(gallery)),
     )
 
 
@@ -143,7 +143,7 @@ def _steps(gallery: Gallery, told: Advice, needy: Sequence[ClassAdvice]) -> Elem
     """What to do, the cheapest first."""
     steps: list[Element] = []
     mistaken = sum(count for one in told.classes for _, count in one.confused)
-    command = f"kcrc audit {shlex.quote(gallery.path.name)} --open"
+    command = f"kcrc audit {shlex.quote(gallery.name)} --open"
     if mistaken:
         steps.append(
             _step(

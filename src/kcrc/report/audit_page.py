@@ -23,7 +23,7 @@ def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
     """The page; of each kind the ``top`` first findings."""
     top = min(top, MOST)
     heading, suspects, doubtful, clashes, idle = titles(found)
-    picks = Picks(gallery.path.name)
+    picks = Picks(gallery.name)
     sections = [
         _section(suspects, ABOUT_SUSPECTS, [_suspect(gallery, one, picks, on=True) for one in found.mislabelled[:top]]),
         _section(doubtful, ABOUT_DOUBTFUL, [_suspect(gallery, one, picks, on=False) for one in found.doubtful[:top]]),
@@ -45,7 +45,7 @@ def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
     ]
     more = max(len(kind) for kind in (found.mislabelled, found.doubtful, found.clashes, found.idle)) > top
     return page(
-        f"Audit of {gallery.path.name}",
+        f"Audit of {gallery.name}",
         element("h1", _headline(found)),
         element("p", heading, class_="lead"),
         element("p", f"Of each kind the first {top} are shown; kcrc audit --csv lists all.", class_="quiet")
@@ -54,7 +54,7 @@ def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
         _strip(gallery, found, top),
         *sections,
         *_commands(picks),
-        header=masthead(gallery.path.name, *facts_of(gallery)),
+        header=masthead(gallery.name, *facts_of(gallery)),
         rules=picks.rules(),
     )
 

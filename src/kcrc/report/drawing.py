@@ -18,6 +18,8 @@ def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 110) ->
     if kind not in known:
         raise ParameterError(f"A figure cannot be written as '.{kind}'. Endings that can: {', '.join(sorted(known))}.")
     drawn = io.BytesIO()
-    figure.savefig(drawn, format=kind, dpi=dpi)
+    figure.savefig(
+        drawn, format=kind, dpi=dpi, metadata={"Date": None} if kind == "svg" else None
+    )  # no other file each day
     with aside(path) as file:
         file.write(drawn.getvalue())

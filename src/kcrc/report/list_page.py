@@ -20,7 +20,7 @@ MOST = 2000  # pictures on a page: about 10 MB
 
 def list_page(gallery: Gallery, found: Sequence[Example]) -> str:
     """The page of these examples, in their order: a heading wherever the class changes."""
-    name = gallery.path.name
+    name = gallery.name
     body: list[Any] = [
         element("h1", f"{counted(len(found), 'example')} of {name}"),
         element("p", "The numbers are those that kcrc show, relabel and remove take.", class_="lead"),

@@ -24,7 +24,7 @@ def masthead(gallery: str, *facts: str) -> Element:
 def facts_of(gallery: Any) -> tuple[str, ...]:
     """How many examples and classes a gallery has, and by which looks it sees where they are several, in words."""
     looks = looks_of(gallery.settings)
-    seen = [f"sees by {proportioned(looks)}"] if len(looks) > 1 else []
+    seen = [f"compared by {proportioned(looks)}"] if len(looks) > 1 else []
     return counted(len(gallery), "example"), counted(len(gallery.classes), "class", "classes"), *seen
 
 

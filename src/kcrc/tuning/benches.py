@@ -10,12 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import coding
+from kcrc import coding, decisions
 from kcrc.arrays import Array
 from kcrc.left_out.trials import Trials
 from kcrc.projections.base import Projection
 from kcrc.tuning.field import Bench
-from kcrc.tuning.judging import kernel_of, margins, nearest_atom, needs_double, shares_dictionary, staged_margins
+from kcrc.tuning.judging import (
+    DECISIONS,
+    kernel_of,
+    margins,
+    nearest_atom,
+    needs_double,
+    shares_dictionary,
+    staged_margins,
+)
 from kcrc.tuning.request import Request, is_open
 
 STAGED = 30.0  # how much dearer the stages are than the compiled ridge, about
@@ -41,10 +49,17 @@ def fixed_of(request: Request, *, atoms: int) -> dict[str, Any]:
 def bench_of(request: Request) -> Bench:
     """The judge, and what it costs."""
     projection, iterates = request.projecting, coding.resolve(request.coder).iterates
-    if request.coder == "ridge" and projection.identity:
+    rules = _rules(request)
+    if request.coder == "ridge" and projection.identity and rules == DECISIONS:
         return Bench(partial(margins, normalize=request.normalize))
     effort = 1.0 if request.whole and not iterates else STAGED
-    return Bench(partial(_by_stages, request), effort, iterates, projection.cost)
+    return Bench(partial(_by_stages, request), effort, iterates, projection.cost, rules)
+
+
+def _rules(request: Request) -> tuple[str, ...]:
+    """The decisions to judge by: those that are searched, but where the caller names one that is not among them."""
+    asked = request.params["decision"]
+    return DECISIONS if is_open(asked) or decisions.named(asked).compiled else (asked,)
 
 
 def projected(projection: Projection, share: float | None) -> Projection:
@@ -89,4 +104,5 @@ def _by_stages(
         vectors,
         nearest=nearest_atom(trials) if shares_dictionary(trials) else None,
         normalize=request.normalize,
+        judged_by=_rules(request),
     )

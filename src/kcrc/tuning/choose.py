@@ -26,14 +26,15 @@ from kcrc.left_out.surroundings import Surroundings
 from kcrc.moments import units_differ
 from kcrc.prepared import Samples
 from kcrc.tuning.benches import bench_of, fixed_of, projected
-from kcrc.tuning.costs import SPEED
+from kcrc.tuning.brief import BriefSearch
+from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
 from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.geometries import LABEL_FREE, TABLES, favoured, geometries_of, learned_anew, of_kernel
 from kcrc.tuning.loss import loss
 from kcrc.tuning.request import Request, is_open
 from kcrc.tuning.search import Search
 from kcrc.tuning.setting import Setting, Tuning
-from kcrc.tuning.trying import stratified
+from kcrc.tuning.trying import MOST, stratified
 from kcrc.tuning.weights import WeightSearch
 
 SAFE: dict[str, Any] = {  # where no class has a second example to ask
@@ -48,6 +49,7 @@ SAFE: dict[str, Any] = {  # where no class has a second example to ask
 }
 # Seconds, seconds an example and seconds a number of it: where data are few, a longer search would fit their noise.
 ENOUGH, ENOUGH_EACH, ENOUGH_ENTRY = 0.5, 2e-3, 4e-6
+ENOUGH_PASSES = 20  # over all who are asked, with dictionaries of a size that is given
 FOR_METRIC = 0.4  # of the time is for the metric, and the Euclidean member under it, where weights are learned
 LEARNING = 0.25  # of the time is for the weights
 ALONE = " alone"  # how the names of single members end in the table
@@ -69,7 +71,7 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
     distance, groups = request.distance, duplicate_groups(X, request.groups)
     weighted = to_be_weighted(distance)
     if weighted is not None and is_open(request.params["metric"]):
-        found = _weighted(request, weighted, X, labels, groups)
+        found = _weighted(replace(request, samples=None), weighted, X, labels, groups)  # a metric moves them
     else:
         found = _chosen(request, X, labels, groups)
     return found.values, found.tuning
@@ -93,7 +95,7 @@ def _weighted(request: Request, distance: Unified, X: Array, labels: Array, grou
         return _chosen(replace(request, params={**request.params, "metric": "plain"}), X, labels, groups)
     free = {s: score for s, score in before.tuning.scores.items() if s.geometry in LABEL_FREE}
     leader = max(free, key=lambda s: (free[s].accuracy, -free[s].loss))
-    metric = metrics.make(leader.geometry).fit(X, labels)
+    metric = LABEL_FREE[leader.geometry].fit(X, labels)
     moved = metric.transform(X)
     together = replace(
         request,
@@ -139,8 +141,9 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     )
     seconds = (1.0 - LEARNING if weightings else 1.0) * request.seconds
     if request.by_products and bench.effort == 1.0 and not request.whole:
-        seconds = min(seconds, ENOUGH + ENOUGH_EACH * len(X) + ENOUGH_ENTRY * X.size)
-    search = Search(field, bench, SearchBudget(seconds, request.n_jobs, request.seed, request.progress))
+        seconds = min(seconds, max(ENOUGH + ENOUGH_EACH * len(X) + ENOUGH_ENTRY * X.size, _for_given(fixed, len(X))))
+    kind = BriefSearch if request.brief else Search
+    search = kind(field, bench, SearchBudget(seconds, request.n_jobs, request.seed, request.progress))
     best = search.run()
     fit = fits[best.geometry]
     metric = None if fit is None else fit()
@@ -152,6 +155,12 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         distance = learned_anew(distance, metric.transform(X), labels)
     tuning = Tuning(best, search.scores, time.perf_counter() - begun, metric, weights=distance.weights_)
     return Found(_settled(request, best, metric, distance), tuning, search.margins[best])
+
+
+def _for_given(fixed: Mapping[str, Any], n: int) -> float:
+    """Seconds that are enough where the size of the dictionary is given, and no smaller one can be tried instead."""
+    k = min(n, fixed.get("n_neighbors", 0)) if fixed.get("locality") == "atoms" else 0
+    return ENOUGH_PASSES * min(n, MOST) * (posing_cost(k, "gram") + solving_cost(k)) / SPEED
 
 
 class Asked(NamedTuple):
@@ -191,10 +200,13 @@ def _ground(
     request: Request, asked: Asked, bench: Bench, fixed: Mapping[str, Any]
 ) -> tuple[Surroundings, dict[str, Unified]]:
     """How the examples lie around each other, and the weights of a unified distance to try, by name."""
-    samples = Samples(asked.X, columns=np.arange(len(asked.X)))
+    samples = request.samples if asked.all and not request.by_products else None
+    samples = samples or Samples(asked.X, columns=np.arange(len(asked.X)))
     around = Surroundings(samples, asked.labels, asked.groups, request.coarse, request.pairs if asked.all else {})
     if not request.distance.is_euclidean and not is_open(request.params["metric"]):
-        around = around.tabled(request.distance, TABLES * SPEED * request.seconds, request.n_jobs)
+        # A brief search asks everybody once, which measures all pairs anyway.
+        work = np.inf if request.brief else TABLES * SPEED * request.seconds
+        around = around.tabled(request.distance, work, request.n_jobs)
     weighted = to_be_weighted(request.distance)
     if weighted is None:
         return around, {}

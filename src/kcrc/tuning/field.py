@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
+import numpy as np
+
 from kcrc.arrays import Array
 from kcrc.left_out.trials import Geometry, Trials
+from kcrc.tuning.judging import DECISIONS
 
 
 class Judge(Protocol):
-    """Margins (sizes, mus, 2, B) of the trials: see ``judging``."""
+    """Margins (sizes, mus, decisions, B) of the trials: see ``judging``."""
 
     def __call__(
         self,
@@ -55,6 +58,20 @@ class Field:
     def n_classes(self) -> int:
         return int(self.labels.max()) + 1
 
+    @cached_property
+    def _class_sizes(self) -> Array:
+        return np.sort(np.bincount(self.labels))[::-1]
+
+    def class_width(self, count: int) -> int:
+        """Examples of so many whole classes at most."""
+        return int(self._class_sizes[:count].sum())
+
+    @property
+    def typical_class(self) -> float:
+        """Examples of a class that is near: the mean, but where a few classes are far larger than that, such a one."""
+        mean, large = len(self.labels) / self.n_classes, self.class_width(2) / 2
+        return large if large > 2.0 * mean else mean
+
     @property
     def largest(self) -> int:
         """Atoms that a dictionary can have."""
@@ -64,12 +81,13 @@ class Field:
 @dataclass(frozen=True, eq=False)
 class Bench:
     """Who judges: ``effort`` is how much dearer that is than the compiled ridge; ``iterates``: the coder does;
-    ``projecting``: the cost of Ψ over K³."""
+    ``projecting``: the cost of Ψ over K³; ``decisions``: the rules whose margins it gives, in this order."""
 
     judge: Judge
     effort: float = 1.0
     iterates: bool = False
     projecting: float = 0.0
+    decisions: tuple[str, ...] = DECISIONS
 
 
 @dataclass(frozen=True, eq=False)

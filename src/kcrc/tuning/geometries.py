@@ -22,7 +22,9 @@ from kcrc.prepared import Samples
 from kcrc.tuning.costs import SPEED
 from kcrc.tuning.request import Request, is_open
 
-LABEL_FREE = ("plain", "unit", "standard")
+LABEL_FREE: Mapping[str, metrics.Metric] = {
+    "plain": metrics.Plain(), "unit": metrics.Unit(), "standard": metrics.Standard(bounded=True),
+}  # fmt: skip
 SHRINKAGES = (0.05, 0.5)  # beside that of the examples' number
 SAME_LENGTH = 0.01  # spread of the vectors' lengths over their mean, below which scaling them first changes nothing
 TABLES = 0.15  # of the arithmetic a search may spend, for measuring all pairs of examples
@@ -46,7 +48,7 @@ def geometries_of(
     labels, groups = around.labels, around.groups
     makers: Makers
     if given is None and is_open(request.params["metric"]):
-        tried = {name: _fit(metrics.make(name), X, labels) for name in LABEL_FREE if name != "unit" or _differ(X)}
+        tried = {name: _fit(one, X, labels) for name, one in LABEL_FREE.items() if name != "unit" or _differ(X)}
         return {name: partial(_under, one, request, X, around) for name, one in tried.items()}, {**tried}, ("exp",)
     alone = "given" if given is not None else type(distance).__name__.lower()
     named: Mapping[str, Distance] = weightings or {alone: distance}
@@ -132,7 +134,7 @@ def _metrics(request: Request, X: Array, labels: Array) -> list[tuple[str, Fit]]
     if not is_open(metric):
         chosen = metrics.fitted(metric, X, labels)
         return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), lambda: chosen)]
-    found = [(name, _fit(metrics.make(name), X, labels)) for name in LABEL_FREE]
+    found = [(name, _fit(one, X, labels)) for name, one in LABEL_FREE.items()]
     first = metrics.Standard().fit(X, labels) if units_differ(X) else None
     if first is not None:
         found.append(("unit" + STANDARDISED, lambda: metrics.Unit(first)))
@@ -176,8 +178,8 @@ def metric_named(name: str) -> metrics.Metric | None:
     """The metric of a name that the table shows, not fitted; None where the name is of something else."""
     plain = name.removesuffix(STANDARDISED)
     first = None if plain == name else metrics.Standard()
-    if first is None and name in LABEL_FREE:
-        return metrics.make(name)
+    if name in LABEL_FREE:
+        return LABEL_FREE[name]
     if plain == "unit":
         return metrics.Unit(first)
     kind, _, amount = plain.removeprefix("scaled, ").removesuffix(", any length").partition(" ")

@@ -97,7 +97,7 @@ class Grid:
             return sorted(
                 {min(s, self.field.largest) for s in self._open("n_neighbors", [max(4, s // members) for s in SIZES])}
             )
-        typical = len(self.field.labels) / self.field.n_classes
+        typical = self.field.typical_class
         if "locality" not in self.fixed and min(LARGEST_CLASSES / typical, self.field.n_classes - 1) < 2:
             return []  # two classes are too many atoms, or all there are
         start = int(np.clip(START / typical, 2, CLASS_COUNT))
@@ -145,7 +145,7 @@ class Grid:
         if s.locality == "atoms":
             most = min(LARGEST // self.geometry(s.geometry).members, self.field.largest)
         else:
-            most = min(LARGEST_CLASSES * self.field.n_classes // len(self.field.labels), self.field.n_classes)
+            most = min(int(LARGEST_CLASSES / self.field.typical_class + 1e-9), self.field.n_classes)
         return [size for size in (s.n_neighbors // 2, 2 * s.n_neighbors) if 2 <= size <= most]
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import evidence as ev
-from kcrc import spaces
+from kcrc import decisions, spaces
 from kcrc._fused.native import native
 from kcrc.arrays import Array
 from kcrc.coding.base import Coder
@@ -27,7 +26,7 @@ from kcrc.precision import error_in_single
 from kcrc.projections.base import Identity, Projection
 from kcrc.spaces import Numbers
 
-DECISIONS = ("ratio", "residual")
+DECISIONS = ("ratio", "residual")  # those that are searched: the compiled judge gives both of one solution
 SINGLE_TELLS = 0.1  # largest (condition number) × (single precision) with which margins keep their sign
 FLOOR = 1e-12  # of ‖y‖²: less left over of a query is nothing, and has a logarithm
 
@@ -171,8 +170,9 @@ def staged_margins(
     *,
     nearest: Array | None = None,
     normalize: bool = True,
+    judged_by: tuple[str, ...] = DECISIONS,
 ) -> Array:
-    """The same for any coder and projection, by the stages of the pipeline: the readable reference.
+    """The same for any coder, projection and decision, by the stages of the pipeline: the readable reference.
 
     ``vectors`` (B, d) and (B, W, d) are the queries and atoms themselves, for the raw form. Where the trials share a
     dictionary, G (1, W, W) and the atoms (1, W, d), no atom may be left out, and ``nearest`` (B,) is the place of the
@@ -181,7 +181,8 @@ def staged_margins(
     G, k, own_value = kernel
     space = spaces.resolve(form, normalize=normalize)
     everyone = np.arange(len(truth))
-    out = np.full((len(sizes), len(mus), 2, len(truth)), -np.inf, np.float32)
+    rules = [decisions.named(name) for name in judged_by]
+    out = np.full((len(sizes), len(mus), len(rules), len(truth)), -np.inf, np.float32)
     n_classes = int(max(labels.max(), truth.max())) + 1
     for s, size in enumerate(sizes):
         classes = labels[: len(G), :size]
@@ -197,9 +198,9 @@ def staged_margins(
         for u, mu in enumerate(mus):
             coder = coder_of(mu)
             code = coder.solve(coder.factorise(dictionary), target)
-            contributed = ev.contributions(dictionary, target, code, classes)
-            for d, decision in enumerate(DECISIONS):
-                residuals = ev.class_residuals(contributed, code, target, classes, n_classes, decision, floor=FLOOR)
+            for d, rule in enumerate(rules):
+                energy, contributed = rule.explained(dictionary, target, code, classes)
+                residuals = rule.residuals(energy, contributed, code.coefficients, classes, n_classes, floor=FLOOR)
                 uncoded = ~np.isfinite(residuals.min(axis=1))
                 own = residuals[everyone, truth].copy()
                 residuals[everyone, truth] = np.inf

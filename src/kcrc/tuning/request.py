@@ -12,6 +12,7 @@ from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.distances.pair_cache import PairCache
 from kcrc.kernels import Kernel, VectorKernel
+from kcrc.prepared import Samples
 from kcrc.projections.base import Projection
 
 AUTO = "auto"
@@ -39,6 +40,8 @@ class Request:
     coarse: tuple[Distance, int] | None = None
     pairs: Mapping[str, PairCache] = field(default_factory=dict)
     normalize: bool = True  # the columns of the dictionary
+    samples: Samples | None = None  # the examples with what was prepared of them; None: nothing is kept
+    brief: bool = False  # the search does not walk: see ``kcrc.tuning.brief``
 
     @property
     def whole(self) -> bool:

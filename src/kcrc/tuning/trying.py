@@ -20,7 +20,7 @@ from kcrc.parallel import over_chunks
 from kcrc.tuning.costs import DOUBLE, SPEED, posing_cost, solving_cost
 from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.grid import Grid
-from kcrc.tuning.judging import DECISIONS, needs_double
+from kcrc.tuning.judging import needs_double
 from kcrc.tuning.setting import Score, Setting
 
 MOST = 2500  # examples asked
@@ -92,7 +92,7 @@ class Trying:
 
     def atoms(self, setting: Setting) -> float:
         """Of a dictionary: the union of several members' nearest examples is as large as all of them together."""
-        typical = 1.0 if setting.locality == "atoms" else len(self.field.labels) / self.field.n_classes
+        typical = 1.0 if setting.locality == "atoms" else self.field.typical_class
         every = setting.n_neighbors * typical * self.grid.members(setting.geometry)
         return min(float(len(self.field.labels)), every)
 
@@ -143,7 +143,7 @@ class Trying:
     def _asked(self, name: str, locality: str, group: list[Setting], places: Array, shown: Callable[[], None]) -> None:
         largest = max(s.n_neighbors for s in group)
         members = self.geometry(name).members
-        width = largest * (members if locality == "atoms" else len(self.field.labels) // self.field.n_classes)
+        width = largest * members if locality == "atoms" else self.field.class_width(largest)
         step = int(np.clip(6e6 / max(width, 40) ** 2, 2, 64))
         taken = self._fold if self._together(name) else 4 * step
         for at in range(0, len(places), taken):
@@ -188,7 +188,7 @@ class Trying:
             found = self.bench.judge(trials, gamma, labels.astype(np.int32), sizes, list(mus), form, share)
             for i in members:
                 size = 0 if trials.rank is not None else sizes.index(group[i].n_neighbors)
-                out[i] = found[size, mus.index(group[i].mu), DECISIONS.index(group[i].decision)]
+                out[i] = found[size, mus.index(group[i].mu), self.bench.decisions.index(group[i].decision)]
         return out
 
 

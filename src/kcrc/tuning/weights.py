@@ -21,7 +21,6 @@ from kcrc.left_out.trials import Trials
 from kcrc.neighbours.refine import union_ranks
 from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
 from kcrc.tuning.field import Bench
-from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.loss import loss
 
 TRIALS = 256
@@ -109,7 +108,7 @@ class WeightSearch:
         for gamma in self._gammas(trials):
             self.spent += len(order) * self.bench.effort * solving
             found = self.bench.judge(trials, gamma, trials.labels, [wanted], self.mus, self.form)
-            for margins in np.asarray(found).reshape(len(self.mus) * len(DECISIONS), -1):
+            for margins in np.asarray(found).reshape(-1, len(order)):
                 here = Tried(weights, int((margins > 0).sum()), loss(margins), len(order))
                 if (here.right, -here.loss) > (best.right, -best.loss):
                     best = here

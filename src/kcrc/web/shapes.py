@@ -50,6 +50,7 @@ SCHEMAS: dict[str, Shape] = {
         likely=CHANCES,
         confidence=CONFIDENCE,
         how={"type": "string", "enum": ["coded", "unanimous", "nearest"]},
+        search=TEXT,
         sentence=TEXT,
         runner_up=maybe(TEXT),
         support=NUMBER,

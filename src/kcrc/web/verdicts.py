@@ -9,6 +9,7 @@ import numpy as np
 
 from kcrc.answering import Answers
 from kcrc.evidence import HOW
+from kcrc.neighbours.base import EXACT
 from kcrc.report.case import Case, every_part
 from kcrc.report.evidence_page import lead
 from kcrc.report.words import file_name
@@ -51,7 +52,8 @@ def verdict(
         "likely": [[name, share] for name, share in answers.likely(0).items()][:LIKELY],
         "confidence": "learning" if learning else "ready",
         "how": HOW[one.how[0]],
-        "sentence": lead(told),
+        "search": one.search,
+        "sentence": lead(told) if one.search == EXACT else f"{lead(told)} Approximate search: {one.search}.",
         "runner_up": told.rival,
         "support": float(one.support[0]),
         "exact_line": told.rival is not None,

@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from kcrc import KCRCClassifier, datasets, distances
 from kcrc.bench import parts
-from kcrc.bench.parts import asking, changing, fitting, lasso, photographs, pixel, queries, robust, search
+from kcrc.bench.parts import asking, changing, fitting, indexes, lasso, photographs, pixel, queries, robust, search
 from kcrc.bench.results import Results, stored_ratios
 from kcrc.bench.samples import clusters
 from kcrc.cli import main
@@ -157,3 +157,31 @@ def test_a_server_is_timed_under_load(tmp_path: Path, capsys: pytest.CaptureFixt
     told = capsys.readouterr().out
     assert "16 clients for 1 s on 300 × 16" in told
     assert "errors of 16 clients" in told
+
+
+@pytest.mark.parametrize("centres", [0, 3])
+def test_examples_for_indexes_may_have_two_coordinates(centres: int) -> None:
+    assert indexes.made(50, 2, centres).atoms.shape == (50, 2)
+
+
+def test_indexes_beside_faiss(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("faiss")
+    pytest.importorskip("usearch")
+    monkeypatch.setattr(indexes, "apart", indexes.one)  # a process each takes seconds to start
+    said: list[str] = []
+    results = Results(quick=True, machine={})
+    indexes.measure(parts.PartRun(True, None, results, said.append))
+    searches = len(indexes.SEARCHES) - 1
+    assert len(results.ratios) == 2 * searches + 1
+    recalls = {name: results.accuracy[f"recall, {name}, around centres"] for name in indexes.SEARCHES[1:]}
+    assert recalls["exact"] == 1.0
+    assert min(recalls.values()) > 0.5, recalls
+    assert results.accuracy["labels as by exact search, exact, around none"] == 1.0
+    assert "3,000 × 16, 50 nearest" in said[0]
+
+
+def test_an_index_is_measured_in_a_process_of_its_own() -> None:
+    pytest.importorskip("faiss")
+    found = indexes.apart("ivf", 400, 8, 10)
+    assert found["says"].startswith("ivf, finds ")
+    assert found["resident"] > 0

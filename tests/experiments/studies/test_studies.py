@@ -24,6 +24,7 @@ from kcrc.experiments.studies import (
     likeness,
     nearest,
     occlusion,
+    peers,
     photographs,
     prior,
     reject,
@@ -252,3 +253,25 @@ def test_the_table_behind_the_prior(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert "digits, 2 a class: best" in told
     assert "digits, 100 a class" not in told  # there are no more to be asked
     assert "mean regret" in told
+
+
+def test_peers_measures_and_writes_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page without the marks is refused and stays; the table is made anew from what was stored."""
+    monkeypatch.setitem(peers.METHODS, "kcrc", partial(KCRCClassifier, tuning_seconds=0.1))
+    out, page, bare = tmp_path / "peers.json", tmp_path / "README.md", tmp_path / "bare.md"
+    page.write_text(f"before\n{peers.BEGIN}\nold\n{peers.END}\nafter\n", "utf-8")
+    bare.write_text("no marks\n", "utf-8")
+    options = ["--out", str(out), "--sets", "digits", "--splits", "1"]
+    assert peers.main([*options, "--readme", str(page)]) == 0
+    once = page.read_text("utf-8")
+    assert once.startswith(f"before\n{peers.BEGIN}\n| no tuning | digits |")
+    assert "old" not in once
+    assert peers.main([*options, "--measured", "--readme", str(page)]) == 0
+    assert page.read_text("utf-8") == once
+    assert peers.main([*options, "--measured", "--readme", str(bare)]) == 1
+    assert bare.read_text("utf-8") == "no marks\n"
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(2.5, "2.5 s"), (0.0213, "21.3 ms"), (4.2e-5, "42 µs")])
+def test_times_are_told_in_a_unit_that_suits_them(seconds: float, told: str) -> None:
+    assert peers.spelled(seconds) == told

@@ -288,14 +288,12 @@ def test_an_address_of_no_kind_is_refused_in_a_sentence(tmp_path: Path, address:
         Gallery.open(tmp_path / "nowhere:" / "birds")  # a path is one, whatever it is called
 
 
-def test_nothing_outside_its_folder_knows_of_sqlite() -> None:
+@pytest.mark.parametrize(("folder", "package"), [("sqlite", "sqlite3"), ("postgres", "psycopg")])
+def test_nothing_outside_its_folder_knows_of_what_a_store_is_made_of(folder: str, package: str) -> None:
     source = Path(stores.__file__).parents[2]
     assert source.name == "kcrc"
-    inside = source / "gallery/stores/sqlite"
-    knowing = [
-        path
-        for path in source.rglob("*.py")
-        if re.search(r"^\s*(import|from) (sqlite3|kcrc\.gallery\.stores\.sqlite)\b", path.read_text("utf-8"), re.M)
-    ]
+    inside = source / "gallery/stores" / folder
+    wanted = rf"^\s*(import|from) ({package}|kcrc\.gallery\.stores\.{folder})\b"
+    knowing = [path for path in source.rglob("*.py") if re.search(wanted, path.read_text("utf-8"), re.M)]
     assert inside / "store.py" in knowing
     assert [path for path in knowing if not path.is_relative_to(inside)] == []

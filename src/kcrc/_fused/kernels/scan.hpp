@@ -53,8 +53,10 @@ class Waiting {
     // Those of ``others`` from ``least`` to below ``end``; it may be itself.
     void take(const Waiting& others, float least, float end) {
         std::size_t left = 0;
-        if (this != &others) clear();
-        room(others.size_);
+        if (this != &others) {
+            clear();
+            room(others.size_);
+        }
         others.each_from(least, [&](float score, std::int32_t slot) {
             scores_[left] = score;
             slots_[left] = slot;

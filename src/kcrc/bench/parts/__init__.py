@@ -21,9 +21,14 @@ NAMES = (
     "asking",
     "queries",
     "search",
+    "indexes",
     "fitting",
     "changing",
     "serving",
+    "server",
+    "scaling",
+    "mapped",
+    "engines",
 )
 
 

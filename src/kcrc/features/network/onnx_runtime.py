@@ -50,7 +50,7 @@ class Session:
             self._session = package.InferenceSession(content, options, providers=["CPUExecutionProvider"])
             inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         except Exception as problem:  # onnxruntime's own exceptions share no base class
-            raise DataError(f"{source} cannot be used as an ONNX file: {_first_line(problem)}") from problem
+            raise DataError(f"{source} cannot be used as an ONNX file: {first_line(problem)}") from problem
         if not inputs or not outputs:
             raise DataError(f"{source} cannot be used as an ONNX file: it takes no pictures, or gives nothing.")
         self._source = source
@@ -62,9 +62,10 @@ class Session:
         try:
             (result,) = self._session.run([self._output], {self._input: ready})
         except Exception as problem:  # onnxruntime's own exceptions share no base class
-            raise DataError(f"The network {self._source} failed: {_first_line(problem)}") from problem
+            raise DataError(f"The network {self._source} failed: {first_line(problem)}") from problem
         return np.asarray(result)
 
 
-def _first_line(problem: Exception) -> str:
+def first_line(problem: Exception) -> str:
+    """What a library says of its own error, cut short."""
     return (str(problem).splitlines() or [type(problem).__name__])[0][:500]  # names out of the file are in it

@@ -11,11 +11,17 @@ import importlib
 import os
 import re
 
-from kcrc.errors import FileError
+from kcrc.addresses import without_secrets
+from kcrc.errors import FileError, StateError
 from kcrc.gallery.contract import StoreKind
 
 _FILE = ""
-KINDS: dict[str, StoreKind | str] = {_FILE: "kcrc.gallery.stores.sqlite"}
+KINDS: dict[str, StoreKind | str] = {
+    _FILE: "kcrc.gallery.stores.sqlite",
+    "postgresql": "kcrc.gallery.stores.postgres",
+    "postgres": "kcrc.gallery.stores.postgres",
+}
+_EXTRAS = {"psycopg": "postgres"}  # packages that a way may need, and the extra that brings them
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
@@ -26,8 +32,16 @@ def kind_of(address: str | os.PathLike[str]) -> StoreKind:
     if scheme not in KINDS:
         known = ", ".join(f"'{name}://'" for name in sorted(KINDS) if name)
         raise FileError(
-            f"'{address}' begins like an address, and there is no way to keep a gallery at '{scheme}://'"
+            f"'{without_secrets(str(address))}' begins like an address, and there is no way to keep a gallery at '{scheme}://'"
             + (f" (there is for {known})." if known else ". Give the path of a file.")
         )
     kind = KINDS[scheme]
-    return importlib.import_module(kind) if isinstance(kind, str) else kind
+    if not isinstance(kind, str):
+        return kind
+    try:
+        return importlib.import_module(kind)
+    except ImportError as problem:
+        extra = _EXTRAS.get((problem.name or "psycopg").partition(".")[0])  # psycopg without its library has no name
+        if extra is None:
+            raise
+        raise StateError(f"Galleries at '{scheme}://' need the extra '{extra}': pip install 'kcrc[{extra}]'.") from None

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.gallery.contract import KEYS, ActRecord, ExampleRecord, LabelRecord, R, TunedRecord
+from kcrc.gallery.contract import KEYS, ActRecord, ExampleRecord, R
 from kcrc.gallery.settings import Settings
+from kcrc.gallery.stores.row_sums import TABLES
 from kcrc.gallery.stores.sqlite import payloads, sealed_rows, settings_table
 
 _AT_ONCE = 500  # values in one SELECT
-_TABLES = {ExampleRecord: "examples", ActRecord: "history", LabelRecord: "changes", TunedRecord: "tuned"}
 
 
 class TableSnapshot:
@@ -30,7 +30,7 @@ class TableSnapshot:
         return settings_table.read(self.db, file_bytes=self.file_bytes())
 
     def all(self, kind: type[R]) -> list[R]:
-        rows = sealed_rows.select_all(self.db, _TABLES[kind], file_bytes=self.file_bytes())
+        rows = sealed_rows.select_all(self.db, TABLES[kind], file_bytes=self.file_bytes())
         return [kind._make(row) for row in rows]
 
     def found(self, kind: type[R], **where: Any) -> Iterator[R]:
@@ -48,11 +48,11 @@ class TableSnapshot:
             conditions.append(f"{listed} IN ({', '.join('?' * len(among))})")
         clause = f"WHERE {' AND '.join(conditions)}"
         values = (*where.values(), *among)
-        rows = sealed_rows.select(self.db, _TABLES[kind], clause, values, file_bytes=self.file_bytes())
+        rows = sealed_rows.select(self.db, TABLES[kind], clause, values, file_bytes=self.file_bytes())
         return (kind._make(row) for row in rows)
 
     def keys(self, kind: type[R]) -> Iterator[tuple[Any, ...]]:
-        yield from self.db.execute(f"SELECT {', '.join(KEYS[kind])} FROM {_TABLES[kind]}")
+        yield from self.db.execute(f"SELECT {', '.join(KEYS[kind])} FROM {TABLES[kind]}")
 
     def acts(self) -> Iterator[ActRecord]:
         rows = sealed_rows.select(self.db, "history", descending=True, file_bytes=self.file_bytes())
@@ -93,7 +93,7 @@ class TableTransaction(TableSnapshot):
 
     def insert(self, records: Sequence[R]) -> None:
         if records:
-            sealed_rows.insert(self.db, _TABLES[type(records[0])], records)
+            sealed_rows.insert(self.db, TABLES[type(records[0])], records)
 
     def insert_examples(
         self, examples: Sequence[ExampleRecord], vectors: Array, thumbnails: Sequence[bytes | None]
@@ -103,11 +103,11 @@ class TableTransaction(TableSnapshot):
 
     def replace(self, old: Sequence[R], new: Sequence[R]) -> None:
         if new:
-            sealed_rows.replace(self.db, _TABLES[type(new[0])], old, new)
+            sealed_rows.replace(self.db, TABLES[type(new[0])], old, new)
 
     def delete(self, records: Sequence[R]) -> None:
         if records:
-            table = _TABLES[type(records[0])]
+            table = TABLES[type(records[0])]
             sealed_rows.delete(self.db, table, records)
             if table == "examples":
                 payloads.delete(self.db, [record[0] for record in records])

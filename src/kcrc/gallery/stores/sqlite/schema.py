@@ -26,6 +26,7 @@ import zlib
 from collections.abc import Callable
 
 from kcrc.errors import FileError
+from kcrc.gallery.stores import row_sums
 from kcrc.gallery.stores.sqlite import sealed_rows
 
 APPLICATION_ID = 0x6B637263  # "kcrc"
@@ -144,7 +145,7 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
         db.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
         db.execute(new[table])
     for table in ("settings", "feature_state", "history", "changes"):
-        columns = ", ".join(sealed_rows.COLUMNS[table])
+        columns = ", ".join(row_sums.COLUMNS[table])
         sealed_rows.insert(db, table, db.execute(f"SELECT {columns} FROM old_{table}").fetchall())
     vector_crc = {key: zlib.crc32(data) for key, data in db.execute("SELECT id, data FROM vectors")}
     thumbnail_crc = {key: zlib.crc32(data) for key, data in db.execute("SELECT id, data FROM thumbnails")}

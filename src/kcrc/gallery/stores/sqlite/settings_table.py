@@ -13,6 +13,7 @@ from kcrc.errors import FileError, ParameterError
 from kcrc.files.npy import from_npy, to_npy
 from kcrc.files.plain_json import read_json
 from kcrc.gallery.settings import DTYPES, TEXT_LIMIT, Settings, to_json
+from kcrc.gallery.stores import row_sums
 from kcrc.gallery.stores.sqlite import sealed_rows
 
 
@@ -70,7 +71,7 @@ def write(db: sqlite3.Connection, settings: Settings, *, old: Settings | None) -
     sealed_rows.insert(db, "settings", [row for row in new_rows if row[0] not in there])
 
 
-def _rows(settings: Settings) -> list[sealed_rows.Row]:
+def _rows(settings: Settings) -> list[row_sums.Row]:
     return [(key, to_json(getattr(settings, key))) for key in sorted(Settings.__dataclass_fields__)]
 
 

@@ -72,6 +72,10 @@ class SQLiteStore:
         self._inode = self._where()
         self._lock = threading.RLock()
 
+    @property
+    def name(self) -> str:
+        return self.address.name
+
     def close(self) -> None:
         """Let go of the file. An act that returned has long been written."""
         db = self._db

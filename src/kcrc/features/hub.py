@@ -1,0 +1,190 @@
+"""An image encoder by its name on a model hub: ``hub:OWNER/NAME``, or ``hub:OWNER/NAME@REVISION``.
+
+The hub is asked once, because the user named it: for the list of files at a revision, the ONNX file and the file that
+says how pictures are prepared. What comes of it is the feature ``onnx`` over that very file: a gallery keeps its
+SHA-256, the name and the commit, and needs neither the hub nor this module again. Nothing of the repository but numbers
+is used; its code is not fetched. Needs the extra ``hub`` (huggingface_hub).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kcrc.errors import DataError, ParameterError
+from kcrc.features.network.model_file import LARGEST
+from kcrc.features.network.onnx_runtime import first_line
+from kcrc.features.onnx import Onnx
+from kcrc.files.plain_file import read_plain
+from kcrc.files.plain_json import read_json
+
+PREFIX = "hub:"
+USUAL = ("onnx/vision_model.onnx", "vision_model.onnx", "onnx/model.onnx", "model.onnx")
+PREPARATION = "preprocessor_config.json"
+_PART = r"[A-Za-z0-9][\w.-]{0,95}"  # none begins with a dot: names become folders of a cache
+_ADDRESS = re.compile(rf"hub:({_PART}/{_PART})(?:@({_PART}(?:/{_PART}){{0,4}}))?")
+_LARGEST_TEXT = 1 << 20
+_SMALLEST = 1e-6  # number that pixels are multiplied or divided by
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What the hub gave: the ONNX file, its name there, how pictures are prepared, the commit, and the SHA-256 of the
+    ONNX file where the hub tells it."""
+
+    network: Path
+    file: str
+    preparation: Mapping[str, Any]
+    commit: str
+    sha256: str | None
+
+
+def from_hub(address: str, *, file: str | None = None, **options: Any) -> Onnx:
+    """The feature that ``address`` names; ``file`` where the repository has several networks. Options of the feature
+    ``onnx`` go before what the repository says."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        raise ParameterError(f"An encoder is named hub:OWNER/NAME or hub:OWNER/NAME@REVISION; got {address!r}.")
+    got = _fetched(found[1], found[2] or "main", file)
+    source = f"{PREFIX}{found[1]}@{got.commit}/{got.file}"
+    said = {**prepared_by(got.preparation, source), "pooling": "auto", "source": source}
+    feature = Onnx(got.network, **{**said, **options})
+    feature._check()
+    if got.sha256 is not None and feature.sha256 != got.sha256:
+        raise DataError(
+            f"{source}: what was fetched is not what the hub describes (SHA-256 {feature.sha256[:12]}… in place of "
+            f"{got.sha256[:12]}…). Delete it from the hub's cache and try again."
+        )
+    return feature
+
+
+def prepared_by(told: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Options of the feature ``onnx`` from a repository's preprocessor_config.json."""
+
+    def shape(name: str) -> tuple[tuple[int, int] | None, bool]:
+        """(height, width), and whether it is the shorter side that has this length."""
+        value = told.get(name)
+        if value is None:
+            return None, False
+        if isinstance(value, list) and len(value) == 2:
+            value = dict(zip(("height", "width"), value, strict=True))
+        elif not isinstance(value, Mapping):
+            value = {"shortest_edge": value}
+        edge = value.get("shortest_edge")
+        sides = (edge, edge) if edge is not None else (value.get("height"), value.get("width"))
+        if not all(isinstance(side, int) and 8 <= side <= 2048 for side in sides):
+            raise DataError(f"{source}: its {PREPARATION} has {name} {str(value)[:80]}, which is no size of a picture.")
+        return (int(sides[0]), int(sides[1])), edge is not None  # type: ignore[arg-type]
+
+    def channels(name: str, otherwise: float) -> tuple[float, ...]:
+        value = told.get(name, otherwise)
+        values = value if isinstance(value, list) else [value]
+        if len(values) not in (1, 3) or not all(isinstance(v, int | float) and abs(v) < 1e6 for v in values):
+            raise DataError(f"{source}: its {PREPARATION} has {name} {str(value)[:80]}; numbers a channel are needed.")
+        return tuple(float(v) for v in (values * 3 if len(values) == 1 else values))
+
+    size, by_edge = shape("size")
+    crop, _ = shape("crop_size")
+    if not told.get("do_center_crop", crop is not None):
+        crop = None
+    size = size or crop or (224, 224)
+    # Pixels 0…255 are multiplied by the factor, then (x − mean) / std: in our terms mean / factor and std / factor.
+    factor = told.get("rescale_factor", 1 / 255) if told.get("do_rescale", True) else 1.0
+    if not isinstance(factor, int | float) or not _SMALLEST <= factor <= 1:
+        raise DataError(f"{source}: its {PREPARATION} has rescale_factor {str(factor)[:40]}; it is {_SMALLEST:g} to 1.")
+    normal = bool(told.get("do_normalize", True))
+    mean, std = (channels("image_mean", 0.0), channels("image_std", 1.0)) if normal else ((0.0,) * 3, (1.0,) * 3)
+    if min(std) < _SMALLEST:
+        raise DataError(f"{source}: its {PREPARATION} has image_std {std}; it is {_SMALLEST:g} or more.")
+    return {
+        "size": size,
+        "crop": None if crop is None or crop == size else crop,
+        "fit_to": "crop" if by_edge or crop is not None else "stretch",
+        "mean": tuple(m / factor for m in mean),
+        "std": tuple(s / factor for s in std),
+    }
+
+
+def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    try:
+        import huggingface_hub as hub
+    except ImportError:
+        raise ParameterError(
+            f"{PREFIX}{repository} needs huggingface_hub, which is not installed. Install it: pip install 'kcrc[hub]'."
+        ) from None
+    endpoint, cache = os.environ.get("HF_ENDPOINT") or None, os.environ.get("HF_HUB_CACHE") or None
+    there: dict[str, Any]
+    try:
+        about = hub.HfApi(endpoint=endpoint).model_info(repository, revision=revision, files_metadata=True)
+        commit, there = str(about.sha), {str(sibling.rfilename): sibling for sibling in about.siblings or ()}
+    except hub.errors.RepositoryNotFoundError:
+        raise DataError(f"There is no repository {repository!r} on the hub, or you may not read it.") from None
+    except hub.errors.RevisionNotFoundError:
+        raise DataError(f"The repository {repository!r} has no revision {revision!r}.") from None
+    except Exception as problem:  # no connection, in the many words of several libraries: is it here from before?
+        commit, names = _from_before(hub, repository, revision, cache, problem)
+        there = dict.fromkeys(names)
+    network = _network_in(list(there), file, repository)
+
+    def fetch(name: str, limit: int) -> Path:
+        size = getattr(there[name], "size", None)
+        if size is not None and size > limit:
+            raise DataError(f"{PREFIX}{repository}: {name} has {size} bytes; at most {limit} are fetched.")
+        # By the revision's own name, so that the cache knows which commit that was when there is no connection.
+        try:
+            path = Path(hub.hf_hub_download(repository, name, revision=revision, cache_dir=cache, endpoint=endpoint))
+        except Exception as problem:  # of several libraries, which share no base class
+            raise DataError(f"{PREFIX}{repository}: {name} could not be fetched: {first_line(problem)}") from problem
+        if commit not in path.parts:
+            raise DataError(f"{PREFIX}{repository} was changed while it was fetched. Try again.")
+        return path
+
+    preparation: Any = {}
+    if PREPARATION in there:
+        try:
+            preparation = read_json(
+                read_plain(fetch(PREPARATION, _LARGEST_TEXT), limit=_LARGEST_TEXT, what="preparation")
+            )
+        except ValueError:
+            preparation = None
+    if not isinstance(preparation, Mapping):
+        raise DataError(f"{PREFIX}{repository}: its {PREPARATION} is not a table of settings in JSON.")
+    digest = getattr(getattr(there[network], "lfs", None), "sha256", None)  # of small files the hub tells none
+    return Fetched(fetch(network, LARGEST), network, preparation, commit, digest)
+
+
+def _from_before(
+    hub: Any, repository: str, revision: str, cache: str | None, problem: Exception
+) -> tuple[str, Sequence[str]]:
+    try:
+        folder = Path(hub.snapshot_download(repository, revision=revision, cache_dir=cache, local_files_only=True))
+    except Exception:  # of several libraries: it is not there, and what counts is why the hub could not be asked
+        raise DataError(
+            f"The hub could not be asked for {repository!r}, and it was not fetched before: {first_line(problem)}"
+        ) from problem
+    return folder.name, sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _network_in(names: Sequence[str], file: str | None, repository: str) -> str:
+    there = sorted(name for name in names if name.endswith(".onnx"))
+    if file is not None:
+        if file not in there:
+            raise ParameterError(f"{repository!r} has no file {file!r}. Its networks: {', '.join(there) or 'none'}.")
+        return file
+    for usual in USUAL:
+        if usual in there:
+            return usual
+    if len(there) == 1:
+        return there[0]
+    if not there:
+        raise DataError(
+            f"{repository!r} has no ONNX file. Many encoders have one in a repository of their own; look for "
+            f"'{repository.rpartition('/')[2]} ONNX' on the hub."
+        )
+    some = ", ".join(there[:20])
+    raise ParameterError(f"{repository!r} has several networks: {some}. Choose one: --option file=NAME.")

@@ -1,0 +1,61 @@
+"""``postgresql://user@host/database?gallery=NAME``: which server, and which of the galleries in its database.
+
+A gallery is a schema, ``kcrc_NAME``. Without a name it is ``kcrc_gallery``. Everything else in the address is libpq's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from kcrc.addresses import without_secrets
+from kcrc.errors import FileError
+
+USUAL = "gallery"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
+_PREFIX = "kcrc_"
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a gallery is; ``shown`` is all of it that is ever printed."""
+
+    shown: str
+    name: str
+    schema: str
+    connection: dict[str, str] = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.shown
+
+
+def parsed(address: str | os.PathLike[str]) -> Address:
+    """An address as it was given."""
+    text = os.fspath(address)
+    shown = without_secrets(text)
+    start, _, query = text.partition("?")
+    named: list[str] = []
+    rest: list[str] = []
+    for part in query.split("&"):
+        (named if part.partition("=")[0] == "gallery" else rest).append(part)
+    if len(named) > 1:
+        raise FileError(f"'{shown}' names several galleries; give one.")
+    name = unquote(named[0].partition("=")[2]) if named else USUAL
+    if not _NAME.fullmatch(name):
+        raise FileError(
+            f"'{without_secrets(name)[:60]}' cannot be the name of a gallery on a server. It has small letters, digits "
+            "and '_', at most 48, a letter first."
+        )
+    try:
+        connection = conninfo_to_dict(start + ("?" + "&".join(rest) if any(rest) else ""))
+    except psycopg.Error:  # whose words quote the address
+        raise FileError(
+            f"'{shown}' is not an address of a PostgreSQL server. Write postgresql://USER@HOST/DATABASE?gallery=NAME."
+        ) from None
+    given = {key: str(value) for key, value in connection.items() if value is not None}
+    return Address(shown, name, _PREFIX + name, given)

@@ -1,0 +1,210 @@
+"""Connections to one server: opened when needed, used by one thread at a time, opened anew when the server was gone.
+
+A connection belongs to the process that opened it: a forked child neither uses nor closes what it inherits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import psycopg
+from psycopg import errors
+
+from kcrc.addresses import without_secrets
+from kcrc.errors import FileError, KCRCError, StateError
+from kcrc.gallery.stores.postgres.address import Address
+
+AT_ONCE = 16  # threads that use a store at one time, each with a connection
+IDLE = 4  # connections that are kept for the next
+PATIENCE = 30.0  # seconds to wait for a server that is not there, a turn, or a free connection
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+_LONGEST = 300  # characters of what a server says
+_HELPER_LOST = "55000"  # "lost connection to parallel worker": of a server that is killed its helpers may go first
+T = TypeVar("T")
+Connection = psycopg.Connection[tuple[object, ...]]
+
+# Nothing of a session depends on how the server or the database is set up.
+_SESSION = (
+    "SET search_path = pg_catalog; SET client_min_messages = error; SET synchronous_commit = on; "
+    "SET bytea_output = 'hex'; SET statement_timeout = 0; SET DateStyle = 'ISO'; "
+    f"SET lock_timeout = '{PATIENCE:.0f}s'; SET idle_in_transaction_session_timeout = '300s'"
+)
+
+
+class Lost(Exception):
+    """The connection went away; what was under way in it may be begun again."""
+
+
+class Connections:
+    """The connections of one store."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._process = os.getpid()
+        self._idle: list[Connection] = []
+        self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(AT_ONCE)
+        self._closed = False
+
+    def check_usable(self) -> None:
+        """An error in a forked child, and once it is closed."""
+        if os.getpid() != self._process:
+            raise StateError(
+                f"The gallery '{self.address}' was opened by the process that this one was forked from. Open it again "
+                "here with Gallery.open."
+            )
+        if self._closed:
+            raise StateError(f"The gallery '{self.address}' is closed. Open it again with Gallery.open.")
+
+    def close(self) -> None:
+        """Let go of the server; in a forked child this does nothing."""
+        if os.getpid() == self._process:
+            with self._lock:
+                self._closed = True
+                idle, self._idle = self._idle, []
+            for db in idle:
+                db.close()
+
+    @contextlib.contextmanager
+    def place(self) -> Iterator[None]:
+        """One of the places for threads."""
+        self.check_usable()
+        if not self._places.acquire(timeout=PATIENCE):
+            raise StateError(f"'{self.address}' is used by {AT_ONCE} threads already. Try again in a moment.")
+        try:
+            yield
+        finally:
+            self._places.release()
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[Connection]:
+        """A connection for this thread alone, outside of any transaction."""
+        self.check_usable()
+        with self._lock:
+            db = self._idle.pop() if self._idle else None
+        db = db or connect(self.address)
+        try:
+            yield db
+        finally:
+            self._put_back(db)
+
+    def _put_back(self, db: Connection) -> None:
+        fine = not db.broken and db.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        with self._lock:
+            if fine and not self._closed and len(self._idle) < IDLE:
+                self._idle.append(db)
+                return
+        db.close()
+
+    def forget_idle(self) -> None:
+        """Drop the connections to a server that is gone."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for db in idle:
+            db.close()
+
+
+def connect(address: Address) -> Connection:
+    """A new connection; ``Lost`` where there is no server now, an error where it does not let us in."""
+    options = {"connect_timeout": "10", "application_name": "kcrc", **address.connection}
+    try:
+        db = psycopg.connect(**options, autocommit=True)  # type: ignore[arg-type]
+    except psycopg.Error as problem:
+        if _is_absent(problem):
+            raise Lost(told(problem)) from None
+        raise _refused(address, problem) from None
+    except ValueError as problem:  # an option that psycopg takes for another kind of value
+        raise FileError(f"'{address}' cannot be used: {without_secrets(str(problem))[:_LONGEST]}.") from None
+    try:
+        if db.info.parameter_status("server_encoding") != "UTF8":
+            raise FileError(f"The database of '{address}' is not in UTF-8, so that names would be lost in it.")
+        with translated(address):  # it may go away between the two
+            db.execute(_SESSION)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _is_absent(problem: psycopg.Error) -> bool:
+    """Whether no server answered, or one that is just starting or ending: it may soon."""
+    state = problem.sqlstate
+    if state is None:  # libpq speaks, not the server
+        said = str(problem)
+        return "FATAL" not in said or "starting up" in said or "shutting down" in said or "recovery" in said
+    return state.startswith(("08", "57P"))
+
+
+def _refused(address: Address, problem: psycopg.Error) -> KCRCError:
+    return FileError(f"The server of '{address}' does not let us in: {told(problem)}")
+
+
+def told(problem: psycopg.Error) -> str:
+    """What the server said, in a line, without secrets."""
+    lines = [line.strip() for line in without_secrets(str(problem)).splitlines() if line.strip()]
+    return (lines[0] if lines else type(problem).__name__)[:_LONGEST]
+
+
+@contextlib.contextmanager
+def translated(address: Address) -> Iterator[None]:
+    """What the server refuses, as errors of the library; ``Lost`` where it went away."""
+    try:
+        yield
+    except (errors.LockNotAvailable, errors.DeadlockDetected, errors.IdleInTransactionSessionTimeout):
+        raise StateError(f"'{address}' was in use by others for {PATIENCE:.0f} s. Try again.") from None
+    except (errors.UndefinedTable, errors.InvalidSchemaName):
+        raise StateError(f"'{address}' is not there any more. Open it again.") from None
+    except errors.InsufficientPrivilege as problem:
+        raise StateError(f"The server does not allow that in '{address}': {told(problem)}.") from None
+    except (errors.DiskFull, errors.OutOfMemory) as problem:
+        raise StateError(f"The server of '{address}' has no room: {told(problem)}. Nothing was changed.") from None
+    except psycopg.OperationalError as problem:
+        if problem.sqlstate is None or problem.sqlstate.startswith(("08", "57P", _HELPER_LOST)):
+            raise Lost(told(problem)) from None
+        raise StateError(f"The server of '{address}' could not do that: {told(problem)}.") from None
+    except psycopg.Error as problem:
+        raise FileError(f"'{address}' holds something else than a gallery does: {told(problem)}.") from None
+
+
+class Retries:
+    """Tells when to try again after ``Lost``, and when no more: ``PATIENCE`` after the first time."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._until: float | None = None
+        self._pause = _FIRST_PAUSE
+
+    def wait(self, lost: Lost, *, more: str = "Is it running?") -> None:
+        """A pause; an error, with ``more`` to say, once the server has been away for too long."""
+        now = time.monotonic()
+        self._until = self._until or now + PATIENCE
+        if now + self._pause > self._until:
+            raise StateError(f"The server of '{self._address}' cannot be reached: {lost}. {more}") from None
+        time.sleep(self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+
+
+def asked(address: Address, work: Callable[[Connection], T]) -> T:
+    """What ``work`` gives over a new connection, begun again where the server goes away meanwhile."""
+    retries = Retries(address)
+    while True:
+        try:
+            with contextlib.closing(connect(address)) as db, translated(address):
+                return work(db)
+        except Lost as lost:
+            retries.wait(lost)
+
+
+def reached(address: Address) -> Connection:
+    """A new connection, waited for as long as anyone waits for a server."""
+    retries = Retries(address)
+    while True:
+        try:
+            return connect(address)
+        except Lost as lost:
+            retries.wait(lost)

@@ -1,0 +1,248 @@
+"""An open gallery on a server: one unchanging state to read, all-or-nothing acts, many programs that take turns."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from psycopg.sql import SQL
+
+from kcrc.arrays import Array
+from kcrc.errors import FileError, StateError, WriteNeeded
+from kcrc.gallery.contract import Report, Snapshot, Transaction
+from kcrc.gallery.examples import Contents
+from kcrc.gallery.settings import Settings
+from kcrc.gallery.stores.postgres import rewriting, schema, searching, turns
+from kcrc.gallery.stores.postgres.address import Address, parsed
+from kcrc.gallery.stores.postgres.connections import Connection, Connections, Lost, Retries, asked, translated
+from kcrc.gallery.stores.postgres.placing import placing
+from kcrc.gallery.stores.postgres.records import ServerSnapshot, ServerTransaction
+from kcrc.gallery.stores.postgres.searching import ServerCoordinates
+
+T = TypeVar("T")
+_UNSURE = "Whether the change was kept is not known: 'kcrc history' tells, once the server is back."
+
+
+def exists(address: str | os.PathLike[str]) -> bool:
+    """Whether there is a gallery of that name, or anything in its place."""
+    where = parsed(address)
+    return asked(where, lambda db: schema.is_there(db, where.schema))
+
+
+def open(address: str | os.PathLike[str], *, readonly: bool = False, recover: bool = False) -> PostgresStore:
+    """The gallery at an address, after an audit of what is in its schema."""
+    where = parsed(address)
+
+    def audited(db: Connection) -> str:
+        if not schema.is_there(db, where.schema):
+            raise FileError(f"There is no gallery '{where}'. Make one with `kcrc build`.")
+        version, mark = schema.audit(db, where)
+        if version < schema.VERSION:
+            if readonly and not recover:
+                raise WriteNeeded(f"'{where}' is of an older version. Open it for writing once.")
+            schema.migrate(db, where)
+            _, mark = schema.audit(db, where)
+        return mark
+
+    return PostgresStore(where, asked(where, audited), readonly=readonly)
+
+
+@contextlib.contextmanager
+def making(
+    address: str | os.PathLike[str], settings: Settings, feature_state: Mapping[str, Array], *, overwrite: bool = False
+) -> Iterator[PostgresStore]:
+    """A gallery that is filled under another name, and has its own at the end of the block."""
+    with (
+        placing(parsed(address), overwrite=overwrite) as (passing, mark),
+        contextlib.closing(PostgresStore(passing, mark)) as store,
+    ):
+        store.write(lambda writing: writing.begin(settings, feature_state))  # type: ignore[attr-defined]
+        yield store
+
+
+def backup(
+    address: str | os.PathLike[str], goal: str | os.PathLike[str], *, overwrite: bool, report: Report | None
+) -> int:
+    """Copy a gallery to a file; its size in bytes."""
+    with contextlib.closing(open(address, readonly=True, recover=True)) as store:
+        return store.backup(Path(goal), overwrite=overwrite, report=report)
+
+
+class PostgresStore:
+    """A gallery's schema on a server, and the connections to it that the threads of this process share."""
+
+    def __init__(self, address: Address, mark: str, *, readonly: bool = False) -> None:
+        self.address, self.name = address.shown, address.name
+        self.readonly = readonly
+        self._where, self._mark = address, mark
+        self._connections = Connections(address)
+        self._turns = turns.WriterTurns()
+        self._within = threading.local()
+        self._at_hand = VectorsAtHand()
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self.address!r})"
+
+    def close(self) -> None:
+        """Let go of the server. An act that returned has long been written."""
+        self._connections.close()
+
+    def read(self, look: Callable[[Snapshot], T]) -> T:
+        self._connections.check_usable()
+        within = getattr(self._within, "snapshot", None)
+        if within is not None:
+            return look(within)
+        retries = Retries(self._where)
+        with self._connections.place():
+            while True:
+                try:
+                    with self._connected() as db, turns.reading(db, self._where, self._mark) as tables:
+                        return self._holding(ServerSnapshot(tables), look)
+                except Lost as lost:
+                    self._connections.forget_idle()
+                    retries.wait(lost)
+
+    def write(self, change: Callable[[Transaction], T]) -> T:
+        return self._written(change, alone=False)
+
+    def erase(self, change: Callable[[Transaction], T]) -> T:
+        """As ``write``; the tables get new files, and what was made from them is dropped."""
+        self._at_hand.let_go()
+        return self._written(change, alone=True)
+
+    def _written(self, change: Callable[[Transaction], T], *, alone: bool) -> T:
+        self._connections.check_usable()
+        if self.readonly:
+            raise StateError(f"'{self.address}' was opened for reading only.")
+        if getattr(self._within, "snapshot", None) is not None:
+            raise StateError(f"'{self.address}' is being read or changed by this thread; change it afterwards.")
+        turn, retries = self._turns.next(), Retries(self._where)
+        tried: list[T] = []  # what a change gave whose end is not known
+        with self._connections.place():
+            while True:
+                try:
+                    with self._connected() as db, turns.writing(db, self._where, self._mark, alone=alone) as tables:
+                        if tried and turn.kept(tables):
+                            return tried[0]
+                        tried.clear()
+                        done = self._holding(ServerTransaction(tables), change)
+                        turn.leave(tables)
+                        if alone:
+                            rewriting.rewrite(tables)
+                        tried.append(done)
+                    return done
+                except Lost as lost:
+                    self._connections.forget_idle()
+                    retries.wait(lost, **({"more": _UNSURE} if tried else {}))
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        with translated(self._where), self._connections.one() as db:
+            yield db
+
+    @contextlib.contextmanager
+    def _connected_once(self) -> Iterator[Connection]:
+        """A connection for what is not begun again where the server goes away."""
+        try:
+            with self._connections.place(), self._connected() as db:
+                yield db
+        except Lost as lost:
+            raise StateError(f"The server of '{self.address}' went away: {lost}. Try again.") from None
+
+    def _holding(self, state: Any, work: Callable[[Any], T]) -> T:
+        """What ``work`` gives, with this state for whatever this thread reads meanwhile."""
+        self._within.snapshot = state
+        try:
+            return work(state)
+        finally:
+            self._within.snapshot = None
+
+    def elsewhere(self) -> tuple[Path, ...]:
+        return ()
+
+    def vectors(self, contents: Contents) -> Array:
+        """Those that are at hand from a state before, the others from the server."""
+        return self.read(lambda reading: self._at_hand.of(contents, reading))  # type: ignore[arg-type]
+
+    def coordinates(self, reading: Snapshot, mark: str) -> ServerCoordinates:
+        assert isinstance(reading, ServerSnapshot)
+        return ServerCoordinates(reading, mark)
+
+    def extend_coordinates(
+        self, mark: str, width: int, prepare: Callable[[Array], Array], *, graph: bool = False
+    ) -> None:
+        """Whoever else is at it is not waited for."""
+        key = (zlib.crc32(self._where.schema.encode()) << 8,)
+        with self._connected_once() as db:
+            if db.execute("SELECT pg_try_advisory_lock(%s)", key).fetchone() != (True,):
+                return
+            try:
+                with turns.deriving(db, self._where, self._mark) as tables:
+                    searching.extend(tables, mark, width, prepare, graph=graph)
+            finally:
+                db.execute("SELECT pg_advisory_unlock(%s)", key)
+
+    def size(self) -> int:
+        query = SQL(
+            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c "
+            "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'"
+        )
+
+        def look(reading: Any) -> int:
+            (found,) = reading.tables.db.execute(query, (self._where.schema,)).fetchone()
+            return int(found)
+
+        return self.read(look)
+
+    def shrink(self) -> None:
+        with self._connected_once() as db:
+            for name in schema.TABLES:
+                db.execute(SQL("VACUUM (FULL) {}").format(schema.table(self._where, name)))
+
+    def backup(self, goal: Path, *, overwrite: bool = False, report: Report | None = None) -> int:
+        from kcrc.gallery.copying import copied
+
+        copied(self, goal, overwrite=overwrite, report=report)
+        return os.stat(goal).st_size
+
+
+class VectorsAtHand:
+    """The vectors of the latest state that was read: those of the next are mostly the same."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ids: Array = np.zeros(0, np.int64)
+        self._crcs: Array = np.zeros(0, np.uint32)
+        self._vectors: Array | None = None
+
+    def let_go(self) -> None:
+        with self._lock:
+            self._ids, self._crcs, self._vectors = self._ids[:0], self._crcs[:0], None
+
+    def of(self, contents: Contents, reading: ServerSnapshot) -> Array:
+        """(n, dim), read-only; every vector was compared with its crc32 when it was fetched."""
+        with self._lock:
+            ids, crcs, had = self._ids, self._crcs, self._vectors
+        place = np.minimum(np.searchsorted(ids, contents.ids), max(len(ids) - 1, 0))
+        known = np.zeros(len(contents), bool)
+        if had is not None and len(ids):
+            known = (ids[place] == contents.ids) & (crcs[place] == contents.vector_crcs)
+        missing = np.flatnonzero(~known)
+        settings = reading.settings()
+        fetched = reading.vectors_of(contents.ids[missing], contents.vector_crcs[missing])
+        if len(missing) == len(contents):
+            out = fetched.astype(settings.dtype, copy=False)  # in this machine's byte order
+        else:
+            assert had is not None
+            out = np.empty((len(contents), settings.dim), settings.dtype)
+            out[known], out[missing] = had[place[known]], fetched
+        out.flags.writeable = False
+        with self._lock:
+            self._ids, self._crcs, self._vectors = contents.ids, contents.vector_crcs, out
+        return out

@@ -1,0 +1,59 @@
+"""The engine that is always there: this process, one piece after the other, with all cores inside a piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from kcrc.errors import ParameterError
+from kcrc.scale.engines import ENGINES
+from kcrc.scale.engines.base import Engine, Held
+
+
+class Here(Held):
+    """Objects of this process."""
+
+    def __init__(self, objects: list[Any]) -> None:
+        self._objects = objects
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def ask(self, verb: str, questions: Sequence[tuple[Any, ...]]) -> list[Any]:
+        return [getattr(one, verb)(*asked) for one, asked in zip(self._objects, questions, strict=True)]
+
+
+@ENGINES.register("local")
+class Local(Engine):
+    """Work runs when its outcome is asked for: nothing is ever ahead of the caller."""
+
+    threads: ClassVar[int | None] = None
+    workers = 1
+
+    def __init__(self, *, address: str | None = None, workers: int | None = None) -> None:
+        if address is not None or workers is not None:
+            raise ParameterError(
+                "The engine 'local' is this process and its threads: it takes no address and no workers. "
+                "Name one that has them: ray, dask."
+            )
+
+    def hold(self, makers: Sequence[Callable[[], Any]]) -> Held:
+        return Here([make() for make in makers])
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+    def _sent(self, work: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return work
+
+    def _start(self, shared: Callable[[Any], Any], piece: Any) -> Callable[[], Any]:
+        return lambda: shared(piece)
+
+    def _first_done(self, handles: list[Any]) -> Any:
+        return handles[0]
+
+    def _outcome(self, handle: Callable[[], Any]) -> Any:
+        return handle()
+
+    def _stop(self, handles: list[Any]) -> None:
+        """None of them was begun."""

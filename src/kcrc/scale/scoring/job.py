@@ -1,0 +1,184 @@
+"""One file of answers, made of parts: a part is written once, whole, and a run that was cut short goes on from them.
+
+Beside ``answers.csv`` lies ``answers.csv.parts/`` while it is being made: ``job.json`` says which input, gallery and
+question the parts are of, and a part is the crc32 of what follows, a line of JSON (how many answers, what could not be
+read, by which searches) and its share of the file. A part that is not whole is made again. At the end they are joined
+in the order of the input, and the folder goes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import kcrc
+from kcrc.errors import FileError, StateError
+from kcrc.files.aside import aside, leftovers, write_aside
+from kcrc.files.plain_json import read_json
+from kcrc.scale.engines.base import Engine
+from kcrc.scale.scoring import inputs, tables
+from kcrc.scale.scoring.forms import form_for
+from kcrc.scale.scoring.inputs import Input, Piece
+from kcrc.scale.scoring.scorer import AnswerPart, Scorer
+
+FORMAT = "kcrc-answers-1"
+_CHANGED = {
+    "gallery": "the gallery was changed since it was begun",
+    "input": "the input was changed since it was begun",
+    "question": "it was begun with other options",
+    "kcrc": "it was begun by another version of kcrc",
+    "pieces": "it was begun by another version of kcrc",
+}
+
+
+@dataclass(frozen=True)
+class JobOutcome:
+    """What a run came to: answers in the file, images without one, by which searches examples were found, and pieces
+    that an earlier run had answered."""
+
+    answers: int
+    problems: int
+    searches: frozenset[str]
+    found_done: int
+
+
+class Job:
+    """The parts of one file of answers."""
+
+    def __init__(self, out: Path, given: Input, scorer: Scorer) -> None:
+        self.out, self.folder = out, out.with_name(f"{out.name}.parts")
+        self._given, self._scorer = given, scorer
+        question = scorer.question
+        self._form = form_for(out.name, sets=question.coverage is not None, top=question.top)
+
+    def begin(self, *, resume: bool) -> None:
+        """Make the folder of parts, or find that there is one of the same job to go on with."""
+        if os.path.lexists(self.out):
+            raise FileError(f"'{self.out}' is there already; move it away, or name another file.")
+        facts = self._facts()
+        known = self.folder / "job.json"
+        if not self.folder.exists():
+            write_aside(known, (json.dumps(facts, indent=1) + "\n").encode())
+            return
+        if not resume:
+            raise StateError(
+                f"'{self.folder}' has parts of these answers, from a run that was cut short. Go on with --resume, or "
+                "remove that folder to begin again."
+            )
+        begun = self._begun(known)
+        for name, reason in _CHANGED.items():
+            if begun.get(name) != facts[name]:
+                raise StateError(
+                    f"This run cannot go on: {reason}. Remove '{self.folder}' to begin again, or put things back."
+                )
+
+    def _facts(self) -> dict[str, Any]:
+        question = {**asdict(self._scorer.question), "out": self.out.suffix.lower()}
+        return {
+            "format": FORMAT,
+            "kcrc": kcrc.__version__,
+            "gallery": self._scorer.fingerprint,
+            "input": self._given.identity(),
+            "question": question,
+            "pieces": [inputs.IMAGES, tables.ROWS, tables.BYTES],
+        }
+
+    def _begun(self, known: Path) -> dict[str, Any]:
+        try:
+            found = read_json(known.read_bytes())
+            if not isinstance(found, dict) or found.get("format") != FORMAT:
+                raise ValueError("it is of another format")
+        except (OSError, ValueError) as problem:
+            raise FileError(
+                f"'{known}' does not say what the parts beside it are of ({problem}). Remove '{self.folder}' to begin "
+                "again."
+            ) from None
+        return found
+
+    def run(self, engine: Engine, report: Callable[[int], None]) -> JobOutcome:
+        """Answer what has no part yet and join the parts; ``report`` is told how many more images are done."""
+        pieces = found_done = 0
+
+        def missing() -> Iterator[Piece]:
+            nonlocal pieces, found_done
+            for piece in self._given.pieces():
+                pieces += 1
+                if _whole(self._part(piece.number)) is not None:
+                    found_done += 1
+                    report(len(piece))
+                else:
+                    yield piece
+
+        for result in engine.map(self._scorer, missing(), key=lambda piece: piece.number):
+            assert isinstance(result.key, int)
+            _write(self._part(result.key), result.value)
+            report(result.value.answers + len(result.value.problems))
+        return self._joined(pieces, found_done)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """(name, reason) of all that could not be answered; before the parts are removed."""
+        for path in sorted(self.folder.glob("*.part")):
+            yield from _read(path).problems
+
+    def _part(self, number: int) -> Path:
+        return self.folder / f"{number:09}.part"
+
+    def _joined(self, pieces: int, found_done: int) -> JobOutcome:
+        """Put the parts together in their order."""
+        answers = problems = 0
+        searches: set[str] = set()
+
+        def contents() -> Iterator[bytes]:
+            nonlocal answers, problems
+            for number in range(pieces):
+                part = _read(self._part(number))
+                answers += part.answers
+                problems += len(part.problems)
+                searches.update(part.searches)
+                yield part.content
+
+        with aside(self.out, overwrite=False) as out:
+            self._form.join(contents(), out)
+        for left in leftovers(self.out):
+            left.unlink(missing_ok=True)
+        return JobOutcome(answers, problems, frozenset(searches), found_done)
+
+    def clear(self) -> None:
+        """Remove the parts, which are in the file by now."""
+        shutil.rmtree(self.folder)
+
+
+def _write(path: Path, part: AnswerPart) -> None:
+    told = {"answers": part.answers, "problems": part.problems, "searches": part.searches}
+    head = json.dumps(told).encode() + b"\n"
+    with aside(path) as file:
+        file.write(b"%08x\n" % zlib.crc32(part.content, zlib.crc32(head)))
+        file.write(head)
+        file.write(part.content)
+
+
+def _whole(path: Path) -> AnswerPart | None:
+    """The part in a file; None where there is none, or not all of it."""
+    try:
+        total, _, rest = path.read_bytes().partition(b"\n")
+        if int(total, 16) != zlib.crc32(rest):
+            return None
+        head, _, content = rest.partition(b"\n")
+        told = read_json(head)
+        problems = tuple((name, why) for name, why in told["problems"])
+        return AnswerPart(content, int(told["answers"]), problems, tuple(told["searches"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _read(path: Path) -> AnswerPart:
+    part = _whole(path)
+    if part is None:
+        raise FileError(f"'{path}' is gone or damaged. The same command with --resume makes it again.")
+    return part

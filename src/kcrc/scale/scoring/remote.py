@@ -1,0 +1,76 @@
+"""Files in object stores, by fsspec: only those that somebody named on the command line or that lie below them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from kcrc.errors import DataError, ParameterError
+from kcrc.features.accepted import EXTENSION_FORMATS, Content, ImageError, Limits, too_many_bytes
+
+
+def is_remote(name: str) -> bool:
+    return "://" in name
+
+
+def file_system(address: str) -> tuple[Any, str]:
+    """The file system that an address is in, and the path there."""
+    try:
+        import fsspec
+    except ImportError:
+        raise ParameterError(f"Reading '{address}' needs fsspec. Install it: pip install 'kcrc[remote]'.") from None
+    try:
+        system, path = fsspec.core.url_to_fs(address)
+    except ImportError as problem:  # the package for this kind of address; fsspec says which
+        raise ParameterError(f"'{address}' cannot be read: {problem}") from None
+    except ValueError as problem:
+        raise ParameterError(f"'{address}' cannot be read: {problem}.") from None
+    return system, path
+
+
+def files_below(address: str) -> list[str]:
+    """The image files of a folder, by address, in the order of their names; the address itself where it is a file."""
+    system, path = file_system(address)
+    with refusals(address):
+        if not system.isdir(path):
+            return [address]
+        inside = sorted(system.find(path))
+    pictures = [name for name in inside if any(name.lower().endswith(ending) for ending in EXTENSION_FORMATS)]
+    if not pictures:
+        raise DataError(f"The folder '{address}' has no image files.")
+    return [system.unstrip_protocol(name) for name in pictures]
+
+
+def state_of(address: str) -> str:
+    """What tells a file from what it is later: its size and the mark its store gives it."""
+    system, path = file_system(address)
+    with refusals(address):
+        return f"{system.size(path)} {system.ukey(path)}"
+
+
+def fetched(address: str) -> Content | ImageError:
+    """The bytes of a picture, and no more than a picture may have; or why not."""
+    limits = Limits.usual()
+    try:
+        system, path = file_system(address)
+        with refusals(address):
+            size = system.size(path)
+            if size is not None and size > limits.max_bytes:
+                return too_many_bytes(address, size, limits)
+            with system.open(path, "rb") as file:
+                data: bytes = file.read(limits.max_bytes + 1)
+    except DataError as problem:
+        return ImageError(address, "unreadable", str(problem))
+    return too_many_bytes(address, len(data), limits) if len(data) > limits.max_bytes else Content(address, data)
+
+
+@contextlib.contextmanager
+def refusals(address: str) -> Iterator[None]:
+    """What a store refuses, as an error of ours."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"'{address}' is not there.") from None
+    except OSError as problem:
+        raise DataError(f"'{address}' cannot be read: {problem.strerror or problem}.") from None

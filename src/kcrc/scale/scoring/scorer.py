@@ -1,0 +1,154 @@
+"""The work on one piece: a worker opens the gallery once, and answers pieces with what it has open."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kcrc.answering import Answerer, Answers
+from kcrc.answering.stream import Answered
+from kcrc.arrays import Array
+from kcrc.features.accepted import Content, ImageError
+from kcrc.gallery import Gallery
+from kcrc.report.answer_row import rows_of
+from kcrc.scale.identity import check_same
+from kcrc.scale.scoring.forms import form_for
+from kcrc.scale.scoring.inputs import Piece
+from kcrc.scale.scoring.remote import fetched, is_remote
+from kcrc.scale.sharded import ShardedAnswerer
+
+FETCHED = 16  # pictures from elsewhere that are in memory at once
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every image, and how the answer is written: ``out`` is the name of the file."""
+
+    out: str
+    reject: float | None = None
+    mark: str | None = None
+    coverage: float | None = None
+    top: int = 0
+
+
+@dataclass(frozen=True)
+class AnswerPart:
+    """What became of a piece: answers as a part of the file, how many, (name, reason) where there is none, and by which
+    searches examples were found."""
+
+    content: bytes
+    answers: int
+    problems: tuple[tuple[str, str], ...]
+    searches: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Answers pieces by the gallery at ``address`` with this ``fingerprint``, or by its shards."""
+
+    address: str
+    fingerprint: str
+    question: Question
+    folder: str
+    """That names on this machine are in."""
+    threads: int | None = None
+    model: Path | None = None
+    shards: ShardedAnswerer | None = None
+    run: str = field(default_factory=lambda: secrets.token_hex(8))
+    """A name that no other run has: every piece brings its scorer along."""
+
+    def __call__(self, piece: Piece) -> AnswerPart:
+        opened = _open_for(self)
+        asked, question = opened.gallery.answering, self.question
+        rows: list[dict[str, Any]] = []
+        problems: list[tuple[str, str]] = []
+        searches: set[str] = set()
+        if piece.rows is not None:
+            given = piece.rows.read(self.folder)
+            found = opened.answer(given.vectors)
+            searches.add(found.evidence.search)
+            rows += rows_of(given.names, found, top=question.top)
+        for chunk in self._chunks(opened, piece.images, problems) if piece.images else ():
+            if chunk.answers is not None:
+                found = asked.told(chunk.answers, chunk.empty)
+                searches.add(found.evidence.search)
+                rows += rows_of([self._given(name) for name in chunk.names], found, top=question.top)
+            problems += [(self._given(problem.source), problem.why) for problem in chunk.problems]
+        form = form_for(question.out, sets=question.coverage is not None, top=question.top)
+        return AnswerPart(form.encoded(rows), len(rows), tuple(problems), tuple(sorted(searches)))
+
+    def _chunks(
+        self, opened: _Opened, images: Sequence[str], problems: list[tuple[str, str]]
+    ) -> Iterator[Answered[Answers]]:
+        """Images answered in their order; those from elsewhere are fetched a few at a time."""
+        stream = opened.gallery.answering.stream
+        if not any(map(is_remote, images)):
+            yield from stream([self._place(name) for name in images], opened.answer, on_error="skip")
+            return
+        for start in range(0, len(images), FETCHED):
+            group: list[str | Content] = []
+            for name in images[start : start + FETCHED]:
+                found = fetched(name) if is_remote(name) else self._place(name)
+                if isinstance(found, ImageError):
+                    problems.append((name, found.why))
+                else:
+                    group.append(found)
+            yield from stream(group, opened.answer, on_error="skip")
+
+    def _place(self, name: str) -> str:
+        """Where a file is, for a worker that is in another folder."""
+        return name if os.path.isabs(name) else os.path.join(self._below, name)
+
+    def _given(self, place: str) -> str:
+        """The name by which a file was given."""
+        return place.removeprefix(self._below)
+
+    @property
+    def _below(self) -> str:
+        """What stands before names that were given without a folder's, and before no other."""
+        return os.path.join(self.folder, ".", "")
+
+
+@dataclass(frozen=True, eq=False)
+class _Opened:
+    gallery: Gallery
+    answer: Callable[[Array], Answers]
+
+
+_open: dict[str, _Opened] = {}  # of this process: the gallery it answers by, under the run that it does so for
+
+
+def _open_for(scorer: Scorer) -> _Opened:
+    if scorer.run in _open:
+        return _open[scorer.run]
+    let_go()
+    gallery = Gallery.open(scorer.address, readonly=True, model=scorer.model)
+    try:
+        check_same(gallery, scorer.fingerprint)
+        asked = scorer.question
+        answerer = scorer.shards or _on_threads(gallery.answering.answerer(), scorer.threads)
+        answer = gallery.answering.asked(
+            reject=asked.reject, unknown=asked.mark, coverage=asked.coverage, answerer=answerer
+        )
+    except BaseException:
+        gallery.close()
+        raise
+    _open[scorer.run] = _Opened(gallery, answer)
+    return _open[scorer.run]
+
+
+def let_go() -> None:
+    """Close the gallery that this process has open."""
+    while _open:
+        _open.popitem()[1].gallery.close()
+
+
+def _on_threads(answerer: Answerer, threads: int | None) -> Answerer:
+    if threads is None:
+        return answerer
+    model = answerer.model
+    return replace(answerer, model=replace(model, method=replace(model.method, n_jobs=threads)))

@@ -1,0 +1,207 @@
+"""Encoders by their name on a hub, served on the loopback address."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from features.small_hub import COMMIT, SmallHub
+from kcrc.errors import DataError, ParameterError
+from kcrc.features import make, restore
+from kcrc.features.hub import prepared_by
+from kcrc.features.network.onnx_graph import GraphWriter
+from kcrc.features.pooling import POOLINGS, chosen, pooled
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("huggingface_hub")
+
+
+def transformer_like() -> bytes:
+    """(n, c, h, w) -> (n, c, h): a token a channel, the mean of its rows."""
+    graph = GraphWriter("tokens")
+    out = graph.node("ReduceMean", ["images"], axes=[3], keepdims=0)
+    return graph.content(input_shape=["n", 3, "h", "w"], output=out, output_shape=["n", 3, "h"])
+
+
+PREPARATION = {
+    "do_resize": True,
+    "size": {"shortest_edge": 10},
+    "do_center_crop": True,
+    "crop_size": {"height": 8, "width": 8},
+    "image_mean": [0.5, 0.4, 0.3],
+    "image_std": [0.2, 0.2, 0.1],
+    "rescale_factor": 1 / 255,
+}
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    network = transformer_like()
+    told = json.dumps(PREPARATION).encode()
+    repositories = {
+        "someone/encoder": {"onnx/model.onnx": network, "preprocessor_config.json": told, "README.md": b"# hello"},
+        "someone/several": {"a.onnx": network, "b.onnx": network},
+        "someone/none": {"model.safetensors": b"x"},
+        "someone/broken": {"model.onnx": network, "preprocessor_config.json": b"[1, 2"},
+        "someone/odd": {"model.onnx": network, "preprocessor_config.json": b'{"size": {"height": 10000000000}}'},
+    }
+    for name, said in {
+        "deep": b'{"a":' * 100_000,
+        "nan": b'{"image_mean": [NaN, 1, 1]}',
+        "faint": b'{"rescale_factor": 1e-320}',
+        "narrow": b'{"image_std": [1e-300, 1, 1]}',
+        "list": b'{"size": [5, 6, 7]}',
+    }.items():
+        repositories[f"someone/{name}"] = {"model.onnx": network, "preprocessor_config.json": said}
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("KCRC_CACHE", str(tmp_path / "kcrc"))
+    with SmallHub(repositories) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.address)
+        yield server
+
+
+def striped(n=24):
+    """Two classes that differ in the rows of the first channel alone."""
+    rng = np.random.default_rng(0)
+    pictures = rng.integers(90, 110, size=(n, 20, 20, 3)).astype(np.uint8)
+    labels = np.array(["plain", "striped"])[np.arange(n) % 2]
+    pictures[1::2, ::4, :, 0] = 250
+    pictures[1::2, 1::4, :, 0] = 250
+    return pictures, labels
+
+
+def test_an_encoder_by_its_name(hub):
+    pictures, labels = striped()
+    feature = make("hub:someone/encoder")
+    assert (feature.size, feature.crop, feature.fit_to) == ((10, 10), (8, 8), "crop")
+    np.testing.assert_allclose(feature.mean, [127.5, 102.0, 76.5])
+    np.testing.assert_allclose(feature.std, [51.0, 51.0, 25.5])
+    feature.fit(list(pictures), list(labels))
+    assert feature.options()["pooling"] in POOLINGS
+    assert feature.options()["source"] == f"hub:someone/encoder@{COMMIT}/onnx/model.onnx"
+    vectors = feature.transform(list(pictures))
+    assert vectors.shape[0] == len(pictures)
+    assert not any("README" in path or "safetensors" in path for path in hub.asked)
+
+
+def test_nothing_is_asked_of_the_hub_again(hub, monkeypatch):
+    pictures, labels = striped()
+    feature = make("hub:someone/encoder").fit(list(pictures), list(labels))
+    feature.keep()
+    vectors, state = feature.transform(list(pictures)), feature.state()
+    asked = len(hub.asked)
+    again = restore(state)
+    np.testing.assert_array_equal(again.transform(list(pictures)), vectors)
+    assert again.fingerprint == feature.fingerprint
+    assert len(hub.asked) == asked
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there: what was fetched serves
+    assert make("hub:someone/encoder").sha256 == feature.sha256
+
+
+def test_a_gallery_pins_the_commit_and_the_content(hub, tmp_path):
+    from PIL import Image
+
+    from kcrc import Gallery
+    from kcrc.gallery.own_feature import own_feature
+
+    pictures, labels = striped()
+    for at, (picture, label) in enumerate(zip(pictures, labels, strict=True)):
+        folder = tmp_path / "pictures" / str(label)
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(picture).save(folder / f"{at}.png")
+    with Gallery.from_folder(tmp_path / "pictures", tmp_path / "g.kcrc", feature="hub:someone/encoder") as gallery:
+        assert len(gallery) == len(pictures)
+    asked = len(hub.asked)
+    with Gallery.open(tmp_path / "g.kcrc") as gallery:
+        found = own_feature(gallery, None).options()
+        assert found["source"].startswith(f"hub:someone/encoder@{COMMIT}")
+        assert len(found["sha256"]) == 64
+    assert len(hub.asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("address", "options", "error", "words"),
+    [
+        ("hub:encoder", {}, ParameterError, "hub:OWNER/NAME"),
+        ("hub:../../etc/passwd", {}, ParameterError, "hub:OWNER/NAME"),
+        ("hub:someone/missing", {}, DataError, "no repository 'someone/missing'"),
+        ("hub:someone/encoder@v9", {}, DataError, "no revision 'v9'"),
+        ("hub:someone/several", {}, ParameterError, "several networks: a.onnx, b.onnx"),
+        ("hub:someone/several", {"file": "c.onnx"}, ParameterError, "no file 'c.onnx'"),
+        ("hub:someone/none", {}, DataError, "no ONNX file"),
+        ("hub:someone/broken", {}, DataError, "not a table of settings in JSON"),
+        ("hub:someone/odd", {}, DataError, "no size of a picture"),
+        ("hub:someone/list", {}, DataError, "no size of a picture"),
+        ("hub:someone/deep", {}, DataError, "not a table of settings in JSON"),
+        ("hub:someone/nan", {}, DataError, "not a table of settings in JSON"),
+        ("hub:someone/faint", {}, DataError, "rescale_factor 1e-320; it is 1e-06 to 1"),
+        ("hub:someone/narrow", {}, DataError, "it is 1e-06 or more"),
+        ("hub:someone/encoder@..", {}, ParameterError, "hub:OWNER/NAME"),
+        ("hub:someone/encoder@../../x", {}, ParameterError, "hub:OWNER/NAME"),
+        ("hub:someone/encoder@a/../b", {}, ParameterError, "hub:OWNER/NAME"),
+        ("hub:someone/encoder@/etc", {}, ParameterError, "hub:OWNER/NAME"),
+        ("hub:someone/encoder@refs/pr/1", {}, DataError, "no revision 'refs/pr/1'"),
+        ("hub:someone/encoder", {"pooling": "max"}, ParameterError, "pooling is None, 'auto'"),
+    ],
+)
+def test_what_is_wrong_is_said(hub, address, options, error, words):
+    with pytest.raises(error, match=words):
+        make(address, **options)
+
+
+def test_what_is_too_large_is_not_fetched(hub):
+    hub.lies["onnx/model.onnx"] = {"size": 1 << 40}
+    with pytest.raises(DataError, match=r"onnx/model.onnx has 1099511627776 bytes; at most 2147483647 are fetched"):
+        make("hub:someone/encoder")
+    assert not any("resolve" in path and "onnx/model.onnx" in path for path in hub.asked)
+
+
+def test_what_is_not_as_the_hub_describes_it_is_refused(hub):
+    hub.lies["onnx/model.onnx"] = {"sha256": "0" * 64}
+    with pytest.raises(DataError, match=r"not what the hub describes .*in place of 000000000000"):
+        make("hub:someone/encoder")
+    hub.lies.clear()
+    assert make("hub:someone/encoder").options()["source"].endswith("/onnx/model.onnx")
+
+
+def test_without_the_package_the_command_is_named(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ParameterError, match=r"pip install 'kcrc\[hub\]'"):
+        make("hub:someone/encoder")
+
+
+def test_without_a_connection_and_nothing_from_before(hub, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(DataError, match="was not fetched before"):
+        make("hub:someone/encoder")
+
+
+def test_preparations_of_well_known_encoders():
+    """As their published files say: DINOv2 (256, then 224 from the middle), SigLIP (stretched), CLIP (224 by edge)."""
+    dino = {"size": {"shortest_edge": 256}, "crop_size": {"height": 224, "width": 224}, "do_center_crop": True}
+    assert prepared_by(dino, "x")["crop"] == (224, 224)
+    siglip = {"size": {"height": 224, "width": 224}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    found = prepared_by(siglip, "x")
+    assert (found["fit_to"], found["crop"], found["mean"]) == ("stretch", None, (127.5, 127.5, 127.5))
+    clip = {"size": {"shortest_edge": 224}, "crop_size": {"height": 224, "width": 224}, "do_center_crop": True}
+    found = prepared_by(clip, "x")
+    assert (found["fit_to"], found["size"], found["crop"]) == ("crop", (224, 224), None)
+    assert prepared_by({"size": [224, 336]}, "x")["size"] == (224, 336)
+    assert prepared_by({"size": 384}, "x")["size"] == (384, 384)
+    with pytest.raises(DataError, match="image_std"):
+        prepared_by({"image_std": [0, 1, 1]}, "x")
+
+
+def test_the_pooling_that_tells_examples_apart_is_chosen():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(["a", "b", "c"], 20)
+    tokens = rng.normal(size=(60, 10, 6))
+    tokens[:, 1:] += 3 * rng.normal(size=(3, 6))[np.repeat([0, 1, 2], 20)][:, None]  # only the patches tell
+    assert chosen(pooled([tokens[:25], tokens[25:]]), list(labels)) != "cls"
+    first = rng.normal(size=(60, 10, 6))
+    first[:, 0] += 6 * rng.normal(size=(3, 6))[np.repeat([0, 1, 2], 20)]  # only the first tells
+    assert chosen(pooled([first]), list(labels)) == "cls"

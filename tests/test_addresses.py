@@ -1,0 +1,134 @@
+"""Passwords of addresses are in nothing that is shown."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+
+from kcrc.addresses import ServerAddress, without_secrets
+from kcrc.bench.postgres_server import PostgresServer
+from kcrc.cli import main
+from kcrc.errors import KCRCError
+from kcrc.gallery import Gallery
+from kcrc.scale.identity import reachable
+from kcrc.scale.shards import StoredShard
+
+PASSWORD = "Gehe1m:n/s?s@x"
+QUOTED = "Gehe1m%3An%2Fs%3Fs%40x"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgresql://u:Gehe1m@h/db", "postgresql://u:***@h/db"),
+        ("see postgresql://u:Ge@he1m@h:5/db?gallery=x, please", "see postgresql://u:***@h:5/db?gallery=x, please"),
+        ("postgresql://u@h/db?password=Gehe1m&gallery=x", "postgresql://u@h/db?password=***&gallery=x"),
+        ("host=h password='Ge he1m' user=u", "host=h password=*** user=u"),
+        ("sslpassword=Gehe1m", "sslpassword=***"),
+        ("postgresql://u:not he1m@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://u:tab\the1m\n@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://a user:he1m@h/db", "postgresql://a user:***@h/db"),
+        ("postgresql://u@h/db?password=it's he1m&gallery=x", "postgresql://u@h/db?password=***&gallery=x"),
+        ("postgresql://u@h/db?gallery=x&sslpassword='he1m", "postgresql://u@h/db?gallery=x&sslpassword=***"),
+        ("password=it'she1m user=u", "password=*** user=u"),
+        ("postgresql://u:he1m@a/db to postgresql://v:he1m@b/db", "postgresql://u:***@a/db to postgresql://v:***@b/db"),
+        ("postgresql://u@h/db", "postgresql://u@h/db"),
+        ("birds.kcrc", "birds.kcrc"),
+        ("https://example.org/a:b", "https://example.org/a:b"),
+    ],
+)
+def test_passwords_are_hidden_wherever_they_stand(text: str, shown: str) -> None:
+    assert without_secrets(text) == shown
+    assert f"{ServerAddress(text)}" == str(ServerAddress(text)) == shown
+    assert "he1m" not in repr(ServerAddress(text))
+    assert ServerAddress(text) == text  # whoever connects has it whole
+
+
+def test_work_that_goes_to_other_processes_does_not_show_it() -> None:
+    shard = StoredShard(reachable("postgresql://u:he1m@h/db"), "", 0, 1)
+    for one in (shard, pickle.loads(pickle.dumps(shard))):
+        assert "u:***@h/db" in repr(one)
+        assert "".join(one.address) == "postgresql://u:he1m@h/db"
+
+
+def addressed(server: PostgresServer, name: str) -> str:
+    return server.address(gallery=name).replace("postgres@", f"postgres:{QUOTED}@")
+
+
+def test_nothing_of_a_gallery_shows_its_password(
+    postgres_server: PostgresServer,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    address = addressed(postgres_server, "secretive")
+    shown: list[str] = []
+    with Gallery.create(address, dim=2) as made:
+        made.add(["wren", "robin"], [[1, 2], [3, 4]])
+        shown += [repr(made), repr(made.store), str(made.path), made.name, repr(vars(made.store))]
+    for command in (
+        ["info"],
+        ["info", "--json"],
+        ["verify"],
+        ["history"],
+        ["list"],
+        ["list", "--json"],
+        ["show", "1"],
+        ["relabel", "1", "owl"],
+        ["undo"],
+        ["export", str(tmp_path / "out.npz")],
+        ["backup", str(tmp_path / "copy.kcrc")],
+        ["remove", "99"],
+        ["evaluate", str(tmp_path)],
+        ["predict", str(tmp_path / "none.jpg")],
+        ["list", "--html", str(tmp_path / "list.html")],
+        ["compact"],
+    ):
+        main([command[0], address, *command[1:]])
+        main(["--debug", command[0], f"{address}2", *command[1:]])
+    main(["build", str(tmp_path), "-o", address])
+    shown += [*capsys.readouterr(), caplog.text]
+    shown += [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
+    assert "secretive" in "".join(shown)
+    assert "Gehe1m" not in "".join(shown)
+
+
+def test_an_address_that_cannot_be_used_does_not_show_its_password(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("kcrc.gallery.stores.postgres.connections.PATIENCE", 0.1)
+    for address in (
+        f"postgresql://u:{QUOTED}@/db?host={tmp_path}",
+        f"postgresql://u:{PASSWORD}@/db?host={tmp_path}",
+        f"postgresql://u:{QUOTED}@/db?host={tmp_path}&sslmode=nonsense",
+        f"postgresql://u:{QUOTED}@/db?host={tmp_path}&nonsense=1",
+        f"postgresql://u:{QUOTED}@/db?host={tmp_path}&connect_timeout=soon",
+        f"postgresql://u@/db?host={tmp_path}&password={QUOTED}&port=x",
+        f"postgresql://u:{QUOTED}@h/db?gallery=password={QUOTED}",
+        f"nowhere://u:{QUOTED}@h/db",
+    ):
+        with pytest.raises(KCRCError) as caught:
+            Gallery.open(address)
+        told = "".join(traceback.format_exception(caught.value))
+        assert "he1m" not in "".join(line for line in told.splitlines() if "Gallery.open" not in line), told
+
+
+def test_a_server_that_refuses_the_password_does_not_show_it(postgres_server: PostgresServer) -> None:
+    address = addressed(postgres_server, "any").replace("postgres:", "nobody_here:")
+    with pytest.raises(KCRCError, match="does not let us in") as caught:
+        Gallery.open(address)
+    assert "Gehe1m" not in str(caught.value)
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from kcrc.cli import main; sys.exit(main())", "--debug", "info", address],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert "does not let us in" in done.stderr
+    assert "Gehe1m" not in done.stdout + done.stderr
