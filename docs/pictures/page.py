@@ -5,6 +5,7 @@ KCRC_SCREENSHOTS=shots make test-web && python docs/pictures/page.py shots
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 
@@ -15,7 +16,17 @@ SHOWN = (
     *("browse-light", "map-dark", "audit-light", "enough-light", "history-light", "unknown-light", "all-agree-light"),
 )
 HERE = Path(__file__).parent / "page"
+SHOWS = Path(__file__).parents[2] / "src" / "kcrc" / "web" / "page"
+STAMP = HERE / "made-of.txt"
 WIDE, COLOURS = 800, 200
+
+
+def digest() -> str:
+    """The SHA-256 over the files of the page: pictures made of other files are pictures of another version."""
+    whole = hashlib.sha256()
+    for path in sorted(path for path in SHOWS.rglob("*") if path.is_file()):
+        whole.update(path.relative_to(SHOWS).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return whole.hexdigest()
 
 
 def main(shots: Path) -> None:
@@ -25,6 +36,7 @@ def main(shots: Path) -> None:
             height = round(found.height * min(1.0, WIDE / found.width))
             small = found.convert("RGB").resize((min(WIDE, found.width), height), Image.Resampling.LANCZOS)
             small.quantize(COLOURS).save(HERE / path.name, optimize=True)
+    STAMP.write_text(digest() + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,24 @@
+"""
+It chooses how to look
+======================
+
+Nobody says whether outlines, textures or plain pixels tell these pictures apart. Each way of looking is tested on
+the same examples, each left out in turn. The best ones, alone or together, then give the answers.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_digits
+
+from kcrc import ImageClassifier
+
+digits = load_digits()
+images, y = digits.images[:120], digits.target[:120]
+clf = ImageClassifier(tuning_seconds=3, random_state=0).fit(images / 16, y)
+print(clf.choice_)
+
+tried = sorted((score for score in clf.choice_.scores if score.asked), key=lambda score: score.accuracy)
+figure, axis = plt.subplots(figsize=(8, 3.6))
+colours = ["C1" if score.name in clf.choice_.weights else "C0" for score in tried]
+axis.barh([score.name for score in tried], [100 * score.accuracy for score in tried], color=colours)
+axis.set(xlim=(80, 100), xlabel="% answered right when left out (orange: chosen)")
+plt.show()
