@@ -258,10 +258,15 @@ class Ask {
     }
   }
 
-  // It is known by now how sure answers are.
-  learned() {
-    const untouched = this.storedAct === null && !this.what?.open;
-    if (this.base?.confidence === "learning" && untouched) this.again();
+  // It is known by now how sure answers are. Whoever argues with the answer, or stored it, is not disturbed.
+  async learned() {
+    const { what, picture } = this;
+    if (this.base?.confidence !== "learning" || this.storedAct !== null) return;
+    const [verdict] = await about(picture, (id) => api.classifyAgain([id])).catch(() => []); // the answer stands as it is
+    if (verdict === undefined || this.what !== what || this.storedAct !== null) return;
+    picture.verdict = verdict;
+    if (what.open) this.base = what.base = verdict;
+    else this.drawAnswer(verdict);
   }
 
   elsewhere() {
