@@ -16,22 +16,19 @@ help:  ## this list
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+# Compiled for this CPU alone: somebody is waiting for the first picture.
 $(VENV)/.user: $(VENV)/bin/python $(SOURCES)
-	$(PIP) install -c constraints.txt -e ".[plots]"
-	@touch $@
-
-$(VENV)/.web: $(VENV)/bin/python $(SOURCES)
-	$(PIP) install -c constraints.txt -e ".[web]"
+	KCRC_LEVELS=own $(PIP) install -c constraints.txt -e ".[plots,web]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/bin/python $(SOURCES)
 	$(PIP) install -c constraints.txt -e ".[dev]"
-	@touch $@ $(VENV)/.user $(VENV)/.web
+	@touch $@ $(VENV)/.user
 
 demo: $(VENV)/.user  ## the main job on handwritten digits: accuracy, speed, and a picture of why
 	$(BIN)/python -m kcrc.demo demo-out
 
-page: $(VENV)/.web  ## the page of kcrc serve in the browser, over pictures of handwritten digits; Ctrl-C ends it
+page: $(VENV)/.user  ## the page of kcrc serve in the browser, over pictures of handwritten digits; Ctrl-C ends it
 	$(BIN)/python -m kcrc.web.digits page-out
 	$(BIN)/kcrc serve page-out/digits.kcrc page-out/unlabelled --open
 

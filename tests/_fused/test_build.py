@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def built(folder: Path, compiler: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     pytest.importorskip("setuptools", reason="building needs setuptools, which pip fetches by itself")
     command = [sys.executable, "setup.py", "-q", "build_ext", "--build-temp", str(folder), "--build-lib", str(folder)]
-    (folder / "kcrc" / "_fused").mkdir(parents=True)
+    (folder / "kcrc" / "_fused").mkdir(parents=True, exist_ok=True)
     chosen = os.environ | {"CC": str(compiler), "CXX": str(compiler), "KCRC_NATIVE": "", **environment}
     return subprocess.run(command, cwd=ROOT, env=chosen, capture_output=True, text=True, timeout=120)
 
@@ -30,6 +30,26 @@ def test_without_a_compiler_it_installs_and_keeps_the_reason(tmp_path):
 def test_it_can_be_left_out(tmp_path):
     assert built(tmp_path, tmp_path / "no compiler", KCRC_NATIVE="0").returncode == 0
     assert (tmp_path / "kcrc/_fused/not_built.txt").read_text() == "KCRC_NATIVE=0 at installation\n"
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="what this CPU has is not told here")
+def test_it_can_be_built_for_this_cpu_alone(tmp_path):
+    pretended = tmp_path / "pretended"  # a compiler that makes an empty file of everything
+    pretended.write_text('#!/bin/sh\nwhile [ $# -gt 1 ]; do [ "$1" = -o ] && : > "$2"; shift; done\n')
+    pretended.chmod(0o755)
+    assert built(tmp_path / "all", pretended).returncode == 0
+    both = levels(tmp_path / "all")
+    earlier = tmp_path / "own" / "kcrc" / "_fused"
+    earlier.mkdir(parents=True)
+    for name in both:
+        (earlier / f"{name}.so").write_bytes(b"of an earlier build")
+    assert built(tmp_path / "own", pretended, KCRC_LEVELS="own").returncode == 0
+    wide = {"avx2", "fma"} <= set(Path("/proc/cpuinfo").read_text().split())
+    assert levels(tmp_path / "own") == (both & {"_native_avx2"} if wide else {"_native"})
+
+
+def levels(folder: Path) -> set[str]:
+    return {path.name.partition(".")[0] for path in (folder / "kcrc" / "_fused").glob("_native*")}
 
 
 @pytest.mark.skipif(os.name == "nt" or shutil.which("g++") is None, reason="g++ plays the old compiler")
