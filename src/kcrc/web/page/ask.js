@@ -262,7 +262,7 @@ class Ask {
   async learned() {
     const { what, picture } = this;
     if (this.base?.confidence !== "learning" || this.storedAct !== null) return;
-    const [verdict] = await about(picture, (id) => api.classifyAgain([id])).catch(() => []); // the answer stands as it is
+    const [verdict] = await about(picture, (id) => api.classifyAgain([id])).catch(() => []); // else it stands as it is
     if (verdict === undefined || this.what !== what || this.storedAct !== null) return;
     picture.verdict = verdict;
     if (what.open) this.base = what.base = verdict;
