@@ -56,6 +56,15 @@ def test_what_few_examples_showed_faintly_is_no_other_unit(rng):
     assert units_differ(X[:4])
 
 
+@pytest.mark.parametrize("count", range(2, 11))
+def test_few_examples_that_are_alike_in_some_of_many_features_show_no_other_unit(rng, count):
+    """As a network's answers are: half of them nearly 0, the rest of any size."""
+    for _ in range(5):
+        X = rng.exponential(size=(count, 1280)) * np.where(rng.random((count, 1280)) < 0.4, 1e-3, 1.0)
+        assert not units_differ(X)
+    assert units_differ(np.column_stack([rng.random((4, 3)), 1e-6 * rng.random(4)]))
+
+
 def test_units_differ_where_ranges_do_and_not_where_a_pixel_is_seldom_lit(rng):
     X = rng.normal(size=(60, 5))
     assert not units_differ(X)

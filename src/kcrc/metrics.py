@@ -37,6 +37,11 @@ class Metric(ABC):
         return None
 
     @property
+    def centred(self) -> bool:
+        """Whether vectors are taken about the mean of the examples."""
+        return False
+
+    @property
     def fitted(self) -> bool:
         """Whether ``transform`` can be called."""
         return True
@@ -82,6 +87,10 @@ class Standard(Metric):
     farthest: float | None = None
 
     @property
+    def centred(self) -> bool:
+        return True
+
+    @property
     def fitted(self) -> bool:
         return self.mean is not None
 
@@ -106,6 +115,10 @@ class Unit(Metric):
     features."""
 
     first: Standard | None = None
+
+    @property
+    def centred(self) -> bool:
+        return self.first is not None
 
     @property
     def fitted(self) -> bool:
@@ -153,6 +166,10 @@ class Within(Metric):
     @property
     def by_class(self) -> Within | None:
         return self
+
+    @property
+    def centred(self) -> bool:
+        return True
 
     def fit(self, X: Array, y: Array) -> Within:
         made = self if self.first is None else replace(self, first=self.first.fit(X, y))

@@ -26,6 +26,17 @@ def test_with_two_a_class_the_prior_decides_alone():
     assert tuning.trials == 24
 
 
+def test_where_all_others_answered_all_examples_do_and_go_on_when_more_come():
+    """Of four examples three would leave one class a single one, and of forty that came later they would be few."""
+    X, y = clouds(20, classes=2)
+    first = np.flatnonzero(np.arange(len(y)) % 20 < 2)
+    clf = KCRCClassifier().fit(X[first], y[first])
+    assert clf.tuning_.best.n_neighbors == 3
+    assert (clf.explain(X[5:6]).rows >= 0).sum() == 4
+    rest = np.setdiff1d(np.arange(len(y)), first)
+    assert (clf.partial_fit(X[rest], y[rest]).explain(X[5:6]).rows >= 0).sum() == 40
+
+
 def test_with_two_a_class_no_metric_is_fitted_but_the_favourite(monkeypatch):
     """Of many features each whitening takes a while, and nobody asks the others."""
     fitted, fit = set(), metrics.Within.fit_covariance

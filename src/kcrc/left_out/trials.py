@@ -86,6 +86,7 @@ class Trials:
 class Geometry(ABC):
     """Makes trials, for one metric or distance."""
 
+    centred = False  # whether vectors are taken about the mean of all examples, the one left out among them
     members = 1  # distances whose nearest examples make up a dictionary: it has up to so many times n_neighbors atoms
 
     def __init__(self, labels: Array, groups: Array) -> None:

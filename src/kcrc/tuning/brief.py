@@ -45,7 +45,7 @@ class BriefSearch(Search):
         times = (0.25, 1, 2) if self.field.most is None else (0.25, 1)
         sizes = [[max(2, int(factor * s.n_neighbors)) for factor in times] for s in first]
         return [
-            replace(s, n_neighbors=min(size, self.field.largest))
+            replace(s, n_neighbors=min(size, self.grid.most(s.geometry, s.kernel)))
             for s, own in zip(first, sizes, strict=True)
             for size in own
         ]

@@ -31,6 +31,7 @@ from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
 from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.geometries import LABEL_FREE, TABLES, favoured, geometries_of, learned_anew, of_kernel
 from kcrc.tuning.loss import loss
+from kcrc.tuning.prior import FAVOURITE
 from kcrc.tuning.request import Request, is_open
 from kcrc.tuning.search import Search
 from kcrc.tuning.setting import Setting, Tuning
@@ -154,7 +155,10 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     if not distance.is_euclidean and metric is not None:
         distance = learned_anew(distance, metric.transform(X), labels)
     tuning = Tuning(best, search.scores, time.perf_counter() - begun, metric, weights=distance.weights_)
-    return Found(_settled(request, best, metric, distance), tuning, search.margins[best])
+    if best.locality == "atoms" and best.n_neighbors == len(X) - 1 and request.coarse is None:
+        # All that there were without the one left out: all of them then, and of more that come as many as usual.
+        best = replace(best, n_neighbors=max(len(X), FAVOURITE["n_neighbors"]))
+    return Found(_settled(request, best, metric, distance), tuning, search.margins[tuning.best])
 
 
 def _for_given(fixed: Mapping[str, Any], n: int) -> float:

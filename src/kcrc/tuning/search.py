@@ -51,7 +51,7 @@ class Search(Trying):
         if favourite is not None and self.mates < prior.FEWEST_MATES:
             self.tried(self.favourites, everywhere, 1.0)
             return favourite
-        first = {name: self.grid.first(name) for name in self.grid.makers}
+        first = {name: found for name in self.grid.makers if (found := self.grid.first(name))}
         started = [s for group in first.values() for s in group]
         self.tried(list(dict.fromkeys([*started, *self.favourites])), everywhere[:TRIALS_FIRST], 0.25)
         kept = self._kept(started)
