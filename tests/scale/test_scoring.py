@@ -306,6 +306,62 @@ def test_a_gallery_that_changes_under_a_run_ends_it(home) -> None:
         work(piece)
 
 
+def turned_to_zeros(name: str, rows: int) -> None:
+    """Another table in the place of one, as a program that writes it anew puts it there."""
+    np.save("other.npy", np.zeros((rows, WIDTH), np.float32))
+    os.replace("other.npy", name)
+
+
+@pytest.mark.parametrize("rows", [QUERIES, QUERIES - 30, QUERIES + 30])
+def test_a_table_that_changes_under_a_run_ends_it(home, rows) -> None:
+    job = Job(Path("a.csv"), Input(tables=("q.npy",)), scorer(Question("a.csv"), None))
+    job.begin(resume=False)
+    with pytest.raises(DataError, match=r"q\.npy was changed while it was being answered"):
+        job.run(Local(), lambda _: turned_to_zeros("q.npy", rows))
+    assert not Path("a.csv").exists()
+    assert len(list(Path("a.csv.parts").glob("*.part"))) == 1
+
+
+@pytest.mark.parametrize("name", ["q.npy", "q.csv", "q.parquet"])
+def test_answers_of_an_input_that_changed_are_not_joined(home, name) -> None:
+    """After its last rows were read, where no reading finds it."""
+    job = Job(Path("a.csv"), Input(tables=(name,)), scorer(Question("a.csv"), None))
+    job.begin(resume=False)
+    done = 0
+
+    def report(more: int) -> None:
+        nonlocal done
+        done += more
+        if done == QUERIES:
+            turned_to_zeros(name, QUERIES)
+
+    with pytest.raises(StateError, match="The input was changed while it was being answered"):
+        job.run(Local(), report)
+    assert not Path("a.csv").exists()
+    assert not Path("a.csv.parts").exists()
+
+
+def test_a_short_read_is_no_piece(home) -> None:
+    piece = next(tables.ranges("q.npy"))
+    turned_to_zeros("q.npy", len(piece) - 1)
+    with pytest.raises(DataError, match=r"q\.npy was changed"):
+        tables.RowRange("q.npy", 0, len(piece)).read(".")
+
+
+def test_a_part_of_another_number_of_answers_is_made_again(home) -> None:
+    """As of a run that was begun when pieces had other bounds."""
+    given, work = Input(tables=("q.npy",)), scorer(Question("a.csv"), None)
+    first = Job(Path("a.csv"), given, work)
+    first.begin(resume=False)
+    broken_off(first, Local(), 8)
+    parts = sorted(Path("a.csv.parts").glob("*.part"))
+    shutil.copy(parts[7], parts[2])
+    again = Job(Path("a.csv"), given, work)
+    again.begin(resume=True)
+    outcome = again.run(Local(), lambda _: None)
+    assert (outcome.answers, outcome.found_done) == (QUERIES, 7)
+
+
 CHILD = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kcrc.errors import DataError
-from kcrc.scale.scoring.remote import files_below, is_remote, state_of
+from kcrc.scale.scoring.remote import files_below, is_remote, state
 from kcrc.scale.scoring.tables import NamedVectors, RowRange, is_table, ranges
 
 IMAGES = 256  # in a piece
@@ -49,18 +49,8 @@ class Input:
         """A digest of the names, sizes and times of all files: another input has another."""
         digest = hashlib.sha256()
         for name in (*self.images, *self.tables):
-            digest.update(f"{name}\0{_state(name)}\0".encode("utf-8", "surrogateescape"))
+            digest.update(f"{name}\0{state(name)}\0".encode("utf-8", "surrogateescape"))
         return digest.hexdigest()
-
-
-def _state(name: str) -> str:
-    if is_remote(name):
-        return state_of(name)
-    try:
-        found = os.stat(name)
-    except OSError:
-        return "missing"  # which is said of it when its turn comes
-    return f"{found.st_size} {found.st_mtime_ns}"
 
 
 def read_input(given: Sequence[str], files_of: Callable[[Sequence[str]], Sequence[str]]) -> Input:

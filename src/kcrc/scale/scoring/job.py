@@ -56,12 +56,14 @@ class Job:
         self._given, self._scorer = given, scorer
         question = scorer.question
         self._form = form_for(out.name, sets=question.coverage is not None, top=question.top)
+        self._asked: str | None = None  # the identity of the input when this run began
 
     def begin(self, *, resume: bool) -> None:
         """Make the folder of parts, or find that there is one of the same job to go on with."""
         if os.path.lexists(self.out):
             raise FileError(f"'{self.out}' is there already; move it away, or name another file.")
         facts = self._facts()
+        self._asked = facts["input"]
         known = self.folder / "job.json"
         if not self.folder.exists():
             write_aside(known, (json.dumps(facts, indent=1) + "\n").encode())
@@ -109,7 +111,8 @@ class Job:
             nonlocal pieces, found_done
             for piece in self._given.pieces():
                 pieces += 1
-                if _whole(self._part(piece.number)) is not None:
+                part = _whole(self._part(piece.number))
+                if part is not None and part.answers + len(part.problems) == len(piece):
                     found_done += 1
                     report(len(piece))
                 else:
@@ -119,6 +122,12 @@ class Job:
             assert isinstance(result.key, int)
             _write(self._part(result.key), result.value)
             report(result.value.answers + len(result.value.problems))
+        if self._given.identity() != self._asked:
+            self.clear()  # nobody knows which parts are of the one input and which of the other
+            raise StateError(
+                "The input was changed while it was being answered, so that its answers would be mixed; none are "
+                "written. Ask again when nothing changes it."
+            )
         return self._joined(pieces, found_done)
 
     def problems(self) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,8 +43,14 @@ def files_below(address: str) -> list[str]:
     return [system.unstrip_protocol(name) for name in pictures]
 
 
-def state_of(address: str) -> str:
-    """What tells a file from what it is later: its size and the mark its store gives it."""
+def state(address: str) -> str:
+    """What tells a file from what it is later: its size and its time, or the mark its store gives it."""
+    if not is_remote(address):
+        try:
+            found = os.stat(address)
+        except OSError:
+            return "missing"  # which is said of it when its turn comes
+        return f"{found.st_size} {found.st_mtime_ns}"
     system, path = file_system(address)
     with refusals(address):
         return f"{system.size(path)} {system.ukey(path)}"

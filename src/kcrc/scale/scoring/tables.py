@@ -15,7 +15,7 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.errors import DataError, ParameterError
 from kcrc.features.vectors import LABEL_KEYS, NAME_KEYS, column_of, rows_of_csv
-from kcrc.scale.scoring.remote import file_system, is_remote, refusals
+from kcrc.scale.scoring.remote import file_system, is_remote, refusals, state
 
 ENDINGS = (".npy", ".parquet", ".csv")
 ROWS = 4096  # vectors in a piece, and
@@ -33,12 +33,20 @@ class RowRange:
     group: int = 0
     before: int = 0
     """Rows of the table before the group."""
+    state: str | None = None
+    """Of the table when it was divided into pieces (None: not compared)."""
 
     def read(self, folder: str) -> NamedVectors:
         """The rows; ``folder`` is the one that the table's name was given in."""
         place = self.table if is_remote(self.table) else os.path.join(folder, self.table)
         with opened(place) as file:
-            return (_npy_rows if self.table.lower().endswith(".npy") else _parquet_rows)(file, self)
+            rows = (_npy_rows if self.table.lower().endswith(".npy") else _parquet_rows)(file, self)
+        if len(rows) != len(self) or self.state not in (None, state(place)):
+            raise DataError(
+                f"{self.table} was changed while it was being answered. Put it back and go on with --resume, or ask "
+                "again from the start."
+            )
+        return rows
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -67,8 +75,9 @@ def ranges(table: str) -> Iterator[RowRange | NamedVectors]:
     if table.lower().endswith(".npy"):
         with opened(table) as file:
             (count, width), dtype, _ = _npy_header(file, table)
+        known = state(table)
         for start in range(0, count, step := _rows(width * dtype.itemsize)):
-            yield RowRange(table, start, min(count, start + step))
+            yield RowRange(table, start, min(count, start + step), state=known)
     elif table.lower().endswith(".parquet"):
         yield from _parquet_ranges(table)
     else:
@@ -122,7 +131,9 @@ def _npy_rows(file: Any, wanted: RowRange) -> NamedVectors:
     (_, width), dtype, begin = _npy_header(file, wanted.table)
     file.seek(begin + wanted.start * width * dtype.itemsize)
     data = file.read(len(wanted) * width * dtype.itemsize)
-    return _named(wanted.table, None, np.frombuffer(data, dtype).reshape(-1, width), wanted.start)
+    whole = len(data) // (width * dtype.itemsize)  # rows: the file may have become shorter
+    vectors = np.frombuffer(data, dtype, count=whole * width).reshape(-1, width)
+    return _named(wanted.table, None, vectors, wanted.start)
 
 
 def _parquet(file: Any, table: str) -> Any:
@@ -141,11 +152,11 @@ def _parquet_ranges(table: str) -> Iterator[RowRange]:
         metadata = _parquet(file, table).metadata
         counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         sizes = [metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)]
-    before = 0
+    before, known = 0, state(table)
     for group, (count, size) in enumerate(zip(counts, sizes, strict=True)):
         step = _rows(size // max(1, count))
         for start in range(0, count, step):
-            yield RowRange(table, start, min(count, start + step), group, before)
+            yield RowRange(table, start, min(count, start + step), group, before, known)
         before += count
 
 
