@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kcrc.addresses import ServerAddress
@@ -41,6 +42,7 @@ def predict_many(
             raise StateError("The parameters of this gallery are not stored, so that workers could not agree on them. "
                              "Where it may be written, 'kcrc tune' stores them.")  # fmt: skip
         known = fingerprint(opened)
+        asked = replace(asked, width=opened.dim)
         reason = why_not(opened.answering.answerer().model.method) if shards else None
         opened.answering.let_go()
     if reason is not None:

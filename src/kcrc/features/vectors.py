@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TextIO
+from typing import ClassVar, TextIO
 
 import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.features.base import Feature, Images, Pictures, register
+from kcrc.features.parquet_vectors import ParquetVectors
+from kcrc.features.vector_columns import LABEL_KEYS, NAME_KEYS, check_width, column_of
 from kcrc.files.npy import from_npy
-from kcrc.files.npz import read_npz
+from kcrc.files.npz import PACKED, SMALL, read_npz
+from kcrc.files.plain_file import open_plain
 
 _VECTOR_KEYS = ("vectors", "features", "embeddings", "X")
-LABEL_KEYS = ("labels", "label", "class", "y")
-NAME_KEYS = ("name", "path", "file", "source", "id", "names", "paths")
+_ROWS = 4096  # of a Parquet file that are decoded at a time
+LINE = 16 << 20  # characters of a row of a CSV
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,8 @@ def _checked(file: Path, table: VectorTable) -> VectorTable:
 
 def _from_npy(file: Path) -> VectorTable:
     try:
-        return VectorTable(from_npy(file.read_bytes()))
+        with open_plain(file) as stream:
+            return VectorTable(from_npy(stream.read()))
     except FileError as problem:
         raise DataError(f"{file} cannot be read: {problem}") from None
 
@@ -94,7 +99,7 @@ def _from_npz(file: Path) -> VectorTable:
 
 
 def _from_csv(file: Path) -> VectorTable:
-    with file.open(newline="", encoding="utf-8-sig") as stream:
+    with open_plain(file) as content, io.TextIOWrapper(content, "utf-8-sig", newline="") as stream:
         rows = list(rows_of_csv(stream, str(file)))
     if not rows:
         return VectorTable(np.empty((0, 0)))
@@ -103,15 +108,32 @@ def _from_csv(file: Path) -> VectorTable:
     return VectorTable(np.array(X), *texts)
 
 
-def rows_of_csv(stream: TextIO, file: str) -> Iterator[tuple[Array, str | None, str | None]]:
-    """The vector (d,), label and name of each line below the first; None where the table has no such column."""
-    rows = csv.reader(stream)
+def rows_of_csv(
+    stream: TextIO, file: str, *, width: int | None = None
+) -> Iterator[tuple[Array, str | None, str | None]]:
+    """The vector (d,), label and name of each line below the first; None where the table has no such column.
+
+    A row that is longer than ``LINE``, and vectors that are not of ``width`` where that is known, are an error."""
+    length = 0  # of the row that is being read: a text in quotes may go over many lines
+
+    def lines() -> Iterator[str]:
+        nonlocal length
+        while line := stream.readline(LINE + 1 - length):
+            length += len(line)
+            if length > LINE:
+                raise DataError(f"{file} has a row of more than {LINE} characters; it is not read.")
+            yield line
+
+    rows = csv.reader(lines())
     header = [cell.strip() for cell in next(rows, [])]
     label, name = column_of(header, LABEL_KEYS), column_of(header, NAME_KEYS)
     kept = [i for i in range(len(header)) if i not in (label, name)]
     if not kept:
         raise DataError(f"{file} has no columns of numbers; its first line is: {', '.join(header[:5])}.")
+    check_width(file, len(kept), width)
+    length = 0
     for number, row in enumerate(rows, start=2):
+        length = 0
         if not row:
             continue
         if len(row) != len(header):
@@ -124,29 +146,19 @@ def rows_of_csv(stream: TextIO, file: str) -> Iterator[tuple[Array, str | None, 
 
 
 def _from_parquet(file: Path) -> VectorTable:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise ParameterError(f"Reading {file} needs pyarrow. Install it: pip install 'kcrc[tables]'.") from None
-    try:
-        table: Any = pyarrow.parquet.read_table(file)
-    except pyarrow.ArrowException as problem:
-        raise DataError(f"{file} cannot be read: {problem}.") from problem
-    header = list(table.column_names)
-    label, name = column_of(header, LABEL_KEYS), column_of(header, NAME_KEYS)
-    kept = [i for i in range(len(header)) if i not in (label, name)]
-    columns = [table.column(i).to_pylist() for i in kept]
-    if len(columns) == 1 and columns[0] and isinstance(columns[0][0], list):
-        X = np.array(columns[0], np.float32)
-    else:
-        X = np.array(columns, np.float32).T
-    texts = [None if i is None else _text(np.array(table.column(i).to_pylist())) for i in (label, name)]
-    return VectorTable(X, *texts)
-
-
-def column_of(header: Sequence[str], known: tuple[str, ...]) -> int | None:
-    folded = [cell.lower() for cell in header]
-    return next((folded.index(k.lower()) for k in known if k.lower() in folded), None)
+    with open_plain(file) as stream:
+        found = ParquetVectors(stream, str(file))
+        size = file.stat().st_size
+        if found.rows * found.width * 4 > PACKED * size + SMALL:
+            raise DataError(
+                f"{file} unpacks to {found.rows} vectors of {found.width} numbers, more than {PACKED} times its size; "
+                "it is not read."
+            )
+        parts = [part for group in range(found.groups) for part in found.read(group, _ROWS)]
+    labels = [label for part in parts for label in part.labels or ()]
+    names = [name for part in parts for name in part.names or ()]
+    texts = [_text(np.array(column)) if column else None for column in (labels, names)]
+    return VectorTable(np.concatenate([part.vectors for part in parts]), *texts)
 
 
 def _text(values: Array | None) -> Array | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from kcrc.errors import FileError
 
@@ -18,6 +21,22 @@ def read_start(path: str | os.PathLike[str], length: int) -> bytes | None:
             return file.read(length) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
     except (OSError, ValueError):
         return None
+
+
+@contextlib.contextmanager
+def open_plain(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A regular file to read from; anything else is a ``FileError``, and what the system refuses an ``OSError``."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    descriptor = os.open(path, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise FileError(f"{Path(path)} cannot be read: it is not a regular file.")
+        file = os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    with file:
+        yield file
 
 
 def read_plain(path: str | os.PathLike[str], *, limit: int, what: str = "file", follow: bool = True) -> bytes:

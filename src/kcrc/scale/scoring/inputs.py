@@ -35,13 +35,15 @@ class Input:
 
     images: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
+    width: int | None = None
+    """Numbers that a vector of the tables must have (None: as many as it has)."""
 
     def pieces(self) -> Iterator[Piece]:
         """All of it, numbered from 0, the same way every time."""
         if self.images:
             for number, start in enumerate(range(0, len(self.images), IMAGES)):
                 yield Piece(number, images=self.images[start : start + IMAGES])
-        every = itertools.chain.from_iterable(ranges(table) for table in self.tables)
+        every = itertools.chain.from_iterable(ranges(table, self.width) for table in self.tables)
         for number, rows in enumerate(every):
             yield Piece(number, rows=rows)
 

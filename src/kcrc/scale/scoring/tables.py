@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.errors import DataError, ParameterError
-from kcrc.features.vectors import LABEL_KEYS, NAME_KEYS, column_of, rows_of_csv
+from kcrc.errors import DataError, FileError
+from kcrc.features.parquet_vectors import ParquetVectors
+from kcrc.features.vector_columns import check_width
+from kcrc.features.vectors import rows_of_csv
+from kcrc.files.npy import HEADER_BYTES, NpyHeader, npy_header
+from kcrc.files.plain_file import open_plain
 from kcrc.scale.scoring.remote import file_system, is_remote, refusals, state
 
 ENDINGS = (".npy", ".parquet", ".csv")
 ROWS = 4096  # vectors in a piece, and
 BYTES = 8 << 20  # how large they may be together
-_HEADER = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 @dataclass(frozen=True)
 class RowRange:
-    """Rows of a table that a worker reads itself; ``group`` is the row group of a Parquet file, where rows count."""
+    """Rows of an ``.npy`` table that a worker reads itself."""
 
     table: str
     start: int
     stop: int
-    group: int = 0
-    before: int = 0
-    """Rows of the table before the group."""
     state: str | None = None
     """Of the table when it was divided into pieces (None: not compared)."""
 
@@ -40,7 +40,7 @@ class RowRange:
         """The rows; ``folder`` is the one that the table's name was given in."""
         place = self.table if is_remote(self.table) else os.path.join(folder, self.table)
         with opened(place) as file:
-            rows = (_npy_rows if self.table.lower().endswith(".npy") else _parquet_rows)(file, self)
+            rows = _npy_rows(file, self)
         if len(rows) != len(self) or self.state not in (None, state(place)):
             raise DataError(
                 f"{self.table} was changed while it was being answered. Put it back and go on with --resume, or ask "
@@ -70,18 +70,16 @@ def is_table(name: str) -> bool:
     return name.lower().endswith(ENDINGS)
 
 
-def ranges(table: str) -> Iterator[RowRange | NamedVectors]:
-    """The table in pieces, in its order. A CSV has no places to begin at: its rows come along."""
+def ranges(table: str, width: int | None = None) -> Iterator[RowRange | NamedVectors]:
+    """The table in pieces, in its order; its vectors must have ``width`` numbers (None: as many as they have).
+
+    A CSV and a row group of Parquet have no places to begin at: their rows come along."""
     if table.lower().endswith(".npy"):
-        with opened(table) as file:
-            (count, width), dtype, _ = _npy_header(file, table)
-        known = state(table)
-        for start in range(0, count, step := _rows(width * dtype.itemsize)):
-            yield RowRange(table, start, min(count, start + step), state=known)
+        yield from _npy_ranges(table, width)
     elif table.lower().endswith(".parquet"):
-        yield from _parquet_ranges(table)
+        yield from _parquet_pieces(table, width)
     else:
-        yield from _csv_pieces(table)
+        yield from _csv_pieces(table, width)
 
 
 @contextlib.contextmanager
@@ -93,7 +91,7 @@ def opened(table: str) -> Iterator[Any]:
             with system.open(path, "rb") as file:
                 yield file
         else:
-            with Path(table).open("rb") as file:
+            with open_plain(table) as file:
                 yield file
 
 
@@ -112,97 +110,69 @@ def _named(table: str, names: Any, vectors: Array, start: int) -> NamedVectors:
     return NamedVectors(tuple(given), vectors)
 
 
-def _npy_header(file: Any, table: str) -> tuple[tuple[int, int], np.dtype[Any], int]:
-    """Shape, type, and where the numbers begin."""
+def _npy_header(file: Any, table: str, width: int | None = None) -> NpyHeader:
+    """What the file claims, once it is known to be vectors, and all there."""
     try:
-        shape, fortran, dtype = _HEADER[np.lib.format.read_magic(file)](file)
-    except (ValueError, KeyError) as problem:
-        raise DataError(f"{table} cannot be read: {problem}.") from None
-    if len(shape) != 2 or not min(shape) or dtype.kind not in "fiu" or fortran:
-        order = ", columns first" if fortran else ""
+        header = npy_header(file.read(HEADER_BYTES))
+    except FileError as problem:
+        raise DataError(f"{table} cannot be read: {problem}") from None
+    shape, dtype = header.shape, header.dtype
+    if len(shape) != 2 or min(shape) < 1 or dtype.kind not in "fiu" or header.fortran:
+        order = ", columns first" if header.fortran else ""
         raise DataError(f"{table} holds an array of shape {shape} of {dtype}{order}; vectors (n, d) are needed.")
-    begin = file.tell()
-    if file.seek(0, io.SEEK_END) < begin + shape[0] * shape[1] * dtype.itemsize:
+    check_width(table, shape[1], width)
+    if file.seek(0, io.SEEK_END) < header.begin + shape[0] * shape[1] * dtype.itemsize:
         raise DataError(f"{table} is cut off: it is shorter than its {shape[0]} vectors.")
-    return shape, dtype, begin
+    return header
+
+
+def _npy_ranges(table: str, width: int | None) -> Iterator[RowRange]:
+    with opened(table) as file:
+        header = _npy_header(file, table, width)
+    count, known = header.shape[0], state(table)
+    for start in range(0, count, step := _rows(header.shape[1] * header.dtype.itemsize)):
+        yield RowRange(table, start, min(count, start + step), known)
 
 
 def _npy_rows(file: Any, wanted: RowRange) -> NamedVectors:
-    (_, width), dtype, begin = _npy_header(file, wanted.table)
-    file.seek(begin + wanted.start * width * dtype.itemsize)
-    data = file.read(len(wanted) * width * dtype.itemsize)
-    whole = len(data) // (width * dtype.itemsize)  # rows: the file may have become shorter
-    vectors = np.frombuffer(data, dtype, count=whole * width).reshape(-1, width)
+    header = _npy_header(file, wanted.table)
+    width, size = header.shape[1], header.shape[1] * header.dtype.itemsize
+    file.seek(header.begin + wanted.start * size)
+    data = file.read(len(wanted) * size)
+    whole = len(data) // size  # rows: the file may have become shorter
+    vectors = np.frombuffer(data, header.dtype, count=whole * width).reshape(-1, width)
     return _named(wanted.table, None, vectors, wanted.start)
 
 
-def _parquet(file: Any, table: str) -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise ParameterError(f"Reading {table} needs pyarrow. Install it: pip install 'kcrc[tables]'.") from None
-    try:
-        return pyarrow.parquet.ParquetFile(file)
-    except pyarrow.ArrowException as problem:
-        raise DataError(f"{table} cannot be read: {problem}.") from None
-
-
-def _parquet_ranges(table: str) -> Iterator[RowRange]:
+def _parquet_pieces(table: str, width: int | None) -> Iterator[NamedVectors]:
+    """Row groups have no places to begin at either: each is read once, from its beginning."""
     with opened(table) as file:
-        metadata = _parquet(file, table).metadata
-        counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        sizes = [metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)]
-    before, known = 0, state(table)
-    for group, (count, size) in enumerate(zip(counts, sizes, strict=True)):
-        step = _rows(size // max(1, count))
-        for start in range(0, count, step):
-            yield RowRange(table, start, min(count, start + step), group, before, known)
-        before += count
+        found = ParquetVectors(file, table, width=width)
+        start = 0
+        for group in range(found.groups):
+            count, size = found.group_size(group)
+            step = _rows(max(size // max(1, count), 4 * found.width))
+            for part in found.read(group, step):
+                yield _named(table, part.names, part.vectors, start)
+                start += len(part.vectors)
 
 
-def _parquet_rows(file: Any, wanted: RowRange) -> NamedVectors:
-    table = _parquet(file, wanted.table)
-    import pyarrow
-
-    some, begin = [], 0
-    try:  # in batches up to those wanted: a row group may hold a million rows
-        for batch in table.iter_batches(batch_size=ROWS, row_groups=[wanted.group]):
-            first, last = max(wanted.start - begin, 0), min(wanted.stop - begin, batch.num_rows)
-            some += [batch.slice(first, last - first)] if first < last else []
-            begin += batch.num_rows
-            if begin >= wanted.stop:
-                break
-        found = pyarrow.Table.from_batches(some)
-    except pyarrow.ArrowException as problem:
-        raise DataError(f"{wanted.table} cannot be read: {problem}.") from None
-    header = list(found.column_names)
-    label, name = column_of(header, LABEL_KEYS), column_of(header, NAME_KEYS)
-    numbers = [found.column(i) for i in range(len(header)) if i not in (label, name)]
-    try:
-        if len(numbers) == 1 and pyarrow.types.is_nested(numbers[0].type):
-            vectors = np.array(numbers[0].to_pylist(), np.float32)
-        else:
-            vectors = np.array([column.to_pylist() for column in numbers], np.float32).T
-    except (TypeError, ValueError) as problem:
-        raise DataError(f"{wanted.table}: its columns are not numbers of equal length ({problem}).") from None
-    names = None if name is None else found.column(name).to_pylist()
-    return _named(wanted.table, names, vectors, wanted.before + wanted.start)
-
-
-def _csv_pieces(table: str) -> Iterator[NamedVectors]:
+def _csv_pieces(table: str, width: int | None) -> Iterator[NamedVectors]:
     with opened(table) as file, io.TextIOWrapper(file, "utf-8-sig", newline="") as stream:
         vectors: list[Array] = []
         names: list[str] = []
         start = 0
         try:
-            for vector, _, name in rows_of_csv(stream, table):
+            for vector, _, name in rows_of_csv(stream, table, width=width):
                 vectors.append(vector)
                 names += [] if name is None else [name]
                 if len(vectors) == _rows(vector.nbytes):
                     yield _named(table, names or None, np.array(vectors), start)
                     start += len(vectors)
                     vectors, names = [], []
-        except UnicodeDecodeError as problem:
+        except (UnicodeDecodeError, csv.Error) as problem:
             raise DataError(f"{table} cannot be read: {problem}.") from None
         if vectors:
             yield _named(table, names or None, np.array(vectors), start)
+        elif not start:
+            raise DataError(f"{table} has no rows below its first line; vectors (n, d) are needed.")
