@@ -195,6 +195,58 @@ def test_object_stores_are_read_where_fsspec_is(kcrc, monkeypatch) -> None:
     assert (code, "pip install 'kcrc[remote]'" in said) == (2, True)
 
 
+@pytest.mark.parametrize("name", ["a.png", "a.npy"])
+def test_an_address_that_cannot_be_read_is_said_in_words(kcrc, name) -> None:
+    Path("not.zip").write_bytes(b"no archive")
+    for address, code, reason in (
+        (f"zip://{name}::not.zip", 1, "File is not a zip file."),
+        (f"zip://{name}::missing.zip", 1, "is not there."),
+        ("reference://x", 2, "missing 1 required positional argument"),
+        ("data://x.npy", 1, "not enough values"),
+    ):
+        ended, said = kcrc("predict", "g.kcrc", address, "--out", "no.csv")
+        assert (ended, reason in said, address in said) == (code, True, True), said
+
+
+def test_a_list_is_read_in_bounds_and_never_from_a_pipe(home, monkeypatch) -> None:
+    os.mkfifo("pipe.txt")
+    with pytest.raises(DataError, match=r"pipe\.txt cannot be read: it is not a regular file"):
+        read_input(["pipe.txt"], list)
+    Path("hole.txt").touch()
+    os.truncate("hole.txt", 8_000_000_000)
+    with pytest.raises(DataError, match=r"'hole\.txt' has more than 1073741824 bytes; give it in parts"):
+        read_input(["hole.txt"], list)
+    os.truncate("hole.txt", 100_000_000)
+    with pytest.raises(DataError, match=r"'hole\.txt' has a line of more than 65536 bytes"):
+        read_input(["hole.txt"], list)
+    with pytest.raises(DataError, match=r"'none\.txt' cannot be read: No such file"):
+        read_input(["none.txt"], list)
+    monkeypatch.setattr(inputs, "LIST_LINES", 3)
+    Path("list.txt").write_bytes(b"a.jpg\r\n\nb c.jpg")
+    assert read_input(["list.txt"], list).images == ("a.jpg", "b c.jpg")
+    Path("list.txt").write_bytes(b"a.jpg\n\n\n\n")
+    with pytest.raises(DataError, match="or more than 3 lines"):
+        read_input(["list.txt"], list)
+
+
+def test_an_error_before_any_answer_leaves_nothing_in_the_way(kcrc, monkeypatch) -> None:
+    np.save("in.npy", np.zeros((5, WIDTH + 1), np.float32))
+    code, said = kcrc("predict", "g.kcrc", "in.npy", "--out", "a.csv")
+    assert (code, said) == (1, "kcrc: in.npy holds vectors of 6 numbers; those of the gallery have 5.\n")
+    assert list(Path().glob("a.csv*")) == []
+    np.save("in.npy", np.zeros((5, WIDTH), np.float32))
+    with monkeypatch.context() as patched:
+        patched.setattr(Scorer, "__call__", interrupted)
+        code, said = kcrc("predict", "g.kcrc", "in.npy", "--out", "a.csv")
+    assert (code, said) == (130, "\nkcrc: interrupted; nothing was answered yet, and nothing is left.\n")
+    assert list(Path().glob("a.csv*")) == []
+    assert kcrc("predict", "g.kcrc", "in.npy", "--out", "a.csv") == (0, "5 answers in a.csv.\n")
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_what_cannot_be_asked_is_said(kcrc) -> None:
     Path("list.txt").write_text("https://example.org/1.jpg\n")
     with pytest.raises(DataError, match="only the command line names addresses elsewhere"):

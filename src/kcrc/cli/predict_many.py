@@ -65,9 +65,8 @@ def _run(job: Job, engine: Engine, images: int) -> int:
         with progress(images, "answers") as bar:
             outcome = job.run(engine, bar.update)
     except KeyboardInterrupt:
-        raise Stopped(
-            f"what is answered is kept in '{shown(job.folder)}'; the same command with --resume goes on."
-        ) from None
+        kept = f"what is answered is kept in '{shown(job.folder)}'; the same command with --resume goes on."
+        raise Stopped(kept if job.folder.exists() else "nothing was answered yet, and nothing is left.") from None
     finally:
         let_go()
     complain(f"{name}: {why}" for name, why in job.problems())

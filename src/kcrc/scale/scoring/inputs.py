@@ -7,14 +7,15 @@ import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from kcrc.errors import DataError
+from kcrc.files.plain_file import open_plain
 from kcrc.scale.scoring.remote import files_below, is_remote, state
 from kcrc.scale.scoring.tables import NamedVectors, RowRange, is_table, ranges
 
 IMAGES = 256  # in a piece
 LIST = ".txt"
+LIST_BYTES, LIST_LINES, LONGEST = 1 << 30, 10_000_000, 65_536  # of a list, and bytes of a line of it
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,23 @@ def read_input(given: Sequence[str], files_of: Callable[[Sequence[str]], Sequenc
 
 def _listed(name: str) -> list[str]:
     """The names in a list."""
+    names: list[str] = []
     try:
-        lines = Path(name).read_bytes().splitlines()
+        with open_plain(name) as file:
+            if os.fstat(file.fileno()).st_size > LIST_BYTES:
+                raise DataError(f"The list '{name}' has more than {LIST_BYTES} bytes; give it in parts.")
+            for number in itertools.count(1):
+                line = file.readline(LONGEST + 1)
+                if not line:
+                    break
+                if len(line) > LONGEST or number > LIST_LINES:
+                    raise DataError(
+                        f"The list '{name}' has a line of more than {LONGEST} bytes, or more than {LIST_LINES} lines; "
+                        "a list has a file name a line. Give a long one in parts."
+                    )
+                names += [os.fsdecode(part) for part in line.splitlines() if part.strip()]
     except OSError as problem:
         raise DataError(f"The list '{name}' cannot be read: {problem.strerror or problem}.") from None
-    names = [os.fsdecode(line) for line in lines if line.strip()]
     foreign = next((one for one in names if is_remote(one)), None)
     if foreign is not None:
         raise DataError(f"The list '{name}' names '{foreign}'; only the command line names addresses elsewhere.")

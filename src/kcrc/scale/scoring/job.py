@@ -104,7 +104,25 @@ class Job:
         return found
 
     def run(self, engine: Engine, report: Callable[[int], None]) -> JobOutcome:
-        """Answer what has no part yet and join the parts; ``report`` is told how many more images are done."""
+        """Answer what has no part yet and join the parts; ``report`` is told how many more images are done.
+
+        Where that ends before there is any part, nothing of it stays."""
+        try:
+            pieces, found_done = self._answered(engine, report)
+        except BaseException:
+            if not any(self.folder.glob("*.part")):
+                self.clear()
+            raise
+        if self._given.identity() != self._asked:
+            self.clear()  # nobody knows which parts are of the one input and which of the other
+            raise StateError(
+                "The input was changed while it was being answered, so that its answers would be mixed; none are "
+                "written. Ask again when nothing changes it."
+            )
+        return self._joined(pieces, found_done)
+
+    def _answered(self, engine: Engine, report: Callable[[int], None]) -> tuple[int, int]:
+        """Write the parts that are not there; how many there are, and how many of them were there."""
         pieces = found_done = 0
 
         def missing() -> Iterator[Piece]:
@@ -122,13 +140,7 @@ class Job:
             assert isinstance(result.key, int)
             _write(self._part(result.key), result.value)
             report(result.value.answers + len(result.value.problems))
-        if self._given.identity() != self._asked:
-            self.clear()  # nobody knows which parts are of the one input and which of the other
-            raise StateError(
-                "The input was changed while it was being answered, so that its answers would be mixed; none are "
-                "written. Ask again when nothing changes it."
-            )
-        return self._joined(pieces, found_done)
+        return pieces, found_done
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """(name, reason) of all that could not be answered; before the parts are removed."""
@@ -159,7 +171,7 @@ class Job:
         return JobOutcome(answers, problems, frozenset(searches), found_done)
 
     def clear(self) -> None:
-        """Remove the parts, which are in the file by now."""
+        """Remove the parts: they are in the file by now, or will never be."""
         shutil.rmtree(self.folder)
 
 

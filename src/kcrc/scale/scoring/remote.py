@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import lzma
 import os
+import tarfile
+import zipfile
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from kcrc.errors import DataError, ParameterError
+from kcrc.errors import DataError, KCRCError, ParameterError
 from kcrc.features.accepted import EXTENSION_FORMATS, Content, ImageError, Limits, too_many_bytes
+
+# what stores raise of addresses, and of archives in them that are damaged or none
+_UNFIT = (ValueError, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError)
 
 
 def is_remote(name: str) -> bool:
@@ -21,12 +28,13 @@ def file_system(address: str) -> tuple[Any, str]:
         import fsspec
     except ImportError:
         raise ParameterError(f"Reading '{address}' needs fsspec. Install it: pip install 'kcrc[remote]'.") from None
-    try:
-        system, path = fsspec.core.url_to_fs(address)
-    except ImportError as problem:  # the package for this kind of address; fsspec says which
-        raise ParameterError(f"'{address}' cannot be read: {problem}") from None
-    except ValueError as problem:
-        raise ParameterError(f"'{address}' cannot be read: {problem}.") from None
+    with refusals(address):
+        try:
+            system, path = fsspec.core.url_to_fs(address)
+        except ImportError as problem:  # the package for this kind of address; fsspec says which
+            raise ParameterError(f"'{address}' cannot be read: {problem}") from None
+        except (ValueError, TypeError) as problem:  # TypeError: an address that says too little
+            raise ParameterError(f"'{address}' cannot be read: {problem}.") from None
     return system, path
 
 
@@ -81,3 +89,7 @@ def refusals(address: str) -> Iterator[None]:
         raise DataError(f"'{address}' is not there.") from None
     except OSError as problem:
         raise DataError(f"'{address}' cannot be read: {problem.strerror or problem}.") from None
+    except KCRCError:
+        raise
+    except _UNFIT as problem:
+        raise DataError(f"'{address}' cannot be read: {problem}.") from None
