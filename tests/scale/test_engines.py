@@ -143,6 +143,18 @@ def test_a_dask_cluster_without_workers_is_none_to_work_with(monkeypatch) -> Non
         assert not cluster.scheduler.clients.keys() - {"fire-and-forget"}
 
 
+@pytest.mark.parametrize("problem", [TypeError("no such connector"), ImportError("no such package")])
+def test_a_dask_address_of_a_kind_that_cannot_be_spoken_is_said_in_words(monkeypatch, problem) -> None:
+    distributed = pytest.importorskip("distributed")
+
+    def client(*_: object, **__: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(distributed, "Client", client)
+    with pytest.raises(StateError, match=r"no Dask cluster to work with at ucx://127\.0\.0\.1:1: no such"):
+        engines.make("dask", address="ucx://127.0.0.1:1")
+
+
 def test_a_dask_cluster_whose_workers_are_gone_is_not_waited_for_without_end(monkeypatch) -> None:
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(on_dask, "PATIENCE", 0.1)

@@ -459,3 +459,89 @@ def test_a_killed_command_leaves_whole_parts_and_no_process(home, monkeypatch, o
     assert outcome.found_done >= 20
     names = [line.partition(",")[0] for line in answers().splitlines()[1:]]
     assert names == [f"q.npy#{i}" for i in range(10 * QUERIES)]
+
+
+KILLED = """
+import os, signal, sys
+from kcrc.cli import main
+from kcrc.scale.scoring import forms, job, tables
+
+tables.ROWS = 40
+where = sys.argv.pop(1)
+written = 0
+
+
+def killed(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def counted(real):
+    def call(path, part):
+        global written
+        if where == "before the first part":
+            killed()
+        if where == "inside a part" and written == 3:
+            os.fsync = killed
+        real(path, part)
+        written += 1
+        if where == "between parts" and written == 3:
+            killed()
+    return call
+
+
+def half(parts):
+    for number, part in enumerate(parts):
+        if number == 4:
+            killed()
+        yield part
+
+
+def cut(real):
+    return lambda self, parts, out: real(self, half(parts), out)
+
+
+job._write = counted(job._write)
+if where == "before the join":
+    job.Job._joined = killed
+if where == "inside the join":
+    forms.Csv.join, forms.Parquet.join = cut(forms.Csv.join), cut(forms.Parquet.join)
+if where == "after the join":
+    job.Job.clear = killed
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("out", ["a.csv", "a.parquet"])
+@pytest.mark.parametrize(
+    ("where", "parts"),
+    [
+        ("before the first part", 0),
+        ("between parts", 3),
+        ("inside a part", 3),
+        ("before the join", 8),
+        ("inside the join", 8),
+    ],
+)
+def test_a_command_that_is_killed_anywhere_is_gone_on_with(kcrc, monkeypatch, where, parts, out) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
+    assert kcrc("predict", "g.kcrc", "q.npy", "--out", f"one{Path(out).suffix}")[0] == 0
+    command = ["predict", "g.kcrc", "q.npy", "--out", out]
+    child = subprocess.run([sys.executable, "-c", KILLED, where, *command], capture_output=True, timeout=60)
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    assert not Path(out).exists()
+    assert len(list(Path(f"{out}.parts").glob("*.part"))) == parts
+    again = f", {parts} parts of them from before" if parts else ""
+    assert kcrc(*command, "--resume") == (0, f"300 answers in {out}{again}.\n")
+    assert Path(out).read_bytes() == Path(f"one{Path(out).suffix}").read_bytes()
+    assert [str(path) for path in Path().glob(f"{out}*")] == [out]
+
+
+def test_a_command_that_is_killed_after_the_join_has_written_all(kcrc, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
+    assert kcrc("predict", "g.kcrc", "q.npy", "--out", "one.csv")[0] == 0
+    command = ["predict", "g.kcrc", "q.npy", "--out", "a.csv"]
+    child = subprocess.run([sys.executable, "-c", KILLED, "after the join", *command], capture_output=True, timeout=60)
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    assert answers("a.csv") == answers("one.csv")
+    assert "is there already" in kcrc(*command, "--resume")[1]
+    assert answers("a.csv") == answers("one.csv")

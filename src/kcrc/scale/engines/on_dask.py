@@ -127,7 +127,7 @@ class OnDask(Engine):
                 )  # fmt: skip
             self._client = distributed.Client(self._cluster if address is None else address, timeout=10)
             self._client.wait_for_workers(1, timeout=BEGINNING)
-        except (OSError, ValueError, RuntimeError, TimeoutError) as problem:
+        except (OSError, ValueError, RuntimeError, TimeoutError, TypeError, ImportError) as problem:
             self.close()
             where = address or "this machine"
             raise StateError(f"There is no Dask cluster to work with at {where}: {problem}") from None
