@@ -915,6 +915,19 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
                 "Use fit with the whole matrix."
             )
 
+    def __copy__(self) -> Self:
+        """One that shares all there is, and does nothing that waits."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle: what was learned with examples that are gone since is learned anew first, as ``save`` does."""
+        if "_standing" in self.__dict__ and self._standing.due:
+            self._standing.ready(self._renewed)
+        state: dict[str, Any] = super().__getstate__()
+        return state
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = Parameters(self).precomputed

@@ -29,6 +29,7 @@ from kcrc.spaces import Basis, Space
 from kcrc.storage import MEMORY, Storage, blocks
 
 RAW = "raw"
+_SEARCHED = "searched"  # in a pickle: an index is to be made
 Stores = dict[Hashable, PreparedExamples]
 
 
@@ -321,6 +322,18 @@ class FittedModel:
         if index is not None:
             index = index.kept(left.examples(self.method.search_distance), keep)
         return left._derived(self.labels[rows], index, searchable=self.searchable)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but an index that holds something of forgotten examples: that is made anew where this is read."""
+        if self.index is None or self.index.alone:
+            return dict(self.__dict__)
+        return {**self.__dict__, "index": None, _SEARCHED: True}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        searched = state.pop(_SEARCHED, False)
+        self.__dict__.update(state)
+        if searched:  # what is read is in memory, whatever it was before
+            self.__dict__["index"] = replace(self, storage=MEMORY)._derived(self.labels).index
 
     def without_empty_classes(self) -> FittedModel:
         """With only the classes that have examples."""

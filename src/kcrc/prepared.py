@@ -88,6 +88,10 @@ class PreparedExamples:
         """The examples as they are now (views, no copy)."""
         return Prepared({name: array[: self._length] for name, array in self._buffer.arrays.items()})
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Its own rows: those behind them in the buffer are somebody else's."""
+        return _again, (self.prepared, self._buffer.storage)
+
     def appended(self, new: Prepared) -> PreparedExamples:
         """A store with ``new`` behind these; this one stays what it was."""
         start, stop = self._length, self._length + len(new)
@@ -118,6 +122,10 @@ class PreparedExamples:
         for block in blocks(len(rows), max(part[:1].size for part in parts.values())):
             left = left.appended(Prepared({name: part[rows[block]] for name, part in parts.items()}))
         return left
+
+
+def _again(prepared: Prepared, storage: Storage) -> PreparedExamples:
+    return PreparedExamples._over(_Buffer(dict(prepared.parts), len(prepared), storage), len(prepared))
 
 
 class Preparer(Protocol):

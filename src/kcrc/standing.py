@@ -130,8 +130,9 @@ class Standing:
         return np.asarray(model.classes[counts > 0])
 
     def __getstate__(self) -> dict[str, Any]:
+        """Without the examples that are gone: what is kept elsewhere must not hold them."""
         with self._lock:
-            return {"_model": self._model, "_due": self._due, "_gone": self._gone, "_passing": None}
+            return {"_model": self.examples, "_due": self._due, "_gone": self._gone, "_passing": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -104,7 +104,8 @@ class ConfidenceHolder:
         return ConfidenceHolder(groups, fixed=self.fixed, before=before)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+        """Without the earlier examples, some of which may be forgotten: they only spare asking anew."""
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"} | {"_before": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

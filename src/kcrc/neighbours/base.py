@@ -49,6 +49,11 @@ class NeighbourIndex(ABC):
         return EXACT
 
     @property
+    def alone(self) -> bool:
+        """Whether it holds nothing of other examples than its own: of forgotten ones, or those of a value it shares."""
+        return True
+
+    @property
     def for_one_query(self) -> dict[str, Any] | None:
         """What the compiled answer to a single query searches with; None where it cannot."""
         return None

@@ -117,6 +117,10 @@ class CellsIndex(NeighbourIndex):
         return 2 * sum(settled) > len(settled)
 
     @property
+    def alone(self) -> bool:
+        return self.scan.alone
+
+    @property
     def distance(self) -> Distance:
         return self.scan.distance
 

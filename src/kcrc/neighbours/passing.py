@@ -21,6 +21,10 @@ class PassingIndex(NeighbourIndex):
     compiled: ClassVar[bool] = True
 
     @property
+    def alone(self) -> bool:
+        return False
+
+    @property
     def search(self) -> str:
         return self.index.search
 

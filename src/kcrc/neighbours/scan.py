@@ -69,6 +69,11 @@ class ScanIndex(NeighbourIndex):
     compiled: ClassVar[bool] = True
 
     @property
+    def alone(self) -> bool:
+        codes = self.scan.codes
+        return not self.scan.of_others and (codes is None or codes.used == self.scan.count)
+
+    @property
     def for_one_query(self) -> dict[str, Any]:
         return {"vectors": self.atoms["vectors"], **self.scan.prepared}
 
@@ -104,7 +109,8 @@ class ScanIndex(NeighbourIndex):
 class Scan:
     """Where the scan coordinates come from, and the codes of the examples', where they are kept.
 
-    centre (d,) float64; basis (d, p) float64 or None for all coordinates; scale, longest: units of length.
+    centre (d,) float64; basis (d, p) float64 or None for all coordinates; scale, longest: units of length; of_others:
+    whether these were found with examples that are gone.
     """
 
     centre: Array
@@ -113,6 +119,7 @@ class Scan:
     longest: float
     codes: Codes | None
     count: int
+    of_others: bool = False
 
     @classmethod
     def over(cls, vectors: Array, *, budget: int, storage: Storage = MEMORY) -> Scan | None:
@@ -250,11 +257,11 @@ class Scan:
         """Without the examples where ``keep`` is false; those that stay are renumbered in their order."""
         left = int(keep.sum())
         if self.codes is None:
-            return replace(self, count=left)
+            return replace(self, count=left, of_others=True)
         slots = np.flatnonzero(keep[self.codes.rows[: self.count]])
         codes = self.codes.moved(slots, self.codes.storage.room(left))
         codes.rows[:left] = (np.cumsum(keep) - 1)[codes.rows[:left]]
-        return replace(self, codes=codes, count=left)
+        return replace(self, codes=codes, count=left, of_others=True)
 
 
 def _choice(

@@ -31,6 +31,10 @@ class UnionIndex(NeighbourIndex):
         return cls(distance, atoms, {name: index(part, distance.part(atoms, name)) for name, part in parts})
 
     @property
+    def alone(self) -> bool:
+        return all(index.alone for index in self.members.values())
+
+    @property
     def search(self) -> str:
         ways = [f"{name}: {index.search}" for name, index in self.members.items() if index.search != EXACT]
         return "; ".join(ways) or EXACT

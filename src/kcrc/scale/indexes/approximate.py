@@ -70,6 +70,10 @@ class ApproximateIndex(NeighbourIndex):
         return cls(exact, finder, np.arange(len(vectors)), k, n_jobs)._estimated()
 
     @property
+    def alone(self) -> bool:
+        return self.exact.alone and self.finder.used == len(self.slots)
+
+    @property
     def search(self) -> str:
         return f"{self.finder.name}, {self.recall.words}"
 
