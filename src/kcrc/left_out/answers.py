@@ -25,7 +25,7 @@ from kcrc.left_out.dictionaries import neighbours_without
 from kcrc.left_out.exclusion import Exclusion, Removed, TrialKernel, profile_of
 from kcrc.left_out.sample import stratified_by_row
 from kcrc.left_out.surroundings import MICROSECOND, STORED
-from kcrc.left_out.whole import CodesWithout, whole_ridge
+from kcrc.left_out.whole import CodesWithout, Inverse
 from kcrc.model import RAW, FittedModel
 from kcrc.neighbours.base import Neighbourhood
 from kcrc.parallel import over_chunks, worker_count
@@ -128,7 +128,7 @@ def affordable_trials(model: FittedModel) -> int:
     work *= model.method.coder.effort
     if model.method.coder.iterates:
         most = ITERATIVE_TRIALS
-    if whole_ridge(model):
+    if Inverse.of(model) is not None:  # no trial factorises anything
         return min(n, most, max(FEWEST, ENTRIES // len(model.classes)))
     if model.method.n_neighbors is None:
         most = min(most, GLOBAL_TRIALS)
