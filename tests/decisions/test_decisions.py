@@ -75,6 +75,25 @@ def test_the_sum_rule_over_all_examples_is_kernel_ridge():
     np.testing.assert_allclose(-np.log(clf.explain(Xq).residuals), due, atol=1e-6)
 
 
+@pytest.mark.parametrize("length", [1e-3, 1.0, 60.0, 1e4, 1e7])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_sum_rule_keeps_its_order_however_long_the_query_is(length, sign):
+    """Codes are as long as queries, and so are their sums; with the sign turned all of them are below 0."""
+    X, y, Xq = problem(12, n=60, queries=40)
+    X, Xq = np.abs(X), sign * length * np.abs(Xq)
+    options = {"kernel": "linear", "form": "rkhs", "metric": "plain", "decision": "sum", "mu": 1.0}
+    clf = given(None, **options).fit(X, y)
+    D = X / np.linalg.norm(X, axis=1, keepdims=True)
+    x = np.linalg.solve(D @ D.T + np.eye(len(D)), D @ Xq.T).T
+    sums = np.stack([x[:, y == c].sum(axis=1) for c in clf.classes_], axis=1)
+    due = sums.argmax(axis=1)
+    np.testing.assert_array_equal(clf.predict(Xq), clf.classes_[due])
+    np.testing.assert_array_equal(clf.decision_function(Xq).argmax(axis=1), due)
+    np.testing.assert_array_equal(clf.predict_proba(Xq).argmax(axis=1), due)
+    if length <= 1:
+        np.testing.assert_allclose(-np.log(clf.explain(Xq).residuals), sums, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", [n for n in decisions.names() if not decisions.named(n).compiled])
 def test_the_rest_is_chosen_for_a_decision_that_was_named(name, tmp_path):
     X, y, Xq = problem(8, n=60, queries=10)

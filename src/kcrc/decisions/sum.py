@@ -3,8 +3,10 @@
     sᵢ = Σ_{j in class i} x_j,    judged by exp(−sᵢ)
 
 so that the logarithm of two residuals' ratio is the lead sᵢ − s_l itself: the evidence is exactly additive, and the
-contribution of an example is its coefficient. Over a global dictionary coded by the ridge in the rkhs form this is
-kernel ridge regression on the classes' indicators (Saunders et al. 1998): x = (K + μI)⁻¹k, so Yᵀx = Yᵀ(K + μI)⁻¹k.
+contribution of an example is its coefficient. Codes of long queries are long: where a query's sums go beyond ±STEEPEST
+all of them are divided by what brings the largest there, which leaves their order as it is. Over a global dictionary
+coded by the ridge in the rkhs form this is kernel ridge regression on the classes' indicators (Saunders et al. 1998):
+x = (K + μI)⁻¹k, so Yᵀx = Yᵀ(K + μI)⁻¹k.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from kcrc.arrays import Array
 from kcrc.coding.base import Code, Dictionary, Target
 from kcrc.decisions.base import Decision, per_class, register
 
-STEEPEST = 300.0  # exp(±300) and its square are numbers
+STEEPEST = 10.0  # 1 / (1 + exp(−10)) still tells leads of 1e-11 apart
 
 
 @register("sum")
@@ -28,5 +30,7 @@ class Sum(Decision):
     def residuals(
         self, energy: Array, contributed: Array, x: Array, labels: Array, n_classes: int, *, floor: float = 0.0
     ) -> Array:
-        sums = np.clip(per_class(contributed, labels, n_classes), -STEEPEST, STEEPEST)
-        return np.where(per_class(x**2, labels, n_classes) > 0, np.exp(-sums), np.inf)
+        sums = per_class(contributed, labels, n_classes)
+        there = per_class(x**2, labels, n_classes) > 0
+        largest = np.abs(sums).max(axis=1, keepdims=True, initial=0.0)
+        return np.where(there, np.exp(-sums / np.maximum(largest / STEEPEST, 1.0)), np.inf)
