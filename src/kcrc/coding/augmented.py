@@ -19,7 +19,10 @@ from kcrc.arrays import Array
 from kcrc.coding.base import Code, Coder, Dictionary, Target, at_least, count, register
 from kcrc.coding.ridge import Ridge
 
-NEGLIGIBLE = 1e-9  # of the largest correlation at the start: what is left over has none with any atom
+# Products of atoms may have been summed in single precision, also where the data are double: tuning does it. So shares
+# below about ten roundings are none, in either precision, and both answer alike.
+NEGLIGIBLE = 1e-6  # of the largest correlation at the start: what is left over has none with any atom
+DEPENDENT = 1e-6  # of an atom's ‖d‖²: what those that joined before leave of it, where it is a sum of them
 
 
 @register("augmented")
@@ -54,24 +57,28 @@ class Augmented(Coder):
 
 def pursued(H: Array, b: Array, most: int) -> Array:
     """Orthogonal matching pursuit from H = DᵀD and b = Dᵀy: the atom most correlated with what is left over joins,
-    all that joined are fitted anew, up to ``most`` of them."""
-    x, left = np.zeros(len(b)), np.asarray(b, np.float64)
-    lengths = np.sqrt(np.maximum(np.diagonal(H).astype(np.float64), 0.0))
+    all that joined are fitted anew, up to ``most`` of them. It ends where what is left over is rounding, and at an atom
+    that is, but for rounding, a sum of those that joined before."""
+    H, b = np.asarray(H, np.float64), np.asarray(b, np.float64)
+    x, left = np.zeros(len(b)), b
+    squares = np.maximum(np.diagonal(H), 0.0)
+    lengths = np.sqrt(squares)
     usable = lengths > 0
     chosen: list[int] = []
-    stop = NEGLIGIBLE * float(np.abs(left).max(initial=0.0))
+    correlations = np.divide(np.abs(b), lengths, out=np.zeros(len(b)), where=usable)
+    stop = NEGLIGIBLE * float(correlations.max(initial=0.0))
     for _ in range(min(most, int(usable.sum()))):
         score = np.divide(np.abs(left), lengths, out=np.zeros(len(b)), where=usable)
         score[chosen] = 0.0
         best = int(score.argmax())
         if score[best] <= stop:
             break
+        if chosen:
+            among = np.linalg.solve(H[np.ix_(chosen, chosen)], H[chosen, best])
+            if squares[best] - H[best, chosen] @ among <= DEPENDENT * squares[best]:
+                break
         chosen.append(best)
-        mine, wanted = np.asarray(H[np.ix_(chosen, chosen)], np.float64), np.asarray(b, np.float64)[chosen]
-        try:
-            fitted = np.linalg.solve(mine, wanted)
-        except np.linalg.LinAlgError:  # it is a sum of those that joined before
-            fitted = np.linalg.lstsq(mine, wanted, rcond=None)[0]
+        fitted = np.linalg.solve(H[np.ix_(chosen, chosen)], b[chosen])
         left = b - H[:, chosen] @ fitted
         x[:] = 0.0
         x[chosen] = fitted
