@@ -51,7 +51,8 @@ def single_will_do(model: FittedModel) -> bool:
 
 
 def precise(model: FittedModel, values: Array) -> Array:
-    """In double precision where the problem of the ridge coder needs it; other coders see to that themselves."""
-    if model.method.coder.ridge_penalty is None or single_will_do(model):
+    """In double precision, but where single precision will do for the ridge coder, or the coder sees to it itself."""
+    coder = model.method.coder
+    if coder.certifies or (coder.ridge_penalty is not None and single_will_do(model)):
         return values
     return values.astype(np.float64, copy=False)

@@ -61,6 +61,8 @@ def why_not(model: FittedModel) -> str | None:
         return "a global dictionary is one matrix product already"
     if method.coder.ridge_penalty is None:
         return f"the coder {type(method.coder).__name__} is not compiled"
+    if not method.coder.ridge_penalty and not method.space.normalize:
+        return "without a penalty and unit columns it is the longest atom that says which pivots are rounding"
     if not decisions.named(method.decision).compiled:
         return f"the decision {method.decision!r} is not compiled"
     if not method.projection.identity:

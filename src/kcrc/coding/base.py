@@ -91,12 +91,15 @@ class Coder(ABC):
     """True where the model is about the entries of y − D x (q = 1), which the rkhs form does not have."""
 
     effort: ClassVar[float] = 20.0
-    """How many times the arithmetic of one Cholesky factor it takes, about. Above 1 it ``iterates``, and sees to the
-    precision it needs itself."""
+    """How many times the arithmetic of one Cholesky factor it takes, about. Above 1 it ``iterates``."""
+
+    certifies: ClassVar[bool] = False
+    """Whether it knows how far from the optimum it stops (``Code.gap``), and so sees to the precision it needs itself:
+    any other that is not the ridge is given its problems in double precision."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        none = {"effort": Coder.effort, "ridge_penalty": None}
+        none = {"effort": Coder.effort, "certifies": False, "ridge_penalty": None}
         said_anew(cls, methods=("factorise", "solve"), capabilities=none)
 
     @property

@@ -46,7 +46,7 @@ class NonNegative(Coder):
         for H, real in zip(dictionary.gram, atoms, strict=True):
             values, vectors = np.linalg.eigh(np.asarray(H[np.ix_(real, real)], np.float64))
             lifted = np.maximum(values, 0.0) + self.mu
-            usable = lifted > len(lifted) * np.finfo(np.float64).eps * max(1.0, float(lifted.max(initial=0.0)))
+            usable = lifted > len(lifted) * np.finfo(np.float64).eps * float(lifted.max(initial=0.0))
             scale = np.sqrt(lifted[usable])
             roots.append(scale[:, None] * vectors[:, usable].T)
             inverses.append(vectors[:, usable].T / scale[:, None])

@@ -63,14 +63,20 @@ class Ridge(Coder):
             shifted[diagonal, diagonal] += np.where(dictionary.real[i], self.mu, 1.0).astype(gram.dtype)
             # The transpose of a C-ordered symmetric matrix is itself, in the order LAPACK wants: no copy.
             factor, info = potrf(shifted.T, lower=1, overwrite_a=1, clean=0)
-            smallest = np.abs(factor[diagonal, diagonal]).min() if size and info == 0 else 0.0
-            if info == 0 and (self.mu > 0 or smallest > np.sqrt(np.finfo(gram.dtype).eps)):
+            if info == 0 and (self.mu > 0 or self._independent(H, factor, dictionary.real[i])):
                 cholesky.append(factor)
             else:
                 cholesky.append(None)
                 values, vectors = np.linalg.eigh(H)
                 spectral[i] = (values, vectors)
         return _Factors(cholesky, spectral, float(self.mu))
+
+    @staticmethod
+    def _independent(H: Array, factor: Array, real: Array) -> bool:
+        """Whether no real atom is (but for rounding) a sum of those before: then its pivot is small beside the longest."""
+        pivots, squares = np.abs(np.diagonal(factor)[real]), np.diagonal(H)[real]
+        least = np.sqrt(np.finfo(H.dtype).eps * squares.max(initial=0.0))
+        return bool(len(pivots) and pivots.min() > least)
 
     def solve(self, state: _Factors, target: Target) -> Code:
         b = target.correlation
@@ -106,6 +112,6 @@ class Ridge(Coder):
             return np.asarray(potrs(factor, b, lower=1)[0])
         values, vectors = state.spectral[i]
         clipped = np.maximum(values, 0.0) + state.mu
-        tiny = len(values) * np.finfo(values.dtype).eps * max(1.0, float(values[-1]))
+        tiny = len(values) * np.finfo(values.dtype).eps * max(0.0, float(values[-1]))
         inverse = np.divide(1.0, clipped, out=np.zeros_like(clipped), where=clipped > tiny)
         return np.asarray(vectors @ (inverse[:, None] * (vectors.T @ b)))

@@ -81,6 +81,7 @@ class Robust(Coder):
     sigma: float = 100.0
     growth: float = 1.0
     finish: bool = True
+    certifies: ClassVar[bool] = True
     needs_columns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -80,6 +80,8 @@ class Lasso(_Sparse):
     duality gap over the objective, at most ``tol`` when converged, is reported as ``Code.gap``.
     """
 
+    certifies: ClassVar[bool] = True
+
     def factorise(self, dictionary: Dictionary) -> _Gram:
         return _Gram.of(dictionary)
 
@@ -106,6 +108,7 @@ class BasisPursuitDenoising(_Sparse):
 
     mu: float = 0.05
     max_iter: int = 60
+    certifies: ClassVar[bool] = True
 
     def factorise(self, dictionary: Dictionary) -> _Gram:
         return _Gram.of(dictionary)
@@ -182,6 +185,7 @@ class L1L1(_Sparse):
 
     mu: float = 0.1
     max_iter: int = 60
+    certifies: ClassVar[bool] = True
     needs_columns: ClassVar[bool] = True
 
     def factorise(self, dictionary: Dictionary) -> _Columns:
