@@ -481,7 +481,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
         The result is the same as if they had been there from the start, with the same chosen parameters. What is
         learned from the examples (a covariance, a "scale" gamma) is learned again from all of them at the next question
-        (``renewal_due_`` says so).
+        (``renewal_due_`` says so). An approximate ``search`` does not promise this: it may find other neighbours until
+        its index is built anew.
 
         Parameters
         ----------
@@ -543,7 +544,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
         The chosen parameters stay, and so do the row numbers of the others. A class left empty is forgotten too. What
         was learned with them is learned again at the next question (``renewal_due_``); ``receipt_`` says what was
-        forgotten and what is left.
+        forgotten and what is left. An approximate ``search`` finds none of them either, but may find other neighbours
+        than if they had never been stored until its index is built anew.
 
         Parameters
         ----------

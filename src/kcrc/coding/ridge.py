@@ -73,7 +73,7 @@ class Ridge(Coder):
 
     @staticmethod
     def _independent(H: Array, factor: Array, real: Array) -> bool:
-        """Whether no real atom is (but for rounding) a sum of those before: then its pivot is small beside the longest."""
+        """Whether no real atom is a sum of those before: its pivot would be rounding, beside the longest atom."""
         pivots, squares = np.abs(np.diagonal(factor)[real]), np.diagonal(H)[real]
         least = np.sqrt(np.finfo(H.dtype).eps * squares.max(initial=0.0))
         return bool(len(pivots) and pivots.min() > least)
