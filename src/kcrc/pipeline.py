@@ -78,11 +78,18 @@ def among(
     fast = plan(model) if compiled else None  # the only gate to the compiled path
     posed = local_problems(model, queries, near)
     verdict = judged(model, near, posed, None if fast is None else partial(fast, queries, near))
-    if code_all and len(agreed := np.flatnonzero(verdict.how == ev.UNANIMOUS)):
+    if code_all:
+        code_agreed(model, verdict, posed)
+    return verdict
+
+
+def code_agreed(model: FittedModel, verdict: Evidence, posed: Callable[[Array], tuple[Dictionary, Target]]) -> None:
+    """Code queries whose neighbours agree too, which changes no answer: to say what each example explains of them."""
+    agreed = np.flatnonzero(verdict.how == ev.UNANIMOUS)
+    if len(agreed):
         dictionary, target = posed(agreed)
         code = model.method.coder.code(dictionary, target)
         _fill(model, verdict, agreed, verdict.neighbour_labels[agreed], dictionary, target, code)
-    return verdict
 
 
 def local_problems(

@@ -210,6 +210,34 @@ def test_audit(run, birds: Path) -> None:
     assert (table[0]["finding"], table[0]["answer"]) == ("mislabelled", "wren")
 
 
+def test_audit_says_who_could_not_be_asked(run, birds: Path) -> None:
+    assert run("relabel", "birds.kcrc", "16", "--label", "owl")[0] == 0
+    _, out, _ = run("audit", "birds.kcrc", "--html", "audit.html")
+    told = "1 example could not be asked: alone in its class"
+    assert re.match(r"\d+ of 17 examples \(.*\) are answered as they are labelled", out)
+    assert told in out
+    assert "labelled owl" not in out
+    assert told in (birds / "audit.html").read_text()
+    assert json.loads(run("audit", "birds.kcrc", "--json")[1])["alone"] == 1
+
+
+def test_one_class_is_not_called_all_right(run, birds: Path) -> None:
+    for number in range(6):
+        photo(birds / "one" / "wren" / f"{number}.jpg", "wren", number)
+    assert run("build", "one", "-o", "one.kcrc", "-f", "pixels")[0] == 0
+    for more in ([], ["test"]):
+        code, out, err = run("evaluate", "one.kcrc", *more, "--html", "evaluation.html")
+        assert code == 0
+        assert "With one class nothing can be told apart yet" in out
+        assert "Of more images like these" not in out
+        for told in (err, (birds / "evaluation.html").read_text()):
+            assert "only one class, wren, so nothing can be told apart yet" in told
+    code, out, _ = run("audit", "one.kcrc", "--html", "audit.html")
+    assert code == 0
+    assert out.startswith("There is only one class, so nothing can be told apart yet: store examples of another.\n")
+    assert "No example could be asked yet." in (birds / "audit.html").read_text()
+
+
 def test_names_come_on_stdin(run, monkeypatch: pytest.MonkeyPatch) -> None:
     for data in (b"test/wren/50.jpg\ntest/robin/50.jpg\n", b"test/wren/50.jpg\0test/robin/50.jpg\0"):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))

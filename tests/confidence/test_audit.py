@@ -111,6 +111,24 @@ def test_copies_with_different_labels_clash(spoiled):
     assert all(c.label != c.other_label for c in pairs.values())
 
 
+@pytest.mark.parametrize("more", [{"n_neighbors": 6}, {"n_neighbors": 6, "metric": metrics.Within(0.3)}])
+def test_shares_are_those_of_explain_also_where_all_neighbours_agree(more):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + 6.0 * y[:, None]
+    X[0] = rng.normal(size=3) + 6.0  # of class 0, amid class 1
+    clf = given(**more).fit(X, y)
+    (suspect,) = [s for s in clf.audit().mislabelled if s.row == 0]
+    shares = [share for _, share in suspect.because]
+    assert len(set(shares)) == 3  # not the same for all
+    if "metric" not in more:  # which forgets the example too
+        rest = given(**more, gamma=clf.model_.method.kernel.gamma).fit(X[1:], y[1:])
+        told = rest.explain(X[:1])
+        assert told.how[0] == 1
+        known = dict(zip((told.rows[0] + 1).tolist(), told.shares[0].tolist(), strict=True))
+        assert [known[row] for row, _ in suspect.because] == pytest.approx(shares, rel=1e-6)
+
+
 def test_an_example_that_never_helps_is_idle():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
@@ -161,7 +179,28 @@ def test_what_is_refused_and_the_smallest_cases(spoiled):
 def test_examples_that_leave_with_most_others_are_asked_beside_those_that_leave_alone(rng, monkeypatch):
     """The first have few neighbours left, fewer than are told as evidence; each chunk is as wide as its own."""
     monkeypatch.setattr("kcrc.confidence.audit.STEP", 1)
-    X, y = rng.standard_normal((12, 3)), np.arange(12) % 3
-    audit = given(n_neighbors=None, metric="plain", gamma=1.0).fit(X, y, groups=[0] * 11 + [1]).audit()
+    X, y = rng.standard_normal((12, 3)), np.arange(12) % 2
+    audit = given(n_neighbors=None, metric="plain", gamma=1.0).fit(X, y, groups=[0] * 10 + [1, 2]).audit()
     assert audit.asked == 12
-    assert {len(suspect.because) for suspect in audit.mislabelled if suspect.row < 11} == {1}
+    assert {len(suspect.because) for suspect in audit.mislabelled if suspect.row < 10} == {1}
+
+
+def test_an_example_alone_in_its_class_is_not_accused(rng):
+    """Left out, its class cannot be the answer; so it is with copies, and with a group that is all of its class."""
+    X, y = rng.standard_normal((30, 3)), np.array([*"ab" * 13, "c", "d", "d", "e"])
+    X[28] = X[27]
+    audit = given(n_neighbors=8).fit(X, y).audit()
+    assert (audit.examples, audit.asked, audit.alone) == (30, 26, 4)
+    assert {s.label for s in audit.mislabelled + audit.doubtful} <= {"a", "b"}
+    assert "4 examples could not be asked: alone in its class" in repr(audit)
+    assert given(n_neighbors=8).fit(X, y).audit([0, 26]).alone == 1
+    grouped = given(n_neighbors=8).fit(X, y, groups=[*range(13), *[13] * 17]).audit()
+    assert grouped.alone == 4
+    every = given().fit(X[:9], np.arange(9)).audit()
+    assert (every.asked, every.alone, every.mislabelled, every.doubtful) == (0, 9, [], [])
+
+
+def test_of_one_class_nothing_is_asked(rng):
+    audit = given().fit(rng.standard_normal((9, 3)), ["a"] * 9).audit()
+    assert (audit.asked, audit.right, audit.alone, audit.one_class) == (0, 0, 0, True)
+    assert "only one class, so nothing can be told apart yet" in repr(audit)

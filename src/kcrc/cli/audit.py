@@ -79,7 +79,7 @@ def audit(
             publish(audit_page(opened, found, top=top), name="audit", html=html, open_page=open_page)
         if form == "json":
             findings = [{**row, "decision": "", "new_label": ""} for row in rows(opened, found)]
-            counts = {name: getattr(found, name) for name in ("examples", "asked", "right", "unseen")}
+            counts = {name: getattr(found, name) for name in ("examples", "asked", "right", "unseen", "alone")}
             say_json({**counts, "findings": findings})
         elif form == "csv":
             write = csv_writer(COLUMNS)

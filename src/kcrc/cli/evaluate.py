@@ -71,6 +71,7 @@ def evaluate(
                 f"The gallery knows no class of '{shown(folder)}': {some_of(list(map(shown, told.unknown)))}."
             )
         alike = batch.likeness()
+        alone = opened.classes[0] if len(opened.classes) == 1 else None
         if html is not None or open_page:
             page = _page(
                 opened,
@@ -79,7 +80,7 @@ def evaluate(
                 alike,
                 folder=folder,
                 worst=worst,
-                notes=_uncounted(told, found, inside, known=known, name=file_name),
+                notes=_uncounted(told, found, inside, known=known, name=file_name, alone=alone),
             )
             publish(page, name="evaluation", html=html, open_page=open_page)
         if png is not None:
@@ -88,12 +89,12 @@ def evaluate(
             draw_confusion(told, png)
             note(f"wrote {shown(png)}")
     warn(alike, found.names)
-    for sentence in _uncounted(told, found, inside, known=known, name=shown):
+    for sentence in _uncounted(told, found, inside, known=known, name=shown, alone=alone):
         note(sentence)
     if as_json:
         say_json(_as_json(told, found, inside, alike))
     else:
-        _print(told, found, worst, "image" if folder else "example")
+        _print(told, found, worst, "image" if folder else "example", alone=alone)
     return 1 if found.problems else 0
 
 
@@ -170,10 +171,22 @@ def _page(
 
 
 def _uncounted(
-    told: Evaluation, found: Measured, inside: Sequence[str], *, known: bool, name: Callable[[str], str]
+    told: Evaluation,
+    found: Measured,
+    inside: Sequence[str],
+    *,
+    known: bool,
+    name: Callable[[str], str],
+    alone: str | None,
 ) -> list[str]:
-    """Whatever is not in the numbers, or should not be, in sentences; ``name`` shows the name of an image."""
+    """Whatever is not in the numbers, or should not be, in sentences; ``name`` shows the name of an image, ``alone`` is
+    the only class of a gallery that has no other."""
     sentences = []
+    if alone is not None:
+        sentences.append(
+            f"There is only one class, {shown(alone)}, so nothing can be told apart yet: with no other answer to give, "
+            "all are right, which says nothing. Add examples of another class."
+        )
     if inside and known:
         sentences.append(f"Counted though in the gallery, and easy for that: {_named('image', inside, name)}.")
     elif inside:
@@ -205,11 +218,14 @@ def _as_json(told: Evaluation, found: Measured, inside: Sequence[str], alike: Li
     }
 
 
-def _print(told: Evaluation, found: Measured, worst: int, what: str) -> None:
+def _print(told: Evaluation, found: Measured, worst: int, what: str, *, alone: str | None) -> None:
     low, high = told.interval
     how = "" if what == "image" else ", each asked as if it were not in the gallery"
     say(f"{told.right} of {counted(told.total, what)} right{how}: {told.accuracy:.1%}")
-    say(f"Of more images like these, likely {low:.1%} to {high:.1%} (95% interval).")
+    if alone is None:
+        say(f"Of more images like these, likely {low:.1%} to {high:.1%} (95% interval).")
+    else:
+        say("With one class nothing can be told apart yet, so this says nothing.")
     if told.mistakes and worst:
         say("\nThe mistakes, those it was surest of first:")
         for at in told.mistakes[:worst]:

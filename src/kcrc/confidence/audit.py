@@ -29,7 +29,7 @@ from kcrc.confidence.findings import Clash, Idle, Suspect
 from kcrc.errors import ParameterError
 from kcrc.evidence import Evidence
 from kcrc.left_out.answers import LeftOut, answers_without
-from kcrc.left_out.groups import duplicate_groups
+from kcrc.left_out.groups import class_stays, duplicate_groups
 from kcrc.model import FittedModel
 
 PART = 0.01  # of the query's energy: less is no part in an answer
@@ -44,15 +44,12 @@ STEP = 2048  # examples between two reports of progress
 @dataclass(frozen=True, eq=False)
 class _Watched:
     """Of one chunk: answers (B,), probabilities of answer and label (B,), how likely the label is one by chance (B,),
-    who spoke for the answer (B, TOP) and by how much,
     the nearest other example (B,) and its distance, and who took part in how many dictionaries and right answers."""
 
     answer: Array
     probability: Array
     of_label: Array
     by_chance: Array
-    because: Array
-    share: Array
     nearest: Array
     distance: Array
     present: tuple[Array, Array]
@@ -68,8 +65,11 @@ def audit(model: FittedModel, confidence: Confidence, rows: Array | None, progre
         if len(unknown):
             raise ParameterError(f"No stored example has row number {unknown[0]}.")
         which = np.flatnonzero(np.isin(model.ids, wanted))
-    groups = confidence.exclusion.groups_of(model)
-    which = which[np.bincount(groups)[groups[which]] < len(model)]  # one that leaves with all others cannot be asked
+    one_class = len(np.unique(model.labels)) == 1
+    # Without others of its class no answer can be its label, and among one class no other: neither says anything.
+    askable = class_stays(model.labels, confidence.exclusion.groups_of(model))[which]
+    alone = 0 if one_class else int((~askable).sum())
+    which = which[:0] if one_class else which[askable]
     seen: list[_Watched] = []
     for start in range(0, len(which), STEP):
         seen += answers_without(
@@ -77,7 +77,7 @@ def audit(model: FittedModel, confidence: Confidence, rows: Array | None, progre
         )
         progress(min(1.0, (start + STEP) / len(which)))
     if not seen:
-        return Audit(len(model), 0, 0, [], _copies(model), [])
+        return Audit(len(model), 0, 0, [], _copies(model), [], alone=alone, one_class=one_class)
     wrong = np.concatenate([w.answer for w in seen]) != model.labels[which]
     suspects = _suspects(model, which, seen, np.flatnonzero(wrong), confidence)
     least = 1.0 / (TIMES + FEW / len(model.classes))
@@ -89,6 +89,7 @@ def audit(model: FittedModel, confidence: Confidence, rows: Array | None, progre
         doubtful=[s for s in suspects if s.by_chance < least],
         clashes=_copies(model) + _clashes(model, which, seen),
         idle=_idle(model, seen),
+        alone=alone,
     )
 
 
@@ -98,8 +99,6 @@ def _watch(model: FittedModel, confidence: Confidence, evidence: Evidence, which
     p = confidence.probabilities(evidence)
     real = evidence.rows >= 0
     winners = (evidence.neighbour_labels == evidence.winner[:, None]) & real
-    spoke = np.where(winners, evidence.shares, -np.inf)
-    top = np.argsort(-spoke, axis=1, kind="stable")[:, :TOP]
     right = (evidence.winner == truth)[:, None]
     explained = evidence.contributions >= PART * evidence.energy[:, None]  # all of them where neighbours agree: 0 of 0
     helped = winners & right & explained
@@ -109,8 +108,6 @@ def _watch(model: FittedModel, confidence: Confidence, evidence: Evidence, which
         probability=p[batch, evidence.winner],
         of_label=p[batch, truth],
         by_chance=_by_chance(confidence.calibration, evidence.residuals, truth),
-        because=_widened(np.take_along_axis(evidence.rows, top, 1), -1),
-        share=_widened(np.take_along_axis(spoke, top, 1), -np.inf),
         nearest=evidence.rows[batch, first],
         distance=evidence.distances[batch, first],
         present=_counted(evidence.rows[real]),
@@ -118,9 +115,20 @@ def _watch(model: FittedModel, confidence: Confidence, evidence: Evidence, which
     )
 
 
-def _widened(values: Array, filling: float) -> Array:
-    """As wide as the others: where most examples leave together, few are left to speak."""
-    return np.pad(values, ((0, 0), (0, TOP - values.shape[1])), constant_values=filling)
+def _speakers(model: FittedModel, confidence: Confidence, which: Array) -> list[list[tuple[int, float]]]:
+    """Who spoke most for the answers to the examples at ``which``, (row, share): with the shares of ``explain``, for
+    which queries whose neighbours agree are coded too."""
+
+    def read(evidence: Evidence, _: Array) -> list[list[tuple[int, float]]]:
+        winners = (evidence.neighbour_labels == evidence.winner[:, None]) & (evidence.rows >= 0)
+        spoke = np.where(winners, evidence.shares, -np.inf)
+        top = np.argsort(-spoke, axis=1, kind="stable")[:, :TOP]
+        return [
+            [(int(rows[j]), float(share[j])) for j in places if np.isfinite(share[j])]
+            for rows, share, places in zip(evidence.rows, spoke, top, strict=True)
+        ]
+
+    return [one for part in answers_without(model, confidence.exclusion, which, read, code_all=True) for one in part]
 
 
 def _counted(rows: Array) -> tuple[Array, Array]:
@@ -171,14 +179,14 @@ def _suspects(
 ) -> list[Suspect]:
     """Those that contradict their label, ``wrong`` among ``which``: those likeliest by chance first, and among
     equals the surest answers."""
-    answer, probability, of_label, by_chance, because, share = (
-        np.concatenate([getattr(w, name) for w in seen])
-        for name in ("answer", "probability", "of_label", "by_chance", "because", "share")
+    answer, probability, of_label, by_chance = (
+        np.concatenate([getattr(w, name) for w in seen]) for name in ("answer", "probability", "of_label", "by_chance")
     )
     other = _second_opinion(model) if len(wrong) else None
     if other is not None:
         by_chance[wrong] = np.minimum(by_chance[wrong], _by_chance_too(other, confidence, which[wrong]))
     order = wrong[np.lexsort((-probability[wrong], -by_chance[wrong]))]
+    because = _speakers(model, confidence, which[order]) if len(order) else []
     return [
         Suspect(
             row=int(model.ids[which[i]]),
@@ -187,9 +195,9 @@ def _suspects(
             probability=float(probability[i]),
             of_label=float(of_label[i]),
             by_chance=float(by_chance[i]),
-            because=[(int(r), float(s)) for r, s in zip(because[i], share[i], strict=True) if np.isfinite(s)],
+            because=spoke,
         )
-        for i in order
+        for i, spoke in zip(order, because, strict=True)
     ]
 
 

@@ -56,7 +56,8 @@ class Audit:
 
     ``mislabelled`` contradict their label, and nothing near them speaks for it; ``doubtful`` contradict it too, but lie
     near their class: hard examples more often than wrong ones. ``unseen`` examples of a gallery
-    have no picture kept, so that copies of them in another size were not looked for.
+    have no picture kept, so that copies of them in another size were not looked for. ``alone`` could not be asked, for
+    without them nothing of their class is left to answer; with ``one_class`` none could, for there is no other answer.
     """
 
     examples: int
@@ -67,6 +68,8 @@ class Audit:
     idle: list[Idle]
     doubtful: list[Suspect] = field(default_factory=list)
     unseen: int = 0
+    alone: int = 0
+    one_class: bool = False
 
     @property
     def expected_wrong(self) -> float:
@@ -77,6 +80,16 @@ class Audit:
     def rows(self) -> Array:
         """Row numbers of the likely mislabelled, the surest first: what ``forget`` takes."""
         return np.array([suspect.row for suspect in self.mislabelled], np.intp)
+
+    @property
+    def not_asked(self) -> str | None:
+        """Which examples could not be asked, and why, in words; None where all could."""
+        if self.one_class:
+            return "There is only one class, so nothing can be told apart yet: store examples of another."
+        if not self.alone:
+            return None
+        who = "1 example" if self.alone == 1 else f"{self.alone} examples"
+        return f"{who} could not be asked: alone in its class, an example leaves nothing that could answer its label."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON."""
@@ -100,6 +113,7 @@ class Audit:
             f"Audit of {self.examples} examples: {self.right} of {self.asked} asked without themselves are answered as "
             "labelled"
         ]
+        lines += [f"  {self.not_asked}"] if self.not_asked else []
         for suspects, title in (
             (self.mislabelled, "contradict their label, and nothing speaks for it"),
             (self.doubtful, "contradict their label, which is possible all the same"),

@@ -42,9 +42,15 @@ WORK = 5e10  # arithmetic spent on them in fit at most: a few seconds
 
 
 def answers_without(
-    model: FittedModel, exclusion: Exclusion, which: Array, read: Callable[[Evidence, Array], T]
+    model: FittedModel,
+    exclusion: Exclusion,
+    which: Array,
+    read: Callable[[Evidence, Array], T],
+    *,
+    code_all: bool = False,
 ) -> list[T]:
-    """``read(evidence, positions)`` for chunks of the examples at ``which``, each asked as if it were not stored."""
+    """``read(evidence, positions)`` for chunks of the examples at ``which``, each asked as if it were not stored;
+    ``code_all`` as in ``kcrc.pipeline.classify``."""
     groups = exclusion.groups_of(model)
     at_once = CodesWithout.of(model, groups)
     products = None
@@ -58,12 +64,18 @@ def answers_without(
         queries = Samples(widened(model.vectors[some]), kept)
         removed = exclusion.removed(model, some)
         near = neighbours_without(model, some, groups, queries, removed)
+        if at_once is None and removed is None:  # a question like any other
+            return read(pipeline.among(model, queries, near, code_all=code_all), some)
         if at_once is not None:
-            fast = partial(at_once.fill, model, some, near)
-            return read(pipeline.judged(model, near, pipeline.local_problems(model, queries, near), fast), some)
-        if removed is None:  # a question like any other
-            return read(pipeline.among(model, queries, near), some)
-        return read(pipeline.judged(model, near, _posed(model, queries, near, removed, products)), some)
+            posed = pipeline.local_problems(model, queries, near)
+            verdict = pipeline.judged(model, near, posed, partial(at_once.fill, model, some, near))
+        else:
+            assert removed is not None
+            posed = _posed(model, queries, near, removed, products)
+            verdict = pipeline.judged(model, near, posed)
+        if code_all:
+            pipeline.code_agreed(model, verdict, posed)
+        return read(verdict, some)
 
     return over_chunks(piece, len(which), _chunk(model, len(which)), model.method.n_jobs)
 

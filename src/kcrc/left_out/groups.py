@@ -48,3 +48,9 @@ def duplicate_groups(X: Array, groups: Array | None) -> Array:
         shape=(3 * n, 3 * n),
     )
     return np.asarray(connected_components(links, directed=False)[1][:n])
+
+
+def class_stays(labels: Array, groups: Array) -> Array:
+    """(n,) bool: whether others of its class stay when an example leaves with its group."""
+    pairs = np.unique(np.stack([labels, groups], axis=1), axis=0)
+    return np.asarray(np.bincount(pairs[:, 0])[labels] > 1)

@@ -61,6 +61,8 @@ def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
 
 def _headline(found: Audit) -> str:
     wrong = len(found.mislabelled)
+    if not found.asked and found.not_asked:
+        return "No example could be asked yet."
     return f"{wrong} labels look wrong." if wrong > 1 else "1 label looks wrong." if wrong else "No label looks wrong."
 
 

@@ -29,17 +29,20 @@ def unseen_words(found: Audit) -> str | None:
 
 def titles(found: Audit) -> tuple[str, str, str, str, str]:
     """The outcome in a sentence, and the headings of the four lists."""
-    share = f" ({found.right / found.asked:.1%})" if found.asked else ""
-    heading = (
-        f"{found.right} of {found.asked} examples{share} are answered as they are labelled when they are asked as if "
-        "they were not in the gallery."
-    )
+    sentences = [found.not_asked] if found.not_asked else []
+    if found.asked or not sentences:
+        share = f" ({found.right / found.asked:.1%})" if found.asked else ""
+        sentences.insert(
+            0,
+            f"{found.right} of {found.asked} examples{share} are answered as they are labelled when they are asked as "
+            "if they were not in the gallery.",
+        )
     wrong, doubtful, pairs, idle = (
         len(kind) for kind in (found.mislabelled, found.doubtful, found.clashes, found.idle)
     )
     never = "never had a part in a right answer"
     return (
-        heading,
+        " ".join(sentences),
         _counted(wrong, "No example contradicts its label clearly", "1 example clearly contradicts its label")
         or f"{wrong} examples clearly contradict their label, the surest first",
         _counted(doubtful, "No example is in doubt", "1 example is in doubt")

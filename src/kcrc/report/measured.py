@@ -13,6 +13,7 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.errors import StateError
 from kcrc.evidence import Evidence, joined
+from kcrc.left_out.groups import class_stays
 from kcrc.report.case import Case, case_from
 
 if TYPE_CHECKING:
@@ -151,7 +152,5 @@ _STEP = 2048  # examples between two reports of progress
 
 def _askable(model: FittedModel, groups: Array) -> tuple[Array, list[str]]:
     """The positions of examples whose class has others that stay when they leave; the names of the other classes."""
-    pairs = np.unique(np.stack([model.labels, groups], axis=1), axis=0)
-    several = np.bincount(pairs[:, 0], minlength=len(model.classes)) > 1
-    there = np.bincount(model.labels, minlength=len(model.classes)) > 0
-    return np.flatnonzero(several[model.labels]), [str(name) for name in model.classes[there & ~several]]
+    stays = class_stays(model.labels, groups)
+    return np.flatnonzero(stays), [str(name) for name in model.classes[np.unique(model.labels[~stays])]]
