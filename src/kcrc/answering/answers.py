@@ -14,6 +14,7 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.open_set import marked, signs
+from kcrc.confidence.ranking import ranked
 from kcrc.evidence import NEAREST, Evidence
 
 ONE_CLASS = "there is only one class, {}, so nothing can be told apart"
@@ -57,17 +58,18 @@ class Answers:
     def set_of(self, i: int) -> tuple[str, ...]:
         """The classes that query i may be of, the likeliest first; none where nothing fits as well as promised."""
         assert self.members is not None
-        inside = np.flatnonzero(self.members[i])
-        order = inside[np.argsort(-self.probabilities[i, inside], kind="stable")]
-        return tuple(str(name) for name in self.evidence.classes[order])
+        return tuple(str(self.evidence.classes[c]) for c in self._ranked(i) if self.members[i, c])
 
     def likely(self, i: int, least: float = 0.0005) -> dict[str, float]:
         """Probabilities of query i by class, the likeliest first, down to ``least``; none where there is one class."""
         if len(self.evidence.classes) == 1:
             return {}
         row = self.probabilities[i]
-        order = np.argsort(-row, kind="stable")
-        return {str(self.evidence.classes[c]): float(row[c]) for c in order if row[c] >= least}
+        return {str(self.evidence.classes[c]): float(row[c]) for c in self._ranked(i) if row[c] >= least}
+
+    def _ranked(self, i: int) -> Array:
+        one = slice(i, i + 1)
+        return np.asarray(ranked(self.probabilities[one], self.evidence.residuals[one], self.evidence.winner[one])[0])
 
 
 def answers_of(

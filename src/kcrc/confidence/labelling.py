@@ -15,6 +15,7 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.open_set import signs
+from kcrc.confidence.ranking import ranked
 from kcrc.errors import ParameterError
 from kcrc.evidence import Evidence
 from kcrc.model import FittedModel
@@ -28,7 +29,7 @@ CONSIDERED = 10  # times as many as are wanted are looked at for their like
 @dataclass(frozen=True)
 class Candidate:
     """A query to label: its row in the batch, what it is worth (how likely its answer is wrong), the two likeliest
-    classes with their probabilities, and why, in words."""
+    classes (one, where no other was compared) with their probabilities, and why, in words."""
 
     row: int
     worth: float
@@ -39,25 +40,28 @@ class Candidate:
 @dataclass(frozen=True, eq=False)
 class Doubt:
     """Of m answers: what labelling is worth (m,), the two likeliest classes (m, 2) and their probabilities, whether it
-    looks like none (m,), and the distance to the nearest example (m,)."""
+    looks like none (m,), the distance to the nearest example (m,), and whether any other class was compared (m,): where
+    none was, all others are equally unlikely, and none of them is second."""
 
     worth: Array
     classes: Array
     probabilities: Array
     strange: Array
     nearest: Array
+    compared: Array
 
     @classmethod
     def of(cls, confidence: Confidence, evidence: Evidence) -> Doubt:
-        p = confidence.calibration.probabilities(evidence.residuals)
-        top = np.argsort(-p, axis=1, kind="stable")[:, :2]
+        p = confidence.probabilities(evidence)
+        top = ranked(p, evidence.residuals, evidence.winner)[:, :2]
         strange = np.zeros(len(p), bool)
         if confidence.open_set is not None:
             strange = confidence.open_set.score(signs(evidence)) > confidence.open_set.threshold(STRANGE)
         best = np.take_along_axis(p, top, 1)
         worth = np.maximum(1.0 - best[:, 0], np.where(strange, STRANGER, 0.0))
         far = np.fmin.reduce(np.where(evidence.rows >= 0, evidence.distances, np.nan), axis=1)
-        return cls(worth, evidence.classes[top], best, strange, far)
+        compared = evidence.runner_up != evidence.winner
+        return cls(worth, evidence.classes[top], best, strange, far, compared)
 
     @classmethod
     def joined(cls, parts: list[Doubt]) -> Doubt:
@@ -67,6 +71,7 @@ class Doubt:
             probabilities=np.concatenate([part.probabilities for part in parts]),
             strange=np.concatenate([part.strange for part in parts]),
             nearest=np.concatenate([part.nearest for part in parts]),
+            compared=np.concatenate([part.compared for part in parts]),
         )
 
 
@@ -96,11 +101,12 @@ def next_to_label(model: FittedModel, doubt: Doubt, vectors: Array, count: int) 
 
 def _candidate(doubt: Doubt, row: int) -> Candidate:
     names = [name.item() if isinstance(name, np.generic) else name for name in doubt.classes[row]]
-    likely = tuple((name, float(p)) for name, p in zip(names, doubt.probabilities[row], strict=True))
+    count = 2 if doubt.compared[row] else 1
+    likely = tuple((name, float(p)) for name, p in zip(names, doubt.probabilities[row], strict=True))[:count]
     if doubt.strange[row]:
         why = f"looks like none of the classes; {names[0]} at best"
-    elif len(names) > 1:
-        why = f"{names[0]} ({likely[0][1]:.0%}) or {names[1]} ({likely[1][1]:.0%})?"
-    else:
+    elif len(names) == 1:
         why = f"{names[0]} is the only class"
+    else:
+        why = " or ".join(f"{name} ({p:.0%})" for name, p in likely) + "?"
     return Candidate(row, float(doubt.worth[row]), likely, why)

@@ -12,6 +12,7 @@ import numpy as np
 from kcrc.answering.nearness import Near
 from kcrc.arrays import Array
 from kcrc.confidence.open_set import UNKNOWN
+from kcrc.confidence.ranking import ranked
 from kcrc.errors import KCRCError
 from kcrc.evidence import HOW, Evidence
 from kcrc.report.words import percent
@@ -84,8 +85,8 @@ class Case:
         p = self.probabilities
         if p is None or self.why is not None or np.isnan(p).any():
             return []
-        order = np.lexsort([self.evidence.residuals[0], -np.round(p, 4)])
-        return [(str(self.evidence.classes[c]), float(p[c])) for c in order]
+        one = self.evidence
+        return [(str(one.classes[c]), float(p[c])) for c in ranked(p[None], one.residuals, one.winner)[0]]
 
     def chance(self, name: str) -> float | None:
         """The probability of a class; None where it is not known."""
