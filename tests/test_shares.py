@@ -128,3 +128,12 @@ def test_the_sentences():
         assert said["sentence"] == one.sentences[0]
         assert f"{said['label']} against {said['runner_up']}: {said['support']:.1%} speaks for" in said["sentence"]
         assert "share " in repr(one)
+
+
+def test_the_sentence_says_that_shares_add_up_without_their_signs():
+    X, y, Xq = problem(1, queries=30)
+    for K in (2, 15):
+        evidence = given(K).fit(X, y).explain(Xq)
+        for one in evidence[evidence.how != NEAREST]:
+            assert "without their signs" in one.sentences[0].lower()
+            assert np.abs(one.shares).sum() == pytest.approx(1.0)

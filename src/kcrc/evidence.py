@@ -11,7 +11,7 @@ that it explains for its class. Contributions of a class add up to what the clas
 The **residual** a class is judged by is ‖y − Dᵢxᵢ‖/‖xᵢ‖ (decision "ratio", paper) or ‖y − Dᵢxᵢ‖ ("residual");
 ``kcrc.decisions`` has the others, each with contributions of its own. The smallest wins. A class without examples in
 the dictionary has residual ∞. Contributions of several classes may add up to more than ‖y‖²; ``shares`` are parts of
-100 %.
+100 %, without their signs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Each stored example's share in an answer, for it or against it: together they are 100 %.
+"""Each stored example's share in an answer, for it or against it: without their signs they are 100 %
+together.
 
 An answer is the winner w against its runner-up r, judged by r_w < r_r. In the paper's symbols (y the query, D the
 dictionary, x the code, Dᵢ and xᵢ its parts of class i), with the contributions c_j of ``kcrc.evidence``, example j of
@@ -72,11 +73,11 @@ def _sentence(answer: str, rival: str, how: str, count: int, support: float) -> 
     if rival == answer:
         return (
             f"No other class than {answer} had a part in it. A share is what one of the {count} examples explains of "
-            "the query; together they are 100 %."
+            "the query; without their signs they are 100 % together."
         )
     return (
         f"{answer} against {rival}: {support:.1%} speaks for {answer}, {1 - support:.1%} against it; at half the "
-        "answer would turn. All shares add up to 100 %; examples of other classes have none."
+        "answer would turn. Without their signs all shares add up to 100 %; examples of other classes have none."
     )
 
 

@@ -211,10 +211,10 @@ def _numbers(case: Case, parts: Sequence[Part], level: int) -> Element:
 
 _READING = (
     "The picture is rebuilt from its nearest examples, all together. A share is an example's part in the answer, with "
-    "a plus for it and a minus against it; all shares together are 100 %. What speaks for the runner-up speaks against "
-    "the answer, and so does an example of the answer's own class that made the class fit worse. The residual of a "
-    "class is what its examples leave unexplained, and the smallest wins; “explains” is the part of the picture that "
-    "they rebuild by themselves. The distance is to the picture."
+    "a plus for it and a minus against it; without their signs all shares together are 100 %. What speaks for the "
+    "runner-up speaks against the answer, and so does an example of the answer's own class that made the class fit "
+    "worse. The residual of a class is what its examples leave unexplained, and the smallest wins; “explains” is the "
+    "part of the picture that they rebuild by themselves. The distance is to the picture."
 )
 _LOOKS = (
     " Pictures are seen in several ways here, and an example is near by those looks that find the fewest others nearer."
