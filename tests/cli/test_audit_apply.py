@@ -17,10 +17,10 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def wrong(kcrc: Run) -> list[int]:
-    """Three wrong labels."""
+    """Four wrong labels; none is alone in its class, which could not be asked."""
     kcrc("relabel", "birds.kcrc", "2", "3", "--label", "wren")
-    kcrc("relabel", "birds.kcrc", "8", "--label", "=x")
-    return [2, 3, 8]
+    kcrc("relabel", "birds.kcrc", "8", "14", "--label", "=x")
+    return [2, 3, 8, 14]
 
 
 def state() -> dict[int, str]:

@@ -7,6 +7,8 @@ import csv
 import io
 import json
 import logging
+import re
+import shlex
 import sys
 import unicodedata
 import warnings
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.conftest import Run
 from kcrc.cli import main, output
 from kcrc.gallery import Gallery
 from photos import COLOURS, photo
@@ -253,3 +256,31 @@ def test_the_walk_over_the_sources_finds_what_it_looks_for(tmp_path: Path) -> No
     source = "import sys, click\nprint(1)\nclick.echo(2)\nsys.stdout.write('3')\nfrom click import echo\n"
     (tmp_path / "x.py").write_text(source)
     assert sorted(found_in(tmp_path / "x.py")) == ["click.echo", "from click import echo", "print", "sys.stdout"]
+
+
+def test_commands_to_copy_are_quoted_for_the_shell() -> None:
+    assert output.typed("undo", "g.kcrc") == "'kcrc undo g.kcrc'"
+    told = output.typed("remove", Path("my birds.kcrc"), 3, "…")
+    assert told == "\"kcrc remove 'my birds.kcrc' 3 …\""
+    assert shlex.split(told[1:-1]) == ["kcrc", "remove", "my birds.kcrc", "3", "…"]
+    assert shlex.split(output.typed("rename", "it's", "$(a)")[1:-1]) == ["kcrc", "rename", "it's", "$(a)"]
+
+
+def test_what_commands_print_can_be_typed_with_spaces_in_names(kcrc: Run, home: Path) -> None:
+    (home / "birds.kcrc").rename(home / "my birds.kcrc")
+    (home / "photos").rename(home / "my photos")
+    spoken = [
+        kcrc("remove", "my birds.kcrc", "2", "3"),
+        kcrc("undo", "my birds.kcrc"),
+        kcrc("add", "my birds.kcrc", "test/wren/50.jpg", "--label", "Wrens"),
+        kcrc("sort", "my birds.kcrc", "test", "sorted birds"),
+        kcrc("predict", "my photos", "my birds.kcrc"),
+    ]
+    lines = [line for _, _, err in spoken for line in re.findall(r"\"(kcrc [^\"]*)\"", err)]
+    words = [shlex.split(line) for line in lines]
+    assert ["kcrc", "remove", "--erase", "my birds.kcrc", "2", "3"] in words
+    assert ["kcrc", "redo", "my birds.kcrc"] in words
+    assert ["kcrc", "undo", "my birds.kcrc"] in words
+    assert ["kcrc", "sort", "--undo", "sorted birds"] in words
+    assert ["kcrc", "predict", "my birds.kcrc", "my photos"] in words
+    assert not [line for _, _, err in spoken for line in re.findall(r"'kcrc [^']*'", err) if " birds" in line]

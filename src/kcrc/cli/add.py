@@ -13,7 +13,7 @@ import click
 from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argument, model_option, open_gallery
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import tell
-from kcrc.cli.output import note, progress, say, shown
+from kcrc.cli.output import note, progress, say, shown, typed
 from kcrc.gallery.examples import Example, as_example
 from kcrc.report.words import counted, some_of
 
@@ -86,7 +86,7 @@ def add(
     if gone is not None:
         _say_gone(gone, gallery)
     if due is not None:
-        note(f"{due}; 'kcrc tune {shown(gallery)}' chooses them anew.")
+        note(f"{due}; {typed('tune', gallery)} chooses them anew.")
     return 1 if told.problems else 0
 
 
@@ -111,7 +111,7 @@ def _interruption_told(gallery: Gallery, told: Intake, files: int) -> Iterator[N
             raise Stopped("nothing was added; the gallery is as it was.") from None
         gallery.answering.bring_up_to_date()
         raise Stopped(
-            f"{len(told.added)} of {files} added; 'kcrc undo {shown(gallery.path)}' takes them back, and the same "
+            f"{len(told.added)} of {files} added; {typed('undo', gallery.path)} takes them back, and the same "
             "command again adds the others."
         ) from None
 
@@ -135,11 +135,11 @@ def _say_gone(gone: Sequence[Example], gallery: Path) -> None:
     for example in gone:
         what = "changed" if os.path.exists(example.source) else "vanished"
         say(f"{what}\t{example.id}\t{shown(example.label)}\t{shown(example.source)}")
-    ids = " ".join(str(example.id) for example in gone[:8]) + (" …" if len(gone) > 8 else "")
+    ids = [*(example.id for example in gone[:8]), *(["…"] if len(gone) > 8 else [])]
     stay = "It stays" if len(gone) == 1 else "They stay"
     note(
         f"{counted(len(gone), 'example')} of files that are no longer there, or no longer the same. {stay} in; "
-        f"'kcrc remove {shown(gallery)} {ids}' takes what you name out."
+        f"{typed('remove', gallery, *ids)} takes what you name out."
     )
 
 
@@ -150,7 +150,7 @@ def _announce(new: Sequence[str], known: Sequence[str], gallery: Path) -> None:
     for name in new[:NAMED]:
         close = difflib.get_close_matches(name.casefold(), [one.casefold() for one in known], n=1, cutoff=0.75)
         meant = next((one for one in known if close and one.casefold() == close[0]), None)
-        hint = "" if meant is None else f" Did you mean '{shown(meant)}'? 'kcrc undo {shown(gallery)}' takes it back."
+        hint = "" if meant is None else f" Did you mean '{shown(meant)}'? {typed('undo', gallery)} takes it back."
         note(f"'{shown(name)}' is a new class.{hint}")
     if len(new) > NAMED:
         note(

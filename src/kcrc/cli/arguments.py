@@ -15,7 +15,7 @@ import click
 
 from kcrc.addresses import ServerAddress
 from kcrc.cli.endings import Stopped
-from kcrc.cli.output import note, shown
+from kcrc.cli.output import note, shown, typed
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
             opened.answering.answerer()
         except KeyboardInterrupt:
             raise Stopped(
-                f"the parameters were not chosen. 'kcrc tune --seconds 10 {shown(path)}' takes less time for it."
+                f"the parameters were not chosen. {typed('tune', '--seconds', 10, path)} takes less time for it."
             ) from None
         if opened.answering.unstored and storable:
             with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask
-from kcrc.cli.output import csv_writer, note, say, say_json, shown
+from kcrc.cli.output import csv_writer, note, say, say_json, shown, typed
 from kcrc.cli.pages import page_options, publish
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _apply(gallery: Path, decided: Path, *, dry_run: bool) -> int:
         done = opened.correct(found.labels, remove=found.remove, seen=found.seen)
     say(f"relabelled {len(done.relabelled)}, removed {len(done.removed)}, left {found.kept} as they were")
     if done.relabelled or done.removed:
-        note(f"'kcrc undo {shown(gallery)}' takes it back.")
+        note(f"{typed('undo', gallery)} takes it back.")
     return 0
 
 

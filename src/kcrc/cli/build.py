@@ -11,7 +11,7 @@ import click
 from kcrc.cli.arguments import Decimal, GalleryAddress, option_value
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import tell
-from kcrc.cli.output import note, progress, say, shown
+from kcrc.cli.output import note, progress, say, shown, typed
 from kcrc.errors import FileError
 from kcrc.progress import leader_bar
 from kcrc.report.words import counted
@@ -139,7 +139,7 @@ def _choose(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
         note("there is only one class, so nothing can be told apart yet: kcrc add another")
     if no_tune:
         gallery.answering.settle()
-        note(f"The parameters are the usual ones; 'kcrc tune {path}' chooses them from the examples.")
+        note(f"The parameters are the usual ones; {typed('tune', gallery.path)} chooses them from the examples.")
         return
     try:
         tuning = gallery.answering.tune(asked=False, tuning_seconds=seconds).tuning_
@@ -147,7 +147,7 @@ def _choose(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
         gallery.answering.settle()
         raise Stopped(
             f"'{path}' is there with all {counted(len(gallery), 'example')} and the usual parameters; "
-            f"'kcrc tune {path}' chooses them from the examples."
+            f"{typed('tune', gallery.path)} chooses them from the examples."
         ) from None
     if tuning is not None and len(gallery.classes) > 1:
         few = counted(tuning.trials, "example")

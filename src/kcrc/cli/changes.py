@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kcrc.cli.arguments import gallery_argument, open_gallery
-from kcrc.cli.output import note, say, shown
+from kcrc.cli.output import note, say, shown, typed
 
 
 @click.command(short_help="Undo the latest change.")
@@ -24,7 +24,7 @@ def undo(gallery: Path, to: int | None, past_erase: bool) -> int:
         entry = opened.undo(to=to, past_erase=past_erase)
     several = "" if to is None else " and all that came after it"
     say(f"undid: {shown(entry.summary)}{several}")
-    note(f"'kcrc redo {shown(gallery)}' does it again.")
+    note(f"{typed('redo', gallery)} does it again.")
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kcrc.cli.arguments import gallery_argument, ids_text, open_gallery
-from kcrc.cli.output import note, say, shown
+from kcrc.cli.output import note, say, shown, typed
 from kcrc.errors import DataError
 from kcrc.report.words import counted
 
@@ -40,10 +40,10 @@ def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: b
         gone = opened.remove(ids)
     say(f"removed {len(gone)}" + _with_ids(gone))
     if gone:
-        some = " ".join(map(str, gone[:8])) + (" …" if len(gone) > 8 else "")
+        some = [*gone[:8], *(["…"] if len(gone) > 8 else [])]
         them = "it" if len(gone) == 1 else "them"
-        command = f"kcrc remove --erase {shown(gallery)} {some}"
-        note(f"Still in the file, for kcrc undo; '{command}' takes {them} out for good.")
+        command = typed("remove", "--erase", gallery, *some)
+        note(f"Still in the file, for kcrc undo; {command} takes {them} out for good.")
     return 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kcrc.cli.output import shown
+from kcrc.cli.output import shown, typed
 from kcrc.errors import FileError
 from kcrc.files.plain_file import read_start
 
@@ -52,5 +52,5 @@ def _swapped(path: Path) -> str:
         for given in value if isinstance(value, tuple) else (value,):
             name = os.fspath(given) if isinstance(given, str | os.PathLike) else None
             if name and name != os.fspath(path) and (read_start(name, len(_SQLITE)) or b"") == _SQLITE:
-                return f" The gallery comes first: '{shown(context.command_path)} {shown(name)} {shown(path)}'."
+                return f" The gallery comes first: {typed(*context.command_path.split()[1:], name, path)}."
     return ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kcrc.cli.output import complain, note, shown
+from kcrc.cli.output import complain, note, shown, typed
 from kcrc.report.words import counted, some_of
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _copies(gallery: Gallery, told: Intake) -> Iterable[str]:
         yield f"  #{copy} {shown(one.source)} and #{other} {shown(two.source)}"
     if len(pairs) > LISTED:
         yield f"  … and {len(pairs) - LISTED} more"
-    yield f"  'kcrc remove {shown(gallery.path)} {pairs[0][0]}' takes one out"
+    yield f"  {typed('remove', gallery.path, pairs[0][0])} takes one out"
 
 
 def _classes(gallery: Gallery) -> Iterable[str]:
@@ -114,7 +114,7 @@ def _classes(gallery: Gallery) -> Iterable[str]:
     for names in _alike(gallery.classes, str.casefold):
         yield (
             f"classes whose names differ only in case: {_names(names)}; "
-            f"'kcrc rename {shown(gallery.path)} {shown(names[0])} {shown(names[1])}' makes them one"
+            f"{typed('rename', gallery.path, *names[:2])} makes them one"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
-from kcrc.cli.output import note, say, say_json, shown
+from kcrc.cli.output import note, say, say_json, shown, typed
 from kcrc.report.words import counted
 
 
@@ -110,7 +110,7 @@ def verify(gallery: Path) -> int:
         return 0
     problems = "a problem was found" if len(verdict.problems) == 1 else f"{len(verdict.problems)} problems were found"
     say(f"{shown(gallery)} is damaged: {problems}.")
-    note(f"If there is a copy, 'kcrc backup COPY {shown(gallery)} --force' puts it in its place.")
+    note(f"If there is a copy, {typed('backup', 'COPY', gallery, '--force')} puts it in its place.")
     return 1
 
 

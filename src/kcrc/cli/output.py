@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -69,6 +70,12 @@ def _silence() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def typed(*words: object) -> str:
+    """A kcrc command to copy, between quotation marks; names are quoted for the shell where they need it."""
+    line = " ".join(["kcrc", *(word if word == "…" else shlex.quote(shown(word)) for word in words)])
+    return f'"{line}"' if "'" in line else f"'{line}'"
 
 
 def column(name: object, width: int) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kcrc.cli.arguments import Decimal, GalleryAddress, expand, model_option, open_to_ask
-from kcrc.cli.output import complain, note, progress, say, say_json, shown
+from kcrc.cli.output import complain, note, progress, say, say_json, shown, typed
 from kcrc.cli.predict import Share
 from kcrc.errors import FileError, KCRCError
 
@@ -152,7 +152,7 @@ class Placing:
         aside = f"{self.doubtful} {'is' if self.doubtful == 1 else 'are'} in {shown(out / '_doubtful')}"
         note(f"{DONE[how]} {self.placed}{there}; {aside}: {rule}.")
         if self.placed:
-            note(f"'kcrc sort --undo {shown(out)}' takes it back.")
+            note(f"{typed('sort', '--undo', out)} takes it back.")
 
 
 def answer_of(found: Answers, i: int) -> SortAnswer:
