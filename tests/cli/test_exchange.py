@@ -66,7 +66,6 @@ def test_originals_are_copied_where_asked(kcrc: Run, home: Path) -> None:
     ("words", "said"),
     [
         (["export", "birds.kcrc", "x.csv", "--originals"], "for formats with pictures"),
-        (["export", "birds.kcrc", "birds.kcrc", "--format", "csv"], "--force"),
         (["import", "none.kcrc", "photos"], "kcrc build"),
         (["import", "birds.kcrc", "x.npz", "--relabel"], "labels made elsewhere"),
         (["import", "birds.kcrc", "x.csv", "--duplicates", "keep"], "--relabel"),
@@ -76,6 +75,12 @@ def test_what_does_not_go_together_is_refused(kcrc: Run, words: list[str], said:
     code, out, err = kcrc(*words)
     assert (code, out) == (2, "")
     assert said in err
+
+
+def test_a_file_that_is_there_is_not_overwritten(kcrc: Run) -> None:
+    code, out, err = kcrc("export", "birds.kcrc", "birds.kcrc", "--format", "csv")
+    assert (code, out) == (1, "")
+    assert "--force" in err
 
 
 def test_a_folder_with_something_in_it_is_not_written_into(kcrc: Run) -> None:

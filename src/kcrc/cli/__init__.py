@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -110,10 +111,14 @@ def cli(run: Invocation | None, debug: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
     run = Invocation(debug=os.environ.get("KCRC_DEBUG", "0") not in ("", "0"))
-    given = None if arguments is None else list(arguments)
+    given, stdout = None if arguments is None else list(arguments), sys.stdout
     with own_words():
         try:
             result = cli.main(args=given, prog_name="kcrc", standalone_mode=False, obj=run)
         except (Exception, KeyboardInterrupt) as problem:
             return ended(problem, debug=run.debug)
+        except SystemExit:
+            if sys.stdout is stdout:
+                raise
+            return 0  # click wraps stdout where the reader of a help text goes away
     return result if isinstance(result, int) else 0

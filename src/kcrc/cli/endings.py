@@ -2,7 +2,8 @@
 
 ::
 
-    1    something given could not be used, or a check failed; the reader of our output went away (quietly)
+    0    done; the reader of our output went away (quietly)
+    1    something given could not be used, is not installed or exists already, or a check failed
     2    the command was not understood
     70   a fault of kcrc itself, with how to report it
     130  interrupted (Ctrl-C)
@@ -44,7 +45,7 @@ def ended(problem: BaseException, *, debug: bool) -> int:
         return INTERRUPTED
     if isinstance(problem, KCRCError):
         note(f"kcrc: {shown(problem)}")
-        return MISUSED if isinstance(problem, ParameterError) else FAILED
+        return MISUSED if isinstance(problem, ParameterError) and not _is_missing(problem) else FAILED
     if isinstance(problem, MemoryError):
         note("kcrc: There is not enough memory for this; nothing is half-written. Give it fewer images at a time.")
         return FAILED
@@ -61,6 +62,11 @@ def ended(problem: BaseException, *, debug: bool) -> int:
         f"Please report it as {reference(problem)}, with what 'kcrc --debug …' prints."
     )
     return FAULT
+
+
+def _is_missing(problem: KCRCError) -> bool:
+    """Whether it says that a package has to be installed: then the command was understood."""
+    return "pip install" in str(problem)
 
 
 def reference(problem: BaseException) -> str:

@@ -9,6 +9,7 @@ import click
 
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, model_option, open_gallery
 from kcrc.cli.output import complain, note, say, shown
+from kcrc.errors import FileError
 
 ARRAYS = "npz"
 FORMATS = (ARRAYS, "csv", "jsonl", "parquet", "label-studio", "fiftyone", "folders")
@@ -48,7 +49,7 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
     if originals and not makes_folder:
         raise click.UsageError("--originals is for formats with pictures: --format fiftyone or --format folders.")
     if output.exists() and not force and not makes_folder:
-        raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
+        raise FileError(f"'{shown(output)}' exists already; say --force to overwrite it.")
     with open_gallery(gallery) as opened:
         if name == ARRAYS:
             say(f"{shown(output)}: {opened.export(output, file_names=file_names)} examples")

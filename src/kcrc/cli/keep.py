@@ -9,6 +9,7 @@ import click
 
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
 from kcrc.cli.output import note, say, say_json, shown, typed
+from kcrc.errors import FileError
 from kcrc.report.words import counted
 
 
@@ -127,7 +128,7 @@ def backup(gallery: Path, output: Path, force: bool) -> int:
     from kcrc.progress import share_bar
 
     if output.exists() and not force:
-        raise click.UsageError(f"'{shown(output)}' exists already; say --force to overwrite it.")
+        raise FileError(f"'{shown(output)}' exists already; say --force to overwrite it.")
     with share_bar("copying") as report:
         size = stores.kind_of(gallery).backup(gallery, output, overwrite=force, report=report)
     say(f"{shown(output)}: {size / 1e6:.1f} MB, checked")

@@ -10,7 +10,7 @@ import click
 from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask
 from kcrc.cli.output import csv_writer, note, say, say_json, shown
 from kcrc.cli.pages import page_options, publish
-from kcrc.errors import DataError
+from kcrc.errors import DataError, FileError
 
 if TYPE_CHECKING:
     from kcrc.gallery.history import Entry
@@ -79,7 +79,7 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
     from kcrc.gallery.portrait import portrait
 
     if save is not None and save.exists() and not force:
-        raise click.UsageError(f"'{shown(save)}' exists already; say --force to overwrite it.")
+        raise FileError(f"'{shown(save)}' exists already; say --force to overwrite it.")
     with open_to_ask(gallery) as opened:
         found = portrait(opened, example)
     if save is not None:

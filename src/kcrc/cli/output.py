@@ -40,7 +40,7 @@ def say(text: object = "", *, end: str = "\n") -> None:
         _put(sys.stdout, f"{text}{end}")
     except BrokenPipeError:
         _silence()
-        raise click.exceptions.Exit(1) from None
+        raise click.exceptions.Exit(0) from None  # it had what it wanted: kcrc list … | head -1
     except OSError as problem:
         _silence()
         raise FileError(f"The output cannot be written: {problem.strerror or problem}.") from None
