@@ -76,3 +76,16 @@ def test_too_many_pairs_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [turning_points(*(answerer, query)) for answerer, queries in [asked(1)] for query in queries]
     assert {len(told.points[0].without) for told in found if told.exact} <= {1}
     assert [told for told in found if not told.exact and len(told.points[0].without) >= 2]
+
+
+def test_the_label_is_of_the_kind_that_the_classes_are() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    fitted = KCRCClassifier(n_neighbors=8, metric="plain", gamma=1.0, mu=0.1).fit(
+        rng.normal(size=(60, 6)) + 0.5 * labels[:, None], labels
+    )
+    found = [turning_points(fitted.answerer_, query).points for query in rng.normal(size=(5, 6))]
+    assert any(found)
+    for point in (point for points in found for point in points):
+        assert type(point.label) is int
+        assert point.label in fitted.classes_.tolist()

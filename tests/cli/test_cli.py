@@ -238,6 +238,16 @@ def test_one_class_is_not_called_all_right(run, birds: Path) -> None:
     assert "No example could be asked yet." in (birds / "audit.html").read_text()
 
 
+def test_info_and_tune_agree_where_there_is_nothing_to_choose(run, birds: Path) -> None:
+    for name in ("wren", "robin"):
+        photo(birds / "single" / name / "1.jpg", name, 1)
+    assert run("build", "single", "-o", "single.kcrc", "-f", "pixels")[0] == 0
+    for _ in range(2):
+        said = run("info", "single.kcrc")[1]
+        assert "parameters  nothing to choose: all is fixed, or no class has two examples\n" in said
+        assert "nothing to choose: all is fixed, or no class has two examples" in run("tune", "single.kcrc")[2]
+
+
 def test_names_come_on_stdin(run, monkeypatch: pytest.MonkeyPatch) -> None:
     for data in (b"test/wren/50.jpg\ntest/robin/50.jpg\n", b"test/wren/50.jpg\0test/robin/50.jpg\0"):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))

@@ -83,6 +83,24 @@ def test_what_cannot_be_advised():
         given(n_neighbors=2).fit(np.eye(4), [0, 0, 1, 1]).advise()
 
 
+def test_what_cannot_be_advised_is_told_by_its_own_reason(monkeypatch):
+    def told(clf):
+        with pytest.raises(StateError) as problem:
+            clf.advise()
+        return str(problem.value)
+
+    few = told(given(n_neighbors=2).fit(np.eye(6), [0, 0, 0, 1, 1, 1]))
+    assert "6 examples are too few to ask any (8 or more are needed). Store more" in few
+    assert "minutes" not in few
+    copies = told(given(n_neighbors=2).fit(np.ones((9, 2)), [0] * 5 + [1] * 4))
+    assert "copies and groups leave together" in copies
+    X, y = drawn(0, 40)
+    monkeypatch.setattr("kcrc.left_out.answers.WORK", 1.0)
+    slow = told(given(n_neighbors=5).fit(X, y))
+    assert "asking even a few of 40 would take minutes" in slow
+    assert "too few" not in slow
+
+
 @pytest.mark.parametrize(
     "parameters",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,6 +49,8 @@ def test_the_table_holds_all_that_was_tried(tuned):
     shown = {"geometry", "n_neighbors", "gamma", "mu", "form", "decision", "locality", "accuracy", "trials", "price"}
     assert shown <= set(tuning.table[0])
     assert "leave-one-out accuracy" in repr(tuning)
+    assert f"; {len(tuning.scores)} settings in " in repr(tuning)
+    assert "; 1 setting in " in repr(replace(tuning, scores={tuning.best: tuning.scores[tuning.best]}))
     assert tuning.trials == tuning.scores[tuning.best].trials == 300  # few enough to ask them all
     assert tuning.accuracy == tuning.scores[tuning.best].right / tuning.trials
     pytest.importorskip("pandas")

@@ -39,7 +39,7 @@ class TurningPoint:
     """Examples by row number without which the answer is ``label``; None for a probability that is not known."""
 
     without: tuple[int, ...]
-    label: str
+    label: Any
     probability: float | None
 
 
@@ -195,5 +195,5 @@ def _told(answerer: Answerer, queries: Array, sets: Sequence[tuple[int, ...]]) -
     for one in sets:
         answers = answers_of(answerer.confidence, evidence_without(answerer.model, queries, list(one)))
         chance = float(answers.probability[0])
-        points.append(TurningPoint(one, str(answers.evidence.labels[0]), None if np.isnan(chance) else chance))
+        points.append(TurningPoint(one, answers.evidence.labels.tolist()[0], None if np.isnan(chance) else chance))
     return tuple(points)

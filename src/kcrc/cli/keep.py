@@ -9,6 +9,7 @@ import click
 
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
 from kcrc.cli.output import note, say, say_json, shown, typed
+from kcrc.cli.tune import NOTHING_TO_CHOOSE
 from kcrc.errors import FileError
 from kcrc.report.words import counted
 
@@ -61,7 +62,8 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
     say(f"compared by {shown(proportioned(said['looks']))}")
     if said["parameters"]:
         say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in said['parameters'].items()))}")
-    say(f"parameters  {shown(str(said['tuned'] or 'not chosen yet (see: kcrc tune)').removeprefix('Tuning: '))}")
+    not_chosen = "not chosen yet (see: kcrc tune)" if facts is None else NOTHING_TO_CHOOSE
+    say(f"parameters  {shown(str(said['tuned'] or not_chosen).removeprefix('Tuning: '))}")
     if said["retune_due"]:
         say(f"            {said['retune_due']}; kcrc tune chooses them anew")
     for name, count in said["classes"].items():

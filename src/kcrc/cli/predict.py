@@ -142,7 +142,8 @@ def predict(
 
     Prints a line for each image: its name, its class and how probable that class is, separated by tabs. If the answer
     is unknown, the line says why. Without --reject that happens only where any answer would be meaningless: for images
-    of a single colour or of noise, and while the gallery has only one class.
+    of a single colour or of noise that no example near them is like, for images that have nothing in common with their
+    nearest example, and while the gallery has only one class.
 
     To see the doubtful answers first: --sort doubt --below 0.9 --top 3. Images that cannot be read are named on stderr,
     and the exit code is then 1. If 20 images or more are not like the examples, a line on stderr says how far the

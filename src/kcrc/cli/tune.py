@@ -10,6 +10,8 @@ from kcrc.cli.arguments import Decimal, gallery_argument, open_gallery, option_v
 from kcrc.cli.endings import Stopped
 from kcrc.cli.output import note, say, shown
 
+NOTHING_TO_CHOOSE = "nothing to choose: all is fixed, or no class has two examples"
+
 
 @click.command(short_help="Choose the parameters again, after many changes.")
 @gallery_argument
@@ -30,7 +32,7 @@ def tune(gallery: Path, seconds: float, fix: tuple[str, ...], plot: Path | None,
         except KeyboardInterrupt:
             raise Stopped("the parameters are as they were.") from None
         if tuning is None:
-            note("kcrc: there was nothing to choose: all is fixed, or no class has two examples.")
+            note(f"kcrc: there was {NOTHING_TO_CHOOSE}.")
             return 0
         say(repr(tuning))
         if table:

@@ -13,7 +13,7 @@ from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.labelling import Candidate
 from kcrc.confidence.learning_curve import Gain, LearningCurve, Point, learning_curve
 from kcrc.errors import StateError
-from kcrc.left_out.answers import LeftOut
+from kcrc.left_out.answers import FEWEST, LeftOut
 from kcrc.model import FittedModel
 
 MORE = 10  # examples of a class
@@ -90,10 +90,7 @@ def advise(model: FittedModel, confidence: Confidence) -> Advice:
     if left is None or not np.array_equal(model.ids, confidence.exclusion.ids):  # examples came or went since
         left = LeftOut.of(model, confidence.exclusion)
     if left is None:
-        raise StateError(
-            f"Advice rests on the examples' own answers, and {len(model)} examples are too few to ask any (8 or more "
-            "are needed), or asking even a few would take minutes. Store more examples."
-        )
+        raise StateError(f"Advice rests on the examples' own answers, and {_why_none(model, confidence)}")
     curve = learning_curve(model, confidence.exclusion, left)
     counts = np.bincount(model.labels, minlength=len(model.classes))
     present = int((counts > 0).sum())
@@ -107,6 +104,17 @@ def advise(model: FittedModel, confidence: Confidence) -> Advice:
         doubled=curve.gain(2.0),
         ten_more=curve.gain(1.0 + MORE * present / len(model)),
     )
+
+
+def _why_none(model: FittedModel, confidence: Confidence) -> str:
+    """Why no example could be asked, and what to do."""
+    groups = confidence.exclusion.groups_of(model)
+    askable = int((np.bincount(groups)[groups] < len(model)).sum())  # one that leaves with all others cannot be
+    if askable >= FEWEST:
+        return f"asking even a few of {len(model)} would take minutes. Give n_neighbors."
+    few = "1 example is" if len(model) == 1 else f"{len(model)} examples are"
+    apart = "" if askable == len(model) else ", for copies and groups leave together"
+    return f"{few} too few to ask any ({FEWEST} or more are needed{apart}). Store more examples."
 
 
 def _class(model: FittedModel, left: LeftOut, curve: LearningCurve, c: int, examples: int) -> ClassAdvice:

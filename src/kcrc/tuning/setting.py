@@ -137,10 +137,11 @@ class Tuning:
         width = "" if b.gamma is None else f" gamma={b.gamma:.4g}"
         share = "" if b.share is None else f"c = {b.share:g} of the most, "
         score = self.scores[b]
+        tried = "1 setting" if len(self.scores) == 1 else f"{len(self.scores)} settings"
         return (
             f"Tuning: metric {b.geometry}, {b.n_neighbors} nearest {b.locality}, {b.kernel} kernel{width}, {share}"
             f"mu={b.mu:g}, {b.form}, {b.decision}; leave-one-out accuracy {score.accuracy:.2%} ± {score.error:.2%} "
-            f"on {score.trials} examples; {len(self.scores)} settings in {self.seconds:.1f} s"
+            f"on {score.trials} examples; {tried} in {self.seconds:.1f} s"
         )
 
     def plot(self, path: str | Path | None = None) -> Any:

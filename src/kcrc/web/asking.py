@@ -136,7 +136,8 @@ async def turning(request: Request) -> Response:
         found = turning_points(current.answerer, asked.vector)
         return {
             "found": [
-                {"ids": list(one.without), "label": one.label, "probability": one.probability} for one in found.points
+                {"ids": list(one.without), "label": str(one.label), "probability": one.probability}
+                for one in found.points
             ],
             "exact": found.exact,
             "sentence": found.sentence,
