@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kcrc.progress import count_bar, share_bar
+from kcrc.progress import count_bar, leader_bar, share_bar
 
 
 def test_a_bar_is_shown_on_wish_only(capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,6 +26,21 @@ def test_a_share_moves_the_bar_forward_only(capsys: pytest.CaptureFixture[str]) 
     shown = capsys.readouterr().err
     assert "work" in shown
     assert "100 %" in shown
+
+
+@pytest.mark.parametrize("columns", [40, 60, 100])
+def test_who_leads_fits_into_a_line(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tqdm.std._screen_shape_wrapper", lambda: lambda file: (columns, 24))
+    with leader_bar("choosing looks", show=True) as report:
+        report(0.25, "shapes leads, 93.1%")
+        report(0.5, "a look that has a very long name and more than that leads, 93.1%")
+    lines = [line for line in re.split("[\r\n]", capsys.readouterr().err) if line.strip()]
+    assert lines
+    assert all(len(line) <= columns for line in lines)
+    assert any(" 50 %, a look" in line for line in lines)
+    assert any("…" in line for line in lines) is (columns < 100)
 
 
 def test_short_work_shows_nothing_on_a_terminal(

@@ -14,6 +14,8 @@ from typing import Any
 
 _SHARE = "{desc} {bar} {percentage:.0f} %, about {remaining} left"
 
+_LEADER = "{desc} {bar} {percentage:.0f} %{postfix}"
+
 
 def count_bar(what: str, total: int, *, unit: str, show: bool | None = None, **options: Any) -> Any:
     """A bar of ``total`` things, to be used in a ``with`` block; ``update(n)`` says that n more are done."""
@@ -50,14 +52,17 @@ def share_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[floa
 
 @contextlib.contextmanager
 def leader_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[float, str], None]]:
-    """Gives ``report(share, leader)`` for a choice: share from 0 to 1, and who leads so far."""
-    with count_bar(what, 100, unit="%", show=show) as bar:
+    """Gives ``report(share, leader)`` for a choice: share from 0 to 1, and who leads, as far as there is room."""
+    with count_bar(what, 100, unit="%", show=show, bar_format=_LEADER) as bar:
         done = 0.0
+        columns = getattr(bar, "ncols", None)
+        room = None if columns is None else max(0, columns - len(what) - len(" ██████ 100 %, "))
 
         def report(share: float, leader: str) -> None:
             nonlocal done
-            bar.set_postfix_str(leader)
+            fits = room is None or len(leader) <= room
             bar.update(100.0 * share - done)
+            bar.set_postfix_str(leader if fits else leader[: max(0, (room or 0) - 1)] + "…")
             done = 100.0 * share
 
         yield report

@@ -248,6 +248,13 @@ def test_info_and_tune_agree_where_there_is_nothing_to_choose(run, birds: Path) 
         assert "nothing to choose: all is fixed, or no class has two examples" in run("tune", "single.kcrc")[2]
 
 
+def test_help_fits_into_a_terminal_of_80_columns(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    out = run("help", "export")[1]
+    assert "label-studio  tasks" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
 def test_names_come_on_stdin(run, monkeypatch: pytest.MonkeyPatch) -> None:
     for data in (b"test/wren/50.jpg\ntest/robin/50.jpg\n", b"test/wren/50.jpg\0test/robin/50.jpg\0"):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))

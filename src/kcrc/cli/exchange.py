@@ -34,12 +34,15 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
     """Write GALLERY to OUTPUT.
 
     \b
-    npz           everything: vectors, labels, sources, thumbnails, tuning; numpy.load reads it, kcrc import restores it
-    csv           image, label, id, sha256, added_at; what a spreadsheet would run as a formula gets a ' before it
+    npz           everything: vectors, labels, sources, thumbnails, tuning;
+                  numpy.load reads it, kcrc import restores it
+    csv           image, label, id, sha256, added_at; what a spreadsheet
+                  would run as a formula gets a ' before it
     jsonl         the same, a JSON object a line, every name exactly
     parquet       the same (needs pyarrow)
     label-studio  tasks with one choice each; images as local files
-    fiftyone      a new folder with data/ and labels.json (FiftyOneImageClassificationDataset)
+    fiftyone      a new folder with data/ and labels.json
+                  (FiftyOneImageClassificationDataset)
     folders       a new folder with a folder of pictures for each class
     """
     from kcrc.gallery import exchange
