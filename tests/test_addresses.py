@@ -11,6 +11,8 @@ import traceback
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kcrc.addresses import ServerAddress, without_secrets
 from kcrc.bench.postgres_server import PostgresServer
@@ -42,6 +44,21 @@ QUOTED = "Gehe1m%3An%2Fs%3Fs%40x"
         ("postgresql://u@h/db", "postgresql://u@h/db"),
         ("birds.kcrc", "birds.kcrc"),
         ("https://example.org/a:b", "https://example.org/a:b"),
+        ("postgresql://bob@azure:he1m@127.0.0.1/db", "postgresql://bob@azure:***@127.0.0.1/db"),
+        ("postgresql://u:a://he1m@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://u:postgresql://he1m@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://u:a postgresql://he1m@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://us/er:he1m@h/db", "postgresql://us/er:***@h/db"),
+        ("postgresql://us?er:he1m@h/db?gallery=x", "postgresql://us?er:***@h/db?gallery=x"),
+        ("postgresql://u:he1m/db", "postgresql://u:***"),
+        ("postgresql://h/db?oauth_client_secret=he1m", "postgresql://h/db?oauth_client_secret=***"),
+        ("postgresql://h/db?scram_client_key=he1m&port=5", "postgresql://h/db?scram_client_key=***&port=5"),
+        ("postgresql://h/db?pass%77ord=he1m", "postgresql://h/db?pass%77ord=***"),
+        ("postgresql://h/db?gallery=x&some_new_option=he1m", "postgresql://h/db?gallery=x&some_new_option=***"),
+        ("host=h scram_client_key=he1m user=u", "host=h scram_client_key=*** user=u"),
+        ("postgresql://u@h:5/db, postgresql://[::1]:5/db", "postgresql://u@h:5/db, postgresql://[::1]:5/db"),
+        ("at http://127.0.0.1:8391/?code=abc", "at http://127.0.0.1:8391/?code=abc"),
+        ("the server of 'postgresql://u@h/db' is away. Is it?", "the server of 'postgresql://u@h/db' is away. Is it?"),
     ],
 )
 def test_passwords_are_hidden_wherever_they_stand(text: str, shown: str) -> None:
@@ -49,6 +66,24 @@ def test_passwords_are_hidden_wherever_they_stand(text: str, shown: str) -> None
     assert f"{ServerAddress(text)}" == str(ServerAddress(text)) == shown
     assert "he1m" not in repr(ServerAddress(text))
     assert ServerAddress(text) == text  # whoever connects has it whole
+
+
+PIECES = [*":/@?&=%#'\"\\ ,;[]\t", "://", "password=", "5432", "https://", "he1m"]
+AWKWARD = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
+
+
+@given(user=AWKWARD, before=AWKWARD, after=AWKWARD, option=st.sampled_from(["", "?gallery=x", "?sslmode=allow&port=5"]))
+def test_no_password_of_awkward_characters_is_shown(user: str, before: str, after: str, option: str) -> None:
+    user, secret = user.replace("he1m", ""), f"{before}Gehe1m{after}"
+    for text in (
+        f"postgresql://{user}:{secret}@h.example/db{option}",
+        f"The server of 'postgresql://{user}:{secret}@h.example/db{option}' is away.",
+        f"postgresql://u@h.example/db?pass%77ord={secret.replace('&', '')}",
+    ):
+        shown = without_secrets(text)
+        assert "he1m" not in shown, shown
+        assert "postgresql://" in shown
+        assert "he1m" not in without_secrets(shown)
 
 
 def test_work_that_goes_to_other_processes_does_not_show_it() -> None:
@@ -117,6 +152,39 @@ def test_an_address_that_cannot_be_used_does_not_show_its_password(tmp_path: Pat
             Gallery.open(address)
         told = "".join(traceback.format_exception(caught.value))
         assert "he1m" not in "".join(line for line in told.splitlines() if "Gallery.open" not in line), told
+
+
+@pytest.mark.parametrize(
+    ("address", "match"),
+    [
+        ("postgresql://bob@azure:he1m@127.0.0.1/db", "%40 for '@'"),
+        ("postgresql://u:a@he1m@127.0.0.1/db", "%40 for '@'"),
+        ("postgresql://u:he1m/he1m@127.0.0.1/db", "%2F for '/'"),
+        ("postgresql://us/er:he1m@127.0.0.1/db", "%2F for '/'"),
+        ("postgresql://u:a://he1m@127.0.0.1/db", "%2F for '/'"),
+        ("postgresql://u:he1m/db", "a port that is no number"),
+        ("postgresql://127.0.0.1:1/db?sslmode=nonsense", "its option 'sslmode'"),
+        ("postgresql://127.0.0.1:1/db?keepalives=nonsense", "its option 'keepalives'"),
+        ("postgresql://127.0.0.1:99999/db", "its option 'port'"),
+        ("postgresql://127.0.0.1:1/db?connect_timeout=soon", "one of its options"),
+        ("postgresql://127.0.0.1:1/db?scram_client_key=he1m", "one of its options"),
+        ("postgresql://127.0.0.1:1/db?port=1,2", "one of its options"),
+    ],
+)
+def test_an_address_that_no_server_can_have_is_not_waited_for(
+    address: str, match: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kcrc.gallery.stores.postgres.connections.Retries.wait", lambda *_, **__: pytest.fail("waited"))
+    with pytest.raises(KCRCError, match=match) as caught:
+        Gallery.open(address)
+    assert "he1m" not in str(caught.value)
+
+
+@pytest.mark.parametrize("options", ["", "?user=a@b", "?host=@none.here"])
+def test_a_server_that_is_away_is_waited_for(options: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kcrc.gallery.stores.postgres.connections.PATIENCE", 0.1)
+    with pytest.raises(KCRCError, match="cannot be reached"):
+        Gallery.open(f"postgresql://127.0.0.1:1/db{options}")
 
 
 def test_a_server_that_refuses_the_password_does_not_show_it(postgres_server: PostgresServer) -> None:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+from urllib.parse import unquote
 
-# user:password@ after a scheme. A password that was not escaped may hold anything, spaces and '@' too: the last '@'
-# before another address ends it. Rather too much is hidden than a part of it shown.
-_USER = re.compile(r"(?<=://)(?P<user>[^:/@?]*):(?:(?!://).)*@", re.DOTALL)
+HIDDEN = "***"
+# Options of an address whose values are shown; libpq gets new ones that are secret, so those of all others are not.
+SHOWN = {"gallery", "host", "hostaddr", "port", "dbname", "user", "sslmode", "sslrootcert", "application_name"}
+SHOWN |= {"connect_timeout", "client_encoding", "target_session_attrs", "channel_binding", "gssencmode", "keepalives"}
+_SCHEME = re.compile(r"[A-Za-z][\w+.-]*://")
+_ANOTHER = re.compile(r"(?:(?<=\s)|(?<=\s['\"(<]))postgres(?:ql)?://")  # of two in one text, as in 'copy … to …'
+_HOST = r"(?:\[[\w.:%]*\]|[\w.%-]*)(?::\d+)?"
+_NO_PASSWORD = re.compile(rf"(?:[^:/?@\s]*@)?{_HOST}(?:,{_HOST})*(?=$|[^:@\w])")  # a user and hosts
+_QUERY = re.compile(r"\?(?=[^\s?=]+=)")
 _FIELD = re.compile(
     r"(?is)(?:(?P<option>(?<=[?&])(?:ssl)?password)=[^&]*"  # of an address, up to the next
-    r"|(?<![a-z])(?P<name>(?:ssl)?password|passwd|pwd)\s*=\s*(?:'(?:\\.|[^'\\])*'|[^\s&]+))"
+    r"|(?<![a-z])(?P<name>(?:ssl)?password|passwd|pwd|oauth_client_secret|scram_(?:client|server)_key)"
+    r"\s*=\s*(?:'(?:\\.|[^'\\])*'|[^\s&]+))"
 )
-HIDDEN = "***"
 
 
 class ServerAddress(str):
@@ -26,6 +34,45 @@ class ServerAddress(str):
 
 def without_secrets(text: str) -> str:
     """A text with the passwords of all addresses and connection strings in it hidden."""
-    if "://" in text:
-        text = _USER.sub(lambda found: f"{found['user']}:{HIDDEN}@", text)
+    first = _SCHEME.search(text)
+    if first is not None:
+        starts = [first.start()]
+        for another in _ANOTHER.finditer(text, first.end()):
+            if _is_whole(text[starts[-1] : another.start()]):
+                starts.append(another.start())
+        shown = [_address_without(text[start:end]) for start, end in pairwise([*starts, len(text)])]
+        text = text[: starts[0]] + "".join(shown)
     return _FIELD.sub(lambda found: f"{found['option'] or found['name']}={HIDDEN}", text)
+
+
+def _is_whole(address: str) -> bool:
+    """Whether another address may begin after it: its password, where it has one, has ended. Who writes '@', a space
+    and postgresql:// into a password cannot be told from who writes two addresses."""
+    rest = address.partition("://")[2]
+    if "@" in rest.partition(":")[2]:
+        rest = rest.rpartition("@")[2]
+    plain = _NO_PASSWORD.match(rest)
+    return plain is not None and ":" not in rest[plain.end() :]
+
+
+def _address_without(address: str) -> str:
+    """An address and what follows it. A password that was not escaped may hold anything, '@', '/' and '://' too: all
+    from the first ':' to the last '@' is hidden. Rather too much is hidden than a part of it shown."""
+    scheme, mark, rest = address.partition("://")
+    colon, at = rest.find(":"), rest.rfind("@")
+    if 0 <= colon < at:
+        rest = f"{rest[:colon]}:{HIDDEN}{rest[at:]}"
+    elif scheme.lower() not in ("http", "https") and _NO_PASSWORD.match(rest) is None:  # without a host
+        rest = re.sub(r":\S*", f":{HIDDEN}", rest, count=1)
+    query = _QUERY.search(rest)
+    if query is not None and scheme.lower() not in ("http", "https"):
+        options = "&".join(map(_option_without, rest[query.end() :].split("&")))
+        rest = rest[: query.end()] + options
+    return scheme + mark + rest
+
+
+def _option_without(option: str) -> str:
+    key, mark, _ = option.partition("=")
+    if unquote(key) in SHOWN:
+        return option
+    return f"{key}={HIDDEN}" if mark else HIDDEN

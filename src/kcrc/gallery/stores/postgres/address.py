@@ -19,6 +19,9 @@ from kcrc.errors import FileError
 USUAL = "gallery"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _PREFIX = "kcrc_"
+# What libpq reads as it was meant: with a password one '@', without one at most one before the options, none after '/'.
+_READABLE = re.compile(r"(?s)\w+://(?:[^:@/]*:[^@/]*@[^@]*|(?:[^:@/]*@)?[^@?]*(?:\?.*)?)")
+_PORTS = re.compile(r"(?:\d{0,5},)*\d{0,5}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ def parsed(address: str | os.PathLike[str]) -> Address:
     """An address as it was given."""
     text = os.fspath(address)
     shown = without_secrets(text)
+    if not _READABLE.fullmatch(text):  # libpq would look for a server by the name of half the password
+        raise FileError(
+            f"'{shown}' cannot be read: a user or a password in it holds '@', '/' or ':' as such. Write %40 for '@', "
+            "%2F for '/', %3A for ':', %3F for '?' and %25 for '%'."
+        )
     start, _, query = text.partition("?")
     named: list[str] = []
     rest: list[str] = []
@@ -58,4 +66,6 @@ def parsed(address: str | os.PathLike[str]) -> Address:
             f"'{shown}' is not an address of a PostgreSQL server. Write postgresql://USER@HOST/DATABASE?gallery=NAME."
         ) from None
     given = {key: str(value) for key, value in connection.items() if value is not None}
+    if not _PORTS.fullmatch(given.get("port", "")):  # which may be a password that has no '@' after it
+        raise FileError(f"'{shown}' has a port that is no number. Write postgresql://USER:PASSWORD@HOST:PORT/DATABASE.")
     return Address(shown, name, _PREFIX + name, given)

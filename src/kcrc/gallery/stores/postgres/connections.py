@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,13 @@ PATIENCE = 30.0  # seconds to wait for a server that is not there, a turn, or a 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _LONGEST = 300  # characters of what a server says
 _HELPER_LOST = "55000"  # "lost connection to parallel worker": of a server that is killed its helpers may go first
+# libpq's words for options that no server will ever see; they quote what was given.
+_UNUSABLE = re.compile(
+    r"(?:^|: )(?:invalid (?P<option>\w+) value: "
+    r"|invalid integer value \".*\" for connection option \"(?P<number>\w+)\""
+    r"|invalid (?P<port>port) number|invalid SCRAM|could not match|definition of service)",
+    re.DOTALL,
+)
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -114,12 +122,17 @@ def connect(address: Address) -> Connection:
     options = {"connect_timeout": "10", "application_name": "kcrc", **address.connection}
     try:
         db = psycopg.connect(**options, autocommit=True)  # type: ignore[arg-type]
+    except (ValueError, psycopg.ProgrammingError):  # an option that psycopg takes for another kind of value
+        raise FileError(f"'{address}' cannot be used: one of its options has no value that it could have.") from None
     except psycopg.Error as problem:
+        unusable = _UNUSABLE.search(str(problem)) if problem.sqlstate is None else None
+        if unusable is not None:
+            option = next(filter(None, unusable.groups()), None)
+            which = "one of its options" if option is None else f"its option '{option}'"
+            raise FileError(f"'{address}' cannot be used: {which} has no value that it could have.") from None
         if _is_absent(problem):
             raise Lost(told(problem)) from None
         raise _refused(address, problem) from None
-    except ValueError as problem:  # an option that psycopg takes for another kind of value
-        raise FileError(f"'{address}' cannot be used: {without_secrets(str(problem))[:_LONGEST]}.") from None
     try:
         if db.info.parameter_status("server_encoding") != "UTF8":
             raise FileError(f"The database of '{address}' is not in UTF-8, so that names would be lost in it.")
