@@ -167,6 +167,35 @@ def test_coordinates_are_extended_once_many_examples_have_none(
             assert counted() == []  # they would say where it was
 
 
+@pytest.mark.parametrize("harm", ["DELETE FROM {} WHERE id < 50", "UPDATE {0} SET id = 900 WHERE id = 7"])
+def test_coordinates_that_others_took_rows_out_of_are_made_anew(
+    harm: str, postgres_address: str, tmp_path: Path, queries: Array
+) -> None:
+    with Gallery.open(made(tmp_path / "a.kcrc", METHODS["as it is"])) as file:
+        copied(file.store, postgres_address)
+        here = file.answering.answerer().answer(queries, explain=True)
+    where = parsed(postgres_address)
+    with (
+        psycopg.connect(**where.connection, autocommit=True) as db,  # type: ignore[arg-type]
+        Gallery.open(postgres_address) as server,
+        Gallery.open(postgres_address, readonly=True) as reader,
+    ):
+        same(ServerAnswerer(server).answer(queries, explain=True), here)
+        assert server.verify().sound
+        named = "SELECT quote_ident(relname) FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r' "
+        (table,) = db.execute(named + "AND relname LIKE 'coordinates%%'", (where.schema,)).fetchone() or ("",)
+        db.execute(harm.format(f"{where.schema}.{table}"))
+        (problem,) = server.verify().problems
+        assert "lacks coordinates of some examples" in problem
+        asked = ServerAnswerer(reader)
+        same(asked.answer(queries, explain=True), here)
+        assert "no sound coordinates" in str(asked.why)
+        asked = ServerAnswerer(server)
+        same(asked.answer(queries, explain=True), here)
+        assert asked.why is None
+        assert server.verify().sound
+
+
 def test_one_who_may_not_write_asks_what_is_there_or_all(postgres_address: str, tmp_path: Path, queries: Array) -> None:
     with Gallery.open(made(tmp_path / "a.kcrc", METHODS["unit"])) as file:
         copied(file.store, postgres_address)

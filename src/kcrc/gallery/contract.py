@@ -185,7 +185,10 @@ class Coordinates(Protocol):
     """Examples as a classifier prepares them, in one state, where the store can search among them."""
 
     def upto(self) -> int:
-        """All examples with smaller ids have coordinates, those that were removed too."""
+        """All examples with smaller ids have coordinates, those that were removed too, where they ``are_whole``."""
+
+    def are_whole(self) -> bool:
+        """Whether none of them was lost or added by other means: looks at all of them."""
 
     def has_graph(self) -> bool:
         """Whether there is an HNSW graph over them."""

@@ -155,7 +155,9 @@ class ServerAnswerer:
         known = self._gallery.read(self._prepared)
         if known.upto == 0:
             if self._gallery.readonly:
-                raise Elsewhere("the server has no coordinates of the examples, and the gallery is open to read only")
+                raise Elsewhere(
+                    "the server has no sound coordinates of the examples, and the gallery is open to read only"
+                )
             self._extend(known)
         elif self._graph and not self._gallery.readonly and not self._gallery.read(lambda r: self._has_graph(r, known)):
             self._extend(known)
@@ -221,7 +223,7 @@ class ServerAnswerer:
             raise Elsewhere(reason)
         mark = _mark(method.metric, method.search_distance)
         there = self._store.coordinates(reading, mark)
-        upto = there.upto()
+        upto = there.upto() if there.are_whole() else 0  # looked at once: they are a cache, and made anew
         if upto == 0:
             return ReadState(key, tip, first.id, mark, 0, 0.0)
         ids, reach = there.longest(LONGEST)

@@ -17,7 +17,7 @@ from kcrc.files.npy import from_npy, to_npy
 from kcrc.files.plain_json import read_json
 from kcrc.gallery.contract import KEYS, ActRecord, ExampleRecord, R
 from kcrc.gallery.settings import TEXT_LIMIT, Settings, to_json
-from kcrc.gallery.stores.postgres import payloads
+from kcrc.gallery.stores.postgres import derived, payloads
 from kcrc.gallery.stores.postgres.rows import Tables
 from kcrc.gallery.stores.row_sums import TABLES, Row
 
@@ -95,7 +95,7 @@ class ServerSnapshot:
         return self.tables.db.execute(query).fetchone() is not None
 
     def damage(self) -> list[str]:
-        return list(payloads.stray(self.tables))
+        return [*payloads.stray(self.tables), *derived.misfits(self.tables)]
 
 
 class ServerTransaction(ServerSnapshot):

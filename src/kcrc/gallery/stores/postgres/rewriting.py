@@ -11,6 +11,7 @@ from __future__ import annotations
 from psycopg.sql import SQL, Identifier
 
 from kcrc.gallery.stores.postgres import schema
+from kcrc.gallery.stores.postgres.derived import drop_derived
 from kcrc.gallery.stores.postgres.rows import Tables
 
 _ASIDE = Identifier("pg_temp", "kcrc_kept")
@@ -30,13 +31,3 @@ def rewrite(tables: Tables) -> None:
             "DROP TABLE {aside}",
         ):
             tables.db.execute(SQL(step).format(aside=_ASIDE, table=tables.name(name)))
-
-
-def drop_derived(tables: Tables, *, but: str = "") -> None:
-    """Drop what was made from the examples and can be made anew, ``but`` one table."""
-    query = (
-        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = %s AND c.relkind = 'r' AND starts_with(c.relname, %s) AND c.relname <> %s"
-    )
-    for (name,) in tables.db.execute(query, (tables.schema, schema.DERIVED, but)).fetchall():
-        tables.db.execute(SQL("DROP TABLE {}").format(tables.name(str(name))))

@@ -4,7 +4,7 @@ the examples are.
 A classifier searches vectors that were scaled or whitened as it was tuned, so they are kept as it prepares them, in
 single precision. They are made from the examples and never replace them: what is found by them is measured again with
 the stored vectors. A table holds all examples with ids up to one (examples that were removed too, for they may come
-back), so whoever has looked at the later ones as well has seen all.
+back), so whoever has looked at the later ones as well has seen all; one that does not is made anew (``derived.py``).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from kcrc.arrays import Array
 from kcrc.errors import FileError
 from kcrc.gallery.contract import ExampleRecord
 from kcrc.gallery.stores.postgres.connections import Connection
+from kcrc.gallery.stores.postgres.derived import drop_derived, fits
 from kcrc.gallery.stores.postgres.records import ServerSnapshot
-from kcrc.gallery.stores.postgres.rewriting import drop_derived
 from kcrc.gallery.stores.postgres.rows import Tables
 from kcrc.gallery.stores.postgres.schema import DERIVED
 
@@ -49,7 +49,8 @@ class ServerCoordinates:
 
     def __init__(self, reading: ServerSnapshot, mark: str) -> None:
         self._tables, self._db = reading.tables, reading.tables.db
-        self.table = self._tables.name(f"{DERIVED}{mark}")
+        self._name = f"{DERIVED}{mark}"
+        self.table = self._tables.name(self._name)
         self.graph = self._tables.name(f"{DERIVED}{mark}{_GRAPH}")
         self._pgvector = extension(self._db)
 
@@ -59,6 +60,10 @@ class ServerCoordinates:
             return 0
         found: Any = self._db.execute(SQL("SELECT max(id) FROM {}").format(self.table)).fetchone()
         return 0 if found[0] is None else int(found[0]) + 1
+
+    def are_whole(self) -> bool:
+        """Whether there are coordinates, of all examples that they should be of."""
+        return self.upto() > 0 and fits(self._tables, self._name)
 
     def has_graph(self) -> bool:
         """Whether there is an HNSW graph over them."""
@@ -118,9 +123,9 @@ def extend(tables: Tables, mark: str, width: int, prepare: Callable[[Array], Arr
     graph over them, which follows them from then on."""
     if extension(tables.db) is None:
         tables.db.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-    drop_derived(tables, but=f"{DERIVED}{mark}")
     reading = ServerSnapshot(tables)
     known = ServerCoordinates(reading, mark)
+    drop_derived(tables, but=f"{DERIVED}{mark}" if known.are_whole() else "")
     first = known.upto()
     if first == 0:
         _create(tables, known.table, width)
