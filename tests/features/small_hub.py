@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -13,11 +14,15 @@ COMMIT = "a" * 40
 
 class SmallHub:
     """``repositories``: name -> file -> content. ``asked`` are the paths it was asked for; ``lies`` (file -> size and
-    SHA-256) is what it says of files whatever they are."""
+    SHA-256) is what it says of files whatever they are; it sends ``endless`` files in pieces, without a length, and
+    ``sent`` is how many bytes of files it got rid of."""
 
     def __init__(self, repositories: dict[str, dict[str, bytes]]) -> None:
         self.asked: list[str] = []
         self.lies: dict[str, dict[str, Any]] = {}
+        self.endless: set[str] = set()
+        self.sent = 0
+        self.repositories = repositories
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -48,8 +53,25 @@ class SmallHub:
                         if path in (f"/{name}/resolve/{COMMIT}/{file}", f"/{name}/resolve/main/{file}"):
                             etag = hashlib.sha256(content).hexdigest()
                             headers = {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT}
+                            if body and file in hub.endless:
+                                return self.answer_in_pieces(content, headers)
+                            if not body and "head" in hub.lies.get(file, {}):
+                                headers["X-Linked-Size"] = str(hub.lies[file]["head"])
                             return self.answer(200, content, headers, body)
                 return self.answer(404, b"{}", {"X-Error-Code": "RepoNotFound"}, body)
+
+            def answer_in_pieces(self, content, headers):
+                self.send_response(200)
+                for key, value in {**headers, "Transfer-Encoding": "chunked"}.items():
+                    self.send_header(key, value)
+                self.end_headers()
+                self.close_connection = True
+                with contextlib.suppress(OSError):  # whoever has enough goes away
+                    for start in range(0, len(content), 1 << 16):
+                        piece = content[start : start + (1 << 16)]
+                        self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                        hub.sent += len(piece)
+                    self.wfile.write(b"0\r\n\r\n")
 
             def answer(self, code, content, headers, body):
                 self.send_response(code)

@@ -158,6 +158,21 @@ def test_what_is_too_large_is_not_fetched(hub):
     assert not any("resolve" in path and "onnx/model.onnx" in path for path in hub.asked)
 
 
+LONG = b" " * (40 << 20)
+
+
+@pytest.mark.parametrize(("lie", "words"), [({"size": None}, "41943040 bytes"), ({"size": 9, "head": 9}, "more than")])
+def test_where_the_hub_tells_no_size_or_another_no_more_than_the_limit_is_fetched(hub, tmp_path, lie, words):
+    hub.repositories["someone/encoder"]["preprocessor_config.json"] = LONG
+    hub.lies["preprocessor_config.json"] = lie
+    hub.endless.add("preprocessor_config.json")
+    with pytest.raises(DataError, match=rf"preprocessor_config.json has {words}.*; at most 1048576 are fetched"):
+        make("hub:someone/encoder")
+    assert hub.sent < len(LONG)
+    assert sum(path.stat().st_size for path in (tmp_path / "hub").rglob("*") if path.is_file()) < 10_000
+    assert not any("onnx/model.onnx" in path for path in hub.asked)
+
+
 def test_what_is_not_as_the_hub_describes_it_is_refused(hub):
     hub.lies["onnx/model.onnx"] = {"sha256": "0" * 64}
     with pytest.raises(DataError, match=r"not what the hub describes .*in place of 000000000000"):

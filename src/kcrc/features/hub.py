@@ -8,6 +8,7 @@ is used; its code is not fetched. Needs the extra ``hub`` (huggingface_hub).
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -132,12 +133,20 @@ def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
     network = _network_in(list(there), file, repository)
 
     def fetch(name: str, limit: int) -> Path:
-        size = getattr(there[name], "size", None)
-        if size is not None and size > limit:
-            raise DataError(f"{PREFIX}{repository}: {name} has {size} bytes; at most {limit} are fetched.")
-        # By the revision's own name, so that the cache knows which commit that was when there is no connection.
         try:
-            path = Path(hub.hf_hub_download(repository, name, revision=revision, cache_dir=cache, endpoint=endpoint))
+            size = getattr(there[name], "size", None)
+            if size is None and there[name] is not None:  # a list of files need not tell sizes: the file itself does
+                url = hub.hf_hub_url(repository, name, revision=revision, endpoint=endpoint)
+                size = hub.get_hf_file_metadata(url).size
+                if size is None:
+                    raise _TooLarge("has a size that the hub does not tell")
+            if size is not None and size > limit:
+                raise _TooLarge(f"has {size} bytes")
+            # By the revision's own name, so that the cache knows which commit that was when there is no connection.
+            place = {"revision": revision, "cache_dir": cache, "endpoint": endpoint}
+            path = Path(hub.hf_hub_download(repository, name, **place, **_stopping_at(limit, hub)))
+        except _TooLarge as problem:
+            raise DataError(f"{PREFIX}{repository}: {name} {problem}; at most {limit} are fetched.") from None
         except Exception as problem:  # of several libraries, which share no base class
             raise DataError(f"{PREFIX}{repository}: {name} could not be fetched: {first_line(problem)}") from problem
         if commit not in path.parts:
@@ -146,16 +155,37 @@ def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
 
     preparation: Any = {}
     if PREPARATION in there:
+        path = fetch(PREPARATION, _LARGEST_TEXT)
         try:
-            preparation = read_json(
-                read_plain(fetch(PREPARATION, _LARGEST_TEXT), limit=_LARGEST_TEXT, what="preparation")
-            )
+            preparation = read_json(read_plain(path, limit=_LARGEST_TEXT, what="preparation"))
         except ValueError:
             preparation = None
     if not isinstance(preparation, Mapping):
         raise DataError(f"{PREFIX}{repository}: its {PREPARATION} is not a table of settings in JSON.")
     digest = getattr(getattr(there[network], "lfs", None), "sha256", None)  # of small files the hub tells none
     return Fetched(fetch(network, LARGEST), network, preparation, commit, digest)
+
+
+class _TooLarge(Exception):
+    """Of a file on the hub: what is said of its size."""
+
+
+def _stopping_at(limit: int, hub: Any) -> dict[str, Any]:
+    """What makes the library stop in the middle of a file that is longer than the hub said: its progress bar, which is
+    told of all that comes before it is kept. Libraries that take none compare the size afterwards."""
+    if "tqdm_class" not in inspect.signature(hub.hf_hub_download).parameters:
+        return {}
+
+    class Bar(hub.utils.tqdm):  # type: ignore[misc, name-defined]
+        came = 0
+
+        def update(self, n: float | None = 1) -> bool | None:
+            self.came += int(n or 0)
+            if self.came > limit:
+                raise _TooLarge(f"has more than {limit} bytes")
+            return super().update(n)  # type: ignore[no-any-return]
+
+    return {"tqdm_class": Bar}
 
 
 def _from_before(
