@@ -31,8 +31,9 @@ PASSWORD = "Gehe1m"
 class Several:
     """A server of two processes over a gallery on a PostgreSQL server."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *options: str) -> None:
         line = [sys.executable, "-W", "error", "-c", PROGRAM, "serve", address, "--port", "0", "--processes", "2"]
+        line += options
         known = {**os.environ, "PYTHONPATH": SOURCES}
         self.process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=known)
         assert self.process.stdout is not None
@@ -77,8 +78,14 @@ def other(where: str) -> Iterator[Several]:
     yield from _started(where)
 
 
-def _started(where: str) -> Iterator[Several]:
-    made = Several(where.replace("postgres@", f"postgres:{PASSWORD}@"))
+@pytest.fixture
+def paced(where: str) -> Iterator[Several]:
+    """One that takes a request from each address, and the next in a quarter of an hour."""
+    yield from _started(where, "--rate", "0.001")
+
+
+def _started(where: str, *options: str) -> Iterator[Several]:
+    made = Several(where.replace("postgres@", f"postgres:{PASSWORD}@"), *options)
     yield made
     made.process.terminate()
     made.process.communicate(timeout=60)
@@ -145,6 +152,12 @@ def test_changes_from_many_clients_are_all_kept(several: Several, where: str) ->
     with Gallery.open(where, readonly=True) as opened:
         assert {example: opened.example(example).label for example in acknowledged} == acknowledged
         assert opened.verify().sound
+
+
+def test_the_rate_is_that_of_all_processes_together(paced: Several) -> None:
+    with paced.client() as client:
+        codes = [client.get("/api/health").status_code for _ in range(40)]
+    assert codes == [200] + 39 * [429]
 
 
 def test_one_that_dies_is_started_again_and_ctrl_c_ends_all(several: Several) -> None:

@@ -39,6 +39,7 @@ class Served:
     model: Path | None
     names: tuple[str, ...]
     rate: float
+    """Requests a second from one address, to all of them together; 0: any."""
 
 
 def serve_by(count: int, served: Served, sock: socket.socket, *, started: Callable[[], None]) -> None:
@@ -54,7 +55,7 @@ def serve_by(count: int, served: Served, sock: socket.socket, *, started: Callab
             process.start()
         return process
 
-    with _told_to_end(ending), held(Allowed()) as (shared, is_held):
+    with _told_to_end(ending), held(Allowed(), rate=served.rate) as (shared, is_held):
         processes = [begin(number, shared) for number in range(count)]
         try:
             _wait_until_all(begun, processes, ending)
@@ -107,5 +108,5 @@ def _serve(served: Served, sock: socket.socket, shared: Shared, begun: Any) -> N
         note(f"kcrc: {shown(problem)}")
         raise SystemExit(1) from None
     service = Service(gallery, note=lambda text: note(f"kcrc: {shown(text)}"), shared=shared)
-    guard = Guard(names=served.names, rate=served.rate)
+    guard = Guard(names=served.names, pace=shared.pace)
     server(application(service, guard), started=begun.set).run([sock])

@@ -19,6 +19,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from kcrc.web.allowed import Allowed
+from kcrc.web.guard import Pace
 from kcrc.web.people import People
 from kcrc.web.pictures import Shelf
 from kcrc.web.recent import Recent
@@ -46,13 +47,15 @@ class Confirmed:
 
 @dataclass(frozen=True)
 class Shared:
-    """``several``: it is shared by several processes, each of which holds stand-ins."""
+    """``several``: it is shared by several processes, each of which holds stand-ins; ``pace``: how many requests all of
+    them take from one address."""
 
     shelf: Shelf
     people: People
     recent: Recent
     confirmed: Confirmed
     several: bool = False
+    pace: Pace | None = None
 
     @classmethod
     def alone(cls, allowed: Allowed) -> Shared:
@@ -71,6 +74,7 @@ _Holder.register("shelf", Shelf, exposed=("put", "get", "__contains__", "__len__
 _Holder.register("people", People, exposed=("of", "did", "undid", "redid", "who", "made"))
 _Holder.register("recent", Recent, exposed=("note", "near", "get", "pictures"))
 _Holder.register("confirmed", Confirmed, exposed=("add", "all"))
+_Holder.register("pace", Pace, exposed=("allows",))
 
 
 def end_with_parent() -> None:
@@ -101,14 +105,17 @@ def without_interrupts() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def held(allowed: Allowed) -> Iterator[tuple[Shared, Callable[[], bool]]]:
-    """What several processes share, for as long as the block lasts, and whether it is still held."""
+def held(allowed: Allowed, *, rate: float = 0.0) -> Iterator[tuple[Shared, Callable[[], bool]]]:
+    """What several processes share, for as long as the block lasts, and whether it is still held; ``rate`` is that of
+    all of them together (0: any)."""
     holder = _Holder(ctx=multiprocessing.get_context("spawn"))
     with without_interrupts():
         holder.start(end_with_parent)
     try:
         makers: Any = holder
-        shared = Shared(makers.shelf(allowed), makers.people(), makers.recent(), makers.confirmed(), several=True)
+        pace = makers.pace(rate) if rate else None
+        kept = (makers.shelf(allowed), makers.people(), makers.recent(), makers.confirmed())
+        shared = Shared(*kept, several=True, pace=pace)
         yield shared, holder.is_alive
     finally:
         holder.shutdown()
