@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from kcrc.neighbours.scan import index_for, native
 from kcrc.neighbours.searches import index_by
 from kcrc.scale.indexes import LIBRARIES, cache, finder_named
 from kcrc.scale.indexes.approximate import ApproximateIndex
+from kcrc.scale.indexes.base import Finder
 
 SEARCHES = [
     pytest.param(
@@ -125,10 +127,10 @@ def test_a_file_that_is_not_whole_is_not_shown_to_the_library(search, vectors, f
     kind = finder_named(search)
     for content in damaged:
         file.write_bytes(content)
-        assert cache.kept(kind, file, len(vectors)) is None
+        assert cache.kept(kind, file, *vectors.shape) is None
     assert reads == []
     check(made(search, vectors), vectors)
-    assert cache.kept(kind, file, len(vectors)) is not None  # it was written anew
+    assert cache.kept(kind, file, *vectors.shape) is not None  # it was written anew
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -144,6 +146,44 @@ def test_a_file_of_another_number_of_vectors_with_every_digest_right(search, vec
     assert digest
     file.write_bytes(_forged(content, file) + content)
     check(made(search, vectors), vectors)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_an_index_of_another_width_kind_or_distance_with_every_digest_right(search, vectors, folder):
+    made(search, vectors)
+    (file,) = folder.iterdir()
+    kind = finder_named(search)
+    foreign = [_written(_filled(kind, vectors[:, :4]))]  # of another width
+    if search == "usearch":
+        from usearch.index import Index
+
+        for options in ({"metric": "ip", "dtype": "bf16"}, {"metric": "l2sq", "dtype": "f32"}):
+            other = kind(Index(ndim=6, **options))
+            other.add([vectors], threads=1)
+            foreign.append(_written(other))
+    else:
+        faiss = pytest.importorskip("faiss")
+        for index in (faiss.IndexFlatL2(6), faiss.IndexHNSWFlat(6, 8, faiss.METRIC_INNER_PRODUCT)):
+            index.add(vectors)
+            foreign.append(_written(kind(index)))
+        foreign += [_written(_filled(finder_named(other), vectors)) for other in {"hnsw", "ivf"} - {search}]
+    for content in foreign:
+        file.write_bytes(_forged(content, file) + content)
+        assert cache.kept(kind, file, *vectors.shape) is None
+        check(made(search, vectors), vectors)
+        assert cache.kept(kind, file, *vectors.shape) is not None  # it was written anew
+
+
+def _filled(kind: type[Finder], vectors: np.ndarray) -> Finder:
+    finder = kind.empty(np.ascontiguousarray(vectors), len(vectors), threads=1)
+    finder.add([np.ascontiguousarray(vectors)], threads=1)
+    return finder
+
+
+def _written(finder: Finder) -> bytes:
+    file = io.BytesIO()
+    finder.write(file)
+    return file.getvalue()
 
 
 def _forged(content: bytes, file: Path) -> bytes:
@@ -241,7 +281,7 @@ def test_a_file_of_another_user_is_not_shown_to_the_library(search, vectors, fol
         os.chown(file, 12345, -1)
     else:
         monkeypatch.setattr(cache.os, "getuid", lambda: mine + 1)
-    assert cache.kept(finder_named(search), file, len(vectors)) is None
+    assert cache.kept(finder_named(search), file, *vectors.shape) is None
     assert reads == []
 
 

@@ -60,7 +60,8 @@ class ApproximateIndex(NeighbourIndex):
         """``k`` neighbours are what is mostly asked for: the recall is of so many."""
         vectors, threads = exact.atoms["vectors"], worker_count(n_jobs)
         place = cache.place(kind, exact.scan, vectors)
-        finder = None if place is None else cache.kept(kind, place, len(vectors))
+        width = exact.scan.coordinates(vectors[:1]).shape[1]
+        finder = None if place is None else cache.kept(kind, place, len(vectors), width)
         if finder is None:
             some = np.sort(np.random.default_rng(0).permutation(len(vectors))[:SAMPLE])
             finder = kind.empty(exact.scan.coordinates(vectors[some]), len(vectors), threads=threads)

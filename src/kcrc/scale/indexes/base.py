@@ -53,6 +53,10 @@ class Finder(ABC):
         """Slots (B, count) int64 that are likely the nearest, in any order; −1 where there are no more."""
 
     @abstractmethod
+    def is_for(self, width: int) -> bool:
+        """Whether the index is what ``empty`` makes for vectors of this width: of another that was read, it is not."""
+
+    @abstractmethod
     def write(self, file: BinaryIO) -> None:
         """The whole index."""
 

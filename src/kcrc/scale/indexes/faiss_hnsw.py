@@ -52,6 +52,12 @@ class FaissHNSW(Finder):
         with self.turns.reading(), on_threads(1):
             return np.asarray(self.index.search(queries, count, params=how)[1])
 
+    def is_for(self, width: int) -> bool:
+        if not faiss_library.is_euclidean(self.index, "IndexHNSWFlat", width):
+            return False
+        stored = faiss().downcast_index(self.index.storage)
+        return faiss_library.is_euclidean(stored, "IndexFlatL2", width) and stored.ntotal == self.used
+
     def write(self, file: BinaryIO) -> None:
         faiss_library.write(self.index, file)
 

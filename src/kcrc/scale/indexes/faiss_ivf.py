@@ -56,6 +56,12 @@ class FaissIVF(Finder):
         with self.turns.reading(), on_threads(1):
             return np.asarray(self.index.search(queries, count, params=how)[1])
 
+    def is_for(self, width: int) -> bool:
+        if not faiss_library.is_euclidean(self.index, "IndexIVFScalarQuantizer", width):
+            return False
+        centres = faiss().downcast_index(self.index.quantizer)
+        return faiss_library.is_euclidean(centres, "IndexFlatL2", width) and centres.ntotal == self.index.nlist
+
     def write(self, file: BinaryIO) -> None:
         faiss_library.write(self.index, file)
 

@@ -43,6 +43,12 @@ def on_threads(count: int) -> Iterator[None]:
         faiss().omp_set_num_threads(before)
 
 
+def is_euclidean(index: Any, kind: str, width: int) -> bool:
+    """Whether an index is of this very class, for vectors of this width, and goes by Euclidean distances."""
+    same = type(index) is getattr(faiss(), kind) and index.d == width
+    return bool(same and index.metric_type == faiss().METRIC_L2)
+
+
 def write(index: Any, file: BinaryIO) -> None:
     faiss().write_index(index, faiss().PyCallbackIOWriter(file.write, BLOCK))
 

@@ -54,6 +54,12 @@ class UsearchGraph(Finder):
         many = np.asarray(getattr(found, "counts", slots.shape[1])).reshape(-1, 1)
         return np.where(np.arange(slots.shape[1]) < many, slots, -1)
 
+    def is_for(self, width: int) -> bool:
+        from usearch.index import MetricKind, ScalarKind
+
+        found = (self.index.ndim, self.index.metric_kind, self.index.dtype)
+        return bool(found == (width, MetricKind.L2sq, ScalarKind.BF16))
+
     def write(self, file: BinaryIO) -> None:
         file.write(self.index.save())
 
@@ -62,5 +68,6 @@ class UsearchGraph(Finder):
         from usearch.index import Index
 
         restored = Index.restore(file.read(), expansion_add=BUILDING)  # which a file does not hold
-        assert restored is not None
+        if restored is None:
+            raise ValueError("it holds no index")
         return cls(restored)
