@@ -7,6 +7,7 @@ at the end; True shows it at once, wherever stderr goes, and leaves it; False ne
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -66,6 +67,23 @@ def leader_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[flo
             done = 100.0 * share
 
         yield report
+
+
+def bar_of_download(hub: Any, report: Callable[[int], None]) -> dict[str, Any]:
+    """Options of ``hub.hf_hub_download`` for its own bar, which calls ``report(bytes so far)`` before a piece is kept: an
+    error there ends the download. Older versions of the library take no such option, and nothing is reported."""
+    if "tqdm_class" not in inspect.signature(hub.hf_hub_download).parameters:
+        return {}
+
+    class Bar(hub.utils.tqdm):  # type: ignore[misc, name-defined]
+        came = 0
+
+        def update(self, n: float | None = 1) -> bool | None:
+            self.came += int(n or 0)
+            report(self.came)
+            return super().update(n)  # type: ignore[no-any-return]
+
+    return {"tqdm_class": Bar}
 
 
 def _shown(show: bool | None) -> bool:

@@ -8,7 +8,6 @@ is used; its code is not fetched. Needs the extra ``hub`` (huggingface_hub).
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from kcrc.features.network.onnx_runtime import first_line
 from kcrc.features.onnx import Onnx
 from kcrc.files.plain_file import read_plain
 from kcrc.files.plain_json import read_json
+from kcrc.progress import bar_of_download
 
 PREFIX = "hub:"
 USUAL = ("onnx/vision_model.onnx", "vision_model.onnx", "onnx/model.onnx", "model.onnx")
@@ -133,6 +133,10 @@ def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
     network = _network_in(list(there), file, repository)
 
     def fetch(name: str, limit: int) -> Path:
+        def stop(came: int) -> None:
+            if came > limit:  # the file is longer than the hub said
+                raise _TooLarge(f"has more than {limit} bytes")
+
         try:
             size = getattr(there[name], "size", None)
             if size is None and there[name] is not None:  # a list of files need not tell sizes: the file itself does
@@ -144,7 +148,7 @@ def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
                 raise _TooLarge(f"has {size} bytes")
             # By the revision's own name, so that the cache knows which commit that was when there is no connection.
             place = {"revision": revision, "cache_dir": cache, "endpoint": endpoint}
-            path = Path(hub.hf_hub_download(repository, name, **place, **_stopping_at(limit, hub)))
+            path = Path(hub.hf_hub_download(repository, name, **place, **bar_of_download(hub, stop)))
         except _TooLarge as problem:
             raise DataError(f"{PREFIX}{repository}: {name} {problem}; at most {limit} are fetched.") from None
         except Exception as problem:  # of several libraries, which share no base class
@@ -168,24 +172,6 @@ def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
 
 class _TooLarge(Exception):
     """Of a file on the hub: what is said of its size."""
-
-
-def _stopping_at(limit: int, hub: Any) -> dict[str, Any]:
-    """What makes the library stop in the middle of a file that is longer than the hub said: its progress bar, which is
-    told of all that comes before it is kept. Libraries that take none compare the size afterwards."""
-    if "tqdm_class" not in inspect.signature(hub.hf_hub_download).parameters:
-        return {}
-
-    class Bar(hub.utils.tqdm):  # type: ignore[misc, name-defined]
-        came = 0
-
-        def update(self, n: float | None = 1) -> bool | None:
-            self.came += int(n or 0)
-            if self.came > limit:
-                raise _TooLarge(f"has more than {limit} bytes")
-            return super().update(n)  # type: ignore[no-any-return]
-
-    return {"tqdm_class": Bar}
 
 
 def _from_before(
