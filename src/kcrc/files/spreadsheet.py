@@ -1,7 +1,8 @@
 """Text in the cell of a spreadsheet: one that begins like a formula is run when the file is opened, unless guarded.
 
 A quote is put before it, which spreadsheets show as text; before what looks guarded already too, so that ``unguarded``
-gives every text back.
+gives every text back. A spreadsheet that takes ';', tabs or '|' for the ends of cells begins others in the middle of a
+text, so a quote is put there too.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from typing import Any
 
 from kcrc.report.words import one_line
 
-_FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]")
+_FORMULA = r"(?=['\s]*[=+\-@＝＋－＠])"
+_OPEN = re.compile(rf"\A{_FORMULA}|(?<=[;\t|]){_FORMULA}")
+_GUARD = re.compile(rf"\A'{_FORMULA}|(?<=[;\t|])'{_FORMULA}")
 
 
 def guarded(text: str) -> str:
-    return f"'{text}" if _FORMULA.match(text) else text
+    return _OPEN.sub("'", text)
 
 
 def unguarded(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+    return _GUARD.sub("", cell)
 
 
 def cell(value: Any) -> Any:

@@ -20,7 +20,7 @@ from kcrc.gallery.exchange.outgoing import send
 from kcrc.gallery.pictures import build_from_folder
 from photos import folder, photo
 
-EVIL = ["=cmd()", "a/b", "..", 'x,"y"\nz;\tw', "CON", " wren ", "zaunkönig", "'=x", "\u202eevil", "Heron"]
+EVIL = ["=cmd()", "a/b", "..", 'x,"y"\nz;\tw;=1+1|@x\t=y', "CON", " wren ", "zaunkönig", "'=x", "\u202eevil", "Heron"]
 OUTPUTS = {
     "csv": "labels.csv",
     "jsonl": "labels.jsonl",
