@@ -70,12 +70,12 @@ def leader_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[flo
 
 
 def bar_of_download(hub: Any, report: Callable[[int], None]) -> dict[str, Any]:
-    """Options of ``hub.hf_hub_download`` for its own bar, which calls ``report(bytes so far)`` before a piece is kept: an
-    error there ends the download. Older versions of the library take no such option, and nothing is reported."""
+    """Options of ``hub.hf_hub_download`` for its own bar, which calls ``report(bytes so far)`` before a piece is kept;
+    an error there ends the download. Older versions of the library take no such option, and nothing is reported."""
     if "tqdm_class" not in inspect.signature(hub.hf_hub_download).parameters:
         return {}
 
-    class Bar(hub.utils.tqdm):  # type: ignore[misc, name-defined]
+    class Bar(hub.utils.tqdm):
         came = 0
 
         def update(self, n: float | None = 1) -> bool | None:

@@ -147,8 +147,8 @@ def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
             if size is not None and size > limit:
                 raise _TooLarge(f"has {size} bytes")
             # By the revision's own name, so that the cache knows which commit that was when there is no connection.
-            place = {"revision": revision, "cache_dir": cache, "endpoint": endpoint}
-            path = Path(hub.hf_hub_download(repository, name, **place, **bar_of_download(hub, stop)))
+            place: dict[str, Any] = {"revision": revision, "cache_dir": cache, "endpoint": endpoint}
+            path = Path(hub.hf_hub_download(repository, name, **place | bar_of_download(hub, stop)))
         except _TooLarge as problem:
             raise DataError(f"{PREFIX}{repository}: {name} {problem}; at most {limit} are fetched.") from None
         except Exception as problem:  # of several libraries, which share no base class

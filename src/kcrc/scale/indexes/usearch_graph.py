@@ -55,10 +55,8 @@ class UsearchGraph(Finder):
         return np.where(np.arange(slots.shape[1]) < many, slots, -1)
 
     def is_for(self, width: int) -> bool:
-        from usearch.index import MetricKind, ScalarKind
-
-        found = (self.index.ndim, self.index.metric_kind, self.index.dtype)
-        return bool(found == (width, MetricKind.L2sq, ScalarKind.BF16))
+        found = (self.index.ndim, self.index.metric_kind.name, self.index.dtype.name)
+        return bool(found == (width, "L2sq", KEPT_AS.upper()))
 
     def write(self, file: BinaryIO) -> None:
         file.write(self.index.save())
