@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from kcrc import Gallery, looks
+from kcrc.errors import ParameterError
 from kcrc.features import make, restore
 from kcrc.features.joined import JoinedLooks
 from kcrc.gallery import seeing
@@ -121,6 +122,26 @@ def test_a_look_whose_feature_no_file_can_keep_is_not_offered(two: Path, only, m
     monkeypatch.setitem(registry._makers, "own", own)
     only("own", "hog", "sift")
     assert choose_feature(*files_of(two)).feature.kind == "hog"
+
+
+@pytest.mark.parametrize("each", [1, 2, 3])
+def test_a_look_that_fails_for_few_small_pictures_ends_no_build(
+    each: int, tmp_path: Path, only, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unmade(kind):
+        raise ParameterError("The lens is missing.")
+
+    monkeypatch.setitem(registry._makers, "unmade", unmade)
+    only("pixels", "pyramid", "unmade")  # 1024 visual words need as many descriptors
+    rng = np.random.default_rng(0)
+    for number in range(4 * each):
+        path = tmp_path / "photos" / f"class {number % 4}" / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rng.integers(0, 256, (48, 48, 3)).astype(np.uint8)).save(path)
+    build_from_folder(tmp_path / "photos", tmp_path / "small.kcrc")
+    with Gallery.open(tmp_path / "small.kcrc") as gallery:
+        assert len(gallery) == 4 * each
+        assert gallery.settings.feature == ("pixels" if each > 1 else default_feature())
 
 
 def test_of_too_many_pictures_only_the_shortest_vectors_are_kept(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kcrc.gallery.settings import Settings
     from kcrc.looks.base import FeatureLook, Look
     from kcrc.looks.jury import LookTrial, Task
+    from kcrc.looks.kinds import PictureKind
 
 PICTURES = 600  # that are looked at, at most
 SIDE = 320  # pixels of the longer side that are kept of them
@@ -115,14 +116,17 @@ def _some(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tup
     return [pixels for pixels, _ in pictures.values()], [label for _, label in pictures.values()]
 
 
-def _looks_of_vectors(kind: object) -> list[FeatureLook]:
+def _looks_of_vectors(kind: PictureKind) -> list[FeatureLook]:
     """The looks that make sense for such pictures and whose vectors a gallery can keep."""
     from kcrc import looks
     from kcrc.features.joined import UNFIT
-    from kcrc.looks.base import FeatureLook, registry
+    from kcrc.looks.base import FeatureLook, looks_for
 
-    made = [registry.make(name, kind=kind) for name in looks.names()]
-    return [look for look in made if isinstance(look, FeatureLook) and look.feature.kind not in UNFIT]
+    return [
+        look
+        for look in looks_for(kind, looks.names())
+        if isinstance(look, FeatureLook) and look.feature.kind not in UNFIT
+    ]
 
 
 def _by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> Seeing:

@@ -22,9 +22,10 @@ import numpy as np
 from kcrc import distances, features
 from kcrc.arrays import Array
 from kcrc.distances.base import Distance
-from kcrc.errors import DataError, ParameterError
+from kcrc.errors import DataError, KCRCError, ParameterError
 from kcrc.features.base import Feature
 from kcrc.features.views import View, view_array
+from kcrc.looks.kinds import PictureKind
 from kcrc.looks.span import as_stored, span, squared_lengths, with_outside
 from kcrc.metrics import Unit, tiled_product
 from kcrc.registry import Registry
@@ -102,6 +103,18 @@ class Look(ABC):
     def state(self) -> dict[str, Any]:
         """All of it as plain values and arrays, for a file."""
         raise DataError(f"The look '{self.name}' cannot be saved.")
+
+
+@dataclass(frozen=True, eq=False)
+class UnmadeLook(Look):
+    """A look that could not be made for such pictures: whoever tries it is told the ``reason``."""
+
+    name: str
+    reason: KCRCError
+    price: Price = Price(picture=0.0)
+
+    def see(self, pictures: Pictures) -> Array:
+        raise self.reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +200,19 @@ class DistanceLook(Look):
     def state(self) -> dict[str, Any]:
         told = {"look": "distance", "name": self.name, "size": list(self.size), "measure": self.measure}
         return {**told, "unit": self.unit, "price": asdict(self.price)}
+
+
+def looks_for(kind: PictureKind, names: Sequence[str]) -> list[Look]:
+    """The looks of these names that make sense for pictures of a kind; one that fails to be made is an UnmadeLook."""
+    made: list[Look] = []
+    for name in names:
+        try:
+            look = registry.make(name, kind=kind)
+        except KCRCError as reason:
+            look = UnmadeLook(name, reason)
+        if look is not None:
+            made.append(look)
+    return made
 
 
 def of_feature(

@@ -17,12 +17,12 @@ from dataclasses import replace
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.errors import ParameterError
-from kcrc.looks.base import FeatureLook, Look
+from kcrc.errors import KCRCError, ParameterError
+from kcrc.looks.base import FeatureLook, Look, Pictures
 from kcrc.looks.chosen import Choice, LookScore
 from kcrc.looks.expert import Expert, without_themselves
 from kcrc.looks.join import JoinLook, join_weights, seen_by
-from kcrc.looks.jury import ASKED, SAMPLE, Jury, LookTrial, Task, answerable, price_of
+from kcrc.looks.jury import ASKED, SAMPLE, Jury, LookTrial, Task, answerable, none_works, price_of, refused
 from kcrc.looks.selection import scores, together
 
 CERTAIN = 0.002  # share of errors that the leader may still make, below which costlier looks are not tried
@@ -46,6 +46,31 @@ def choose(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], Choice]:
     return chosen.experts, choice
 
 
+def choose_for_all(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], Choice]:
+    """The same, with all examples; a look that fails for one it was not chosen with is left out of the choice."""
+    experts, choice = choose(task, looks)
+    try:
+        return on_all(task, experts), choice
+    except KCRCError:
+        parts = [part for one in experts for part in (one.look.parts if isinstance(one.look, JoinLook) else [one.look])]
+        reasons = {part.name: reason for part in parts if (reason := _failure(part, task.pictures))}
+        others = [look for look in looks if look.name not in reasons]
+        if not reasons or not others:
+            raise
+    experts, choice = choose_for_all(task, others)
+    lines = [refused(one, reasons[one.name], len(task.labels)) for one in looks if one.name in reasons]
+    return experts, replace(choice, scores=(*choice.scores, *lines))
+
+
+def _failure(look: Look, pictures: Pictures) -> KCRCError | None:
+    """Why a look fails for these pictures; None where it does not."""
+    try:
+        look.see(pictures)
+    except KCRCError as reason:
+        return reason
+    return None
+
+
 def trials(
     task: Task, looks: Sequence[Look], *, sparing: bool = False
 ) -> tuple[list[LookTrial], list[LookScore], Array]:
@@ -57,16 +82,24 @@ def trials(
     n, truth = len(jury.task.labels), jury.truth
     tried: list[LookTrial] = []
     skipped: list[LookScore] = []
+    reasons: dict[str, KCRCError] = {}
     left = task.seconds
     for number, look in enumerate(sorted(looks, key=lambda look: look.price.of(n))):
         why = _not_worth(look, left, jury, tried, sparing)
         if why:
             skipped.append(LookScore(look.name, price=price_of(look, n), note=f"not tried: {why}"))
             continue
+        try:
+            tried.append(jury.trial(look))
+        except KCRCError as reason:
+            reasons[look.name] = reason
+            skipped.append(refused(look, reason, n))
+            continue
         left -= look.price.of(n)
-        tried.append(jury.trial(look))
         leader = min(tried, key=lambda one: float(one.doubts(truth).mean()))
         task.told((number + 1) / (len(looks) + 1), f"{leader.name} leads, {leader.right(truth).mean():.1%}")
+    if not tried:
+        raise none_works(reasons)
     if not _settled(tried, truth, sparing):
         tried += _joined(jury, tried)
     return tried, skipped, truth

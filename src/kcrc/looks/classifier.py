@@ -23,8 +23,8 @@ from kcrc.confidence.open_set import leaning
 from kcrc.confidence.verbs import Confident
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.evidence import Evidence, joined
-from kcrc.looks.base import Look, of_feature, registry
-from kcrc.looks.choosing import choose, on_all
+from kcrc.looks.base import Look, looks_for, of_feature, registry
+from kcrc.looks.choosing import choose_for_all
 from kcrc.looks.few import are_few, choose_by_copies
 from kcrc.looks.jury import Task
 from kcrc.looks.kinds import PictureKind, kind_of
@@ -81,7 +81,8 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     ParameterError
         By ``fit``, where a parameter is out of range, or a look makes no sense for such pictures.
     DataError
-        By ``fit``, where images cannot be read, or are not as many as labels.
+        By ``fit``, where images cannot be read, are not as many as labels, or no look works for them; a look that
+        fails while another works is not tried, and ``choice_`` says why.
 
     Notes
     -----
@@ -178,8 +179,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
             if are_few(numbers, together):
                 experts, choice = choose_by_copies(task, wanted)
             else:
-                experts, choice = choose(task, wanted)
-                experts = on_all(task, experts)
+                experts, choice = choose_for_all(task, wanted)
         panel = panel_of(experts, together)
         self.form_, self.kind_, self.choice_, self.panel_ = form, kind, choice, panel
         self.classes_ = classes
@@ -190,8 +190,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         given = self.looks
         names = all_looks.names()
         if isinstance(given, str) and given == "auto":
-            made = [registry.make(name, kind=kind) for name in names]
-            return [look for look in made if look is not None]
+            return looks_for(kind, names)
         found: list[Look] = []
         for one in [given] if isinstance(given, str | Look) or not isinstance(given, Sequence) else given:
             if isinstance(one, str):

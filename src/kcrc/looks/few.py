@@ -17,6 +17,7 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.classifier import KCRCClassifier
+from kcrc.errors import KCRCError
 from kcrc.evidence import joined
 from kcrc.left_out.answers import FEWEST
 from kcrc.looks.base import Look, Pictures
@@ -24,7 +25,7 @@ from kcrc.looks.chosen import Choice, LookScore
 from kcrc.looks.copies import copies_of
 from kcrc.looks.expert import Expert
 from kcrc.looks.fusion import pooled
-from kcrc.looks.jury import LookTrial, Task, answerable, price_of, sampled
+from kcrc.looks.jury import LookTrial, Task, answerable, none_works, price_of, refused, sampled
 
 FEW = 3  # examples a class, on average, below which nothing is left out
 ORIGINALS = 200  # that copies are made of, at most
@@ -47,6 +48,7 @@ def choose_by_copies(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], C
     n = len(task.labels)
     tried: list[LookTrial] = []
     skipped: list[LookScore] = []
+    reasons: dict[str, KCRCError] = {}
     left = task.seconds
     for number, look in enumerate(sorted(looks, key=lambda one: _needed(one, n, len(copies)))):
         needed = _needed(look, n, len(copies))
@@ -54,10 +56,17 @@ def choose_by_copies(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], C
             why = f"not tried: it would take about {needed:.0f} s of the {max(left, 0):.0f} s left"
             skipped.append(LookScore(look.name, price=price_of(look, n), note=why))
             continue
+        try:
+            tried.append(_trial(task, look, copies, truth))
+        except KCRCError as reason:
+            reasons[look.name] = reason
+            skipped.append(refused(look, reason, n))
+            continue
         left -= needed
-        tried.append(_trial(task, look, copies, truth))
         best = max(tried, key=lambda one: _worth(one, truth, task))
         task.told((number + 1) / len(looks), f"{best.name} leads")
+    if not tried:
+        raise none_works(reasons)
     order = sorted(tried, key=lambda one: -_worth(one, truth, task))
     worth = np.array([_worth(one, truth, task) for one in order])
     near = np.flatnonzero(worth >= NEAR * worth[0])[:TOGETHER]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,10 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.classifier import KCRCClassifier
+from kcrc.errors import DataError, KCRCError, ParameterError
 from kcrc.left_out.sample import stratified_by_row
 from kcrc.looks.base import Look, Pictures
+from kcrc.looks.chosen import LookScore
 from kcrc.looks.expert import Expert, without_themselves
 from kcrc.looks.fusion import losses
 from kcrc.looks.kinds import PictureKind
@@ -144,6 +146,20 @@ def sampled(labels: Array, most: int) -> Array:
     first = np.searchsorted(labels[order], labels[order])
     place = np.arange(len(labels)) - first  # the how-manyth of its class
     return np.sort(order[np.argsort(place, kind="stable")[: max(most, 2 * len(np.unique(labels)))]])
+
+
+def refused(look: Look, reason: KCRCError, n: int) -> LookScore:
+    """The line of a look that cannot be made of these examples: the others are tried all the same."""
+    return LookScore(look.name, price=price_of(look, n), note=f"not tried: {reason}")
+
+
+def none_works(reasons: Mapping[str, KCRCError]) -> KCRCError:
+    """What to raise where every look fails: each with its reason, or the one reason they all have."""
+    if len({str(reason) for reason in reasons.values()}) == 1:
+        return next(iter(reasons.values()))
+    alike = all(isinstance(reason, ParameterError) for reason in reasons.values())
+    told = " ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    return (ParameterError if alike else DataError)(f"None of the {len(reasons)} looks works for these images. {told}")
 
 
 def price_of(look: Look, n: int) -> float:
