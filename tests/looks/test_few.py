@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kcrc import ImageClassifier, KCRCClassifier
+from kcrc import ImageClassifier, KCRCClassifier, looks
 from kcrc.looks.copies import copies_of, deformed
 from kcrc.looks.few import are_few
+from kcrc.looks.kinds import PRIOR
 from looks.drawings import drawings
 
 
@@ -69,6 +70,33 @@ def test_one_example_a_class_chooses_by_copies():
     evidence = made.explain(new[:2])
     assert set(evidence.rows.ravel()) == {0, 1, 2}
     np.testing.assert_allclose(made.predict_proba(new).sum(axis=1), 1.0)
+
+
+def test_two_examples_of_a_class_are_asked_of_each_other_and_outweigh_copies_and_prior(monkeypatch):
+    """Red is the class, green the picture: a look at either knows every copy, but only red the other example."""
+    labels = np.array(list("abc") * 2)
+    images = np.zeros((6, 8, 8, 3), np.uint8)
+    for at in range(6):
+        images[at] = 60 * (at % 3) + 30, 30 * at + 30, 0
+
+    def seen(pictures, red, green):
+        means = [picture.mean(axis=(0, 1)) / 30 for picture in pictures]
+        return np.stack([red * np.eye(10)[round(mean[0])] + green * np.eye(10)[round(mean[1])] for mean in means])
+
+    def red(pictures):
+        return seen(pictures, 1.0, 0.1)  # the same in every number would be a duplicate, which nobody vouches for
+
+    def green(pictures):
+        return seen(pictures, 0.0, 1.0)
+
+    monkeypatch.setattr("kcrc.looks.few.copies_of", lambda pictures, each: [p for p in pictures for _ in range(each)])
+    monkeypatch.setitem(PRIOR, "green", {"colour": 0.8})
+    given = [looks.of_feature(one.__name__, one, price=looks.Price(picture=1)) for one in (red, green)]
+    made = ImageClassifier(looks=given, verbose=False).fit(images, labels)
+    assert {line["look"]: line["right"] / line["asked"] for line in made.choice_.table} == {"red": 1, "green": 1}
+    assert made.choice_.weights == {"red": 1.0}
+    one_each = ImageClassifier(looks=given, verbose=False).fit(images[:3], labels[:3])
+    assert one_each.choice_.weights == {"green": 1.0}  # where nothing can be asked the prior decides
 
 
 def test_a_distance_is_looked_at_even_where_no_example_can_be_asked():

@@ -178,7 +178,7 @@ def _by_copies(task: Task, looks: Sequence[FeatureLook]) -> Seeing:
     return Seeing(
         feature,
         f"Pictures are compared by {proportioned(weights)}; {choice.right} of {choice.asked} deformed copies are "
-        "recognised. There are too few examples to leave any out.",
+        "recognised. There are too few examples to go by those alone.",
     )
 
 

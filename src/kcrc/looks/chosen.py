@@ -58,7 +58,7 @@ class Choice:
         if self.way == "copies":
             return (
                 f"{names}{shares}; {self.right} of {self.asked} deformed copies are recognised. "
-                "There are too few examples to leave any out."
+                "There are too few examples to go by those alone."
             )
         return f"{names}{shares}; {self.right} of {self.asked} examples are answered right when left out."
 

@@ -1,10 +1,11 @@
-"""Which looks, where examples are too few to be left out: one or two of a class.
+"""Which looks, where examples are too few to tell by those that are left out: one or two of a class.
 
-There looks matter most, and no example can be asked. But much that must not change an answer is known: copies of the
-examples, shifted, turned, in other light (``kcrc.looks.copies``), have to come back to their own class. So every look
-is asked about the same copies, and counts by how many it brings home, beyond chance, times what such looks tend to see
-in pictures of this kind (``kcrc.looks.kinds.PRIOR``): a copy is no second drawing of the same thing. The best few
-answer together, with weights in that proportion.
+There looks matter most, and hardly an example can be asked. But much that must not change an answer is known: copies of
+the examples, shifted, turned, in other light (``kcrc.looks.copies``), have to come back to their own class. So every
+look is asked about the same copies, and counts by how many it brings home, beyond chance, times what such looks tend to
+see in pictures of this kind (``kcrc.looks.kinds.PRIOR``): a copy is no second drawing of the same thing. Where a class
+has two examples each is one of the other, and these are asked as if they were not stored: the more of them, the more
+their share of right answers counts beside the copies. The best few answer together, with weights in proportion.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from kcrc.left_out.answers import FEWEST
 from kcrc.looks.base import Look, Pictures
 from kcrc.looks.chosen import Choice, LookScore
 from kcrc.looks.copies import copies_of
-from kcrc.looks.expert import Expert
+from kcrc.looks.expert import Expert, without_themselves
 from kcrc.looks.fusion import pooled
-from kcrc.looks.jury import LookTrial, Task, answerable, none_works, price_of, refused, sampled
+from kcrc.looks.jury import ASKED, LookTrial, Task, answerable, none_works, price_of, refused, sampled
 
 FEW = 3  # examples a class, on average, below which nothing is left out
 ORIGINALS = 200  # that copies are made of, at most
 COPIES = 160  # of all of them together, at least two of each
 TOGETHER = 3  # looks that answer
+TELLING = 10  # examples asked as if they were not stored say as much as all copies and the prior do
 NEAR = 0.7  # of the best look's worth, to answer beside it
 
 
@@ -45,19 +47,20 @@ def choose_by_copies(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], C
     each = max(2, COPIES // len(rows))
     copies = copies_of([task.pictures[row] for row in rows], each)
     truth = np.repeat(task.labels[rows], each)
-    n = len(task.labels)
+    n, asked = len(task.labels), answerable(task.labels, task.groups)[:ASKED]
+    to_compare = len(copies) + len(asked)
     tried: list[LookTrial] = []
     skipped: list[LookScore] = []
     reasons: dict[str, KCRCError] = {}
     left = task.seconds
-    for number, look in enumerate(sorted(looks, key=lambda one: _needed(one, n, len(copies)))):
-        needed = _needed(look, n, len(copies))
+    for number, look in enumerate(sorted(looks, key=lambda one: _needed(one, n, len(copies), to_compare))):
+        needed = _needed(look, n, len(copies), to_compare)
         if tried and needed > left:
             why = f"not tried: it would take about {needed:.0f} s of the {max(left, 0):.0f} s left"
             skipped.append(LookScore(look.name, price=price_of(look, n), note=why))
             continue
         try:
-            tried.append(_trial(task, look, copies, truth))
+            tried.append(_trial(task, look, copies, truth, asked))
         except KCRCError as reason:
             reasons[look.name] = reason
             skipped.append(refused(look, reason, n))
@@ -90,12 +93,12 @@ def choose_by_copies(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], C
     return chosen, Choice(weighed, (*scores, *skipped), "copies", right, len(truth))
 
 
-def _needed(look: Look, n: int, copies: int) -> float:
-    """Seconds to see the examples and their copies, and to compare those."""
-    return 1e-6 * (look.price.learning + (n + copies) * look.price.picture + n * copies * look.price.pair)
+def _needed(look: Look, n: int, copies: int, to_compare: int) -> float:
+    """Seconds to see the examples and their copies, and to compare so many pictures with the examples."""
+    return 1e-6 * (look.price.learning + (n + copies) * look.price.picture + n * to_compare * look.price.pair)
 
 
-def _trial(task: Task, look: Look, copies: Pictures, truth: Array) -> LookTrial:
+def _trial(task: Task, look: Look, copies: Pictures, truth: Array, asked: Array) -> LookTrial:
     begun = time.perf_counter()
     fitted, seen = look.fit_see(task.pictures, task.labels)
     # Every example is a candidate: there are few.
@@ -108,14 +111,29 @@ def _trial(task: Task, look: Look, copies: Pictures, truth: Array) -> LookTrial:
     expert = replace(
         expert, calibration=replace(expert.calibration, familiarity=type(expert.calibration)().familiarity)
     )
+    left_out = None
+    if len(asked):
+        alone = without_themselves(classifier._standing.examples, asked, task.groups)
+        left_out = expert.log_probabilities(alone).argmax(axis=1) == task.labels[asked]
     nearest = (0, int(evidence.rows[0, 0]))
     seconds = time.perf_counter() - begun
     logs, price = expert.log_probabilities(evidence), price_of(look, len(task.labels))
-    return LookTrial(expert, seen, logs, price, seconds, nearest)
+    return LookTrial(expert, seen, logs, price, seconds, nearest, left_out)
 
 
 def _worth(one: LookTrial, truth: Array, task: Task) -> float:
-    """The share of copies brought home beyond chance, times the prior."""
+    """The share of copies brought home beyond chance, times the prior; where examples could be asked, the mean of that
+    and of their share, in proportions, by how many they are."""
+    guess = _beyond_chance(one.right(truth), task) * task.kind.prior(one.name)
+    if one.left_out is None:
+        return guess
+    asked = len(one.left_out)
+    share = (_beyond_chance(one.left_out, task) * asked + 0.5) / (asked + 1)  # never 0, which would be too sure
+    known = asked / (asked + TELLING)
+    return float(guess ** (1.0 - known) * share**known)
+
+
+def _beyond_chance(right: Array, task: Task) -> float:
+    """The share of right answers, 0 where it is no better than chance and 1 where it is all."""
     chance = 1.0 / max(2, len(task.classes))
-    beyond = (float(one.right(truth).mean()) - chance) / (1.0 - chance)
-    return max(0.0, beyond) * task.kind.prior(one.name)
+    return max(0.0, (float(right.mean()) - chance) / (1.0 - chance))

@@ -67,7 +67,8 @@ class Task:
 @dataclass(frozen=True, eq=False)
 class LookTrial:
     """An expert, what it saw of the examples, and its answers to those asked: log-probabilities (B, C). ``price`` is
-    µs to answer one query, ``seconds`` what the trial took, ``nearest`` an example and what it finds nearest."""
+    µs to answer one query, ``seconds`` what the trial took, ``nearest`` an example and what it finds nearest;
+    ``left_out`` where copies are asked too: whether it was right about each example asked as if it were not stored."""
 
     expert: Expert
     seen: Array
@@ -75,6 +76,7 @@ class LookTrial:
     price: float
     seconds: float
     nearest: tuple[int, int] | None
+    left_out: Array | None = None
 
     @property
     def name(self) -> str:
