@@ -90,7 +90,7 @@ def test_two_examples_of_a_class_are_asked_of_each_other_and_outweigh_copies_and
         return seen(pictures, 0.0, 1.0)
 
     monkeypatch.setattr("kcrc.looks.few.copies_of", lambda pictures, each: [p for p in pictures for _ in range(each)])
-    monkeypatch.setitem(PRIOR, "green", {"colour": 0.8})
+    monkeypatch.setitem(PRIOR, "green", {"colour": 0.9})
     given = [looks.of_feature(one.__name__, one, price=looks.Price(picture=1)) for one in (red, green)]
     made = ImageClassifier(looks=given, verbose=False).fit(images, labels)
     assert {line["look"]: line["right"] / line["asked"] for line in made.choice_.table} == {"red": 1, "green": 1}

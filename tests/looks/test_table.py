@@ -68,3 +68,19 @@ def test_a_look_of_ones_own_is_registered_by_one_call():
         assert "brightest rows" in looks.names()
     finally:
         registry._makers.pop("brightest rows", None)
+
+
+def test_outlines_of_small_colour_pictures_are_the_same_whichever_colour_is_the_lighter():
+    images, labels = drawings(4, side=40)
+    rng = np.random.default_rng(0)
+    coloured = []
+    for image in images:
+        ink = image[..., None] / 255.0
+        figure, ground = np.array([(200, 60, 20), (20, 90, 200)])[rng.permutation(2)]
+        coloured.append((ink * figure + (1 - ink) * ground).astype(np.uint8))
+    swapped = [picture[..., ::-1] for picture in coloured]
+    kind = kind_of(coloured)
+    assert kind.colour
+    fitted = registry.make("hog", kind=kind).fit(coloured, labels)
+    seen, other = fitted.see(coloured), fitted.see(swapped)
+    assert (np.linalg.norm(seen[:, None] - other[None], axis=2).argmin(axis=1) == np.arange(len(images))).all()

@@ -33,7 +33,7 @@ ORIGINALS = 200  # that copies are made of, at most
 COPIES = 160  # of all of them together, at least two of each
 TOGETHER = 3  # looks that answer
 TELLING = 10  # examples asked as if they were not stored say as much as all copies and the prior do
-NEAR = 0.7  # of the best look's worth, to answer beside it
+NEAR = 0.6  # of the best look's worth, to answer beside it
 
 
 def are_few(labels: Array, groups: Array | None = None) -> bool:

@@ -28,12 +28,14 @@ def colour_pixels(kind: PictureKind) -> FeatureLook | None:
 
 @register("hog")
 def hog(kind: PictureKind) -> FeatureLook | None:
-    """Outlines: in about seven cells a side, by direction; of small pictures light against dark too."""
+    """Outlines: in about seven cells a side, by direction; of small grey pictures light against dark too."""
     if max(kind.height, kind.width) > SMALL:
         return of_feature("hog", "hog", size=(128, 128), cell=16, price=Price(picture=4000))
     cell = _cell(kind, 7)
     if cell is None:
         return None
+    if kind.colour:  # where ground and figure may have any colour, which of them is lighter says nothing
+        return of_feature("hog", "hog", size=(kind.height, kind.width), cell=cell, price=Price(picture=500))
     return of_feature(
         "hog", "hog", size=(kind.height, kind.width), cell=cell, colour=False, signed=True, orientations=12,
         price=Price(picture=250),
