@@ -13,7 +13,7 @@ SHOWN |= {"connect_timeout", "client_encoding", "target_session_attrs", "channel
 _SCHEME = re.compile(r"[A-Za-z][\w+.-]*://")
 _ANOTHER = re.compile(r"(?:(?<=\s)|(?<=\s['\"(<]))postgres(?:ql)?://")  # of two in one text, as in 'copy … to …'
 _HOST = r"(?:\[[\w.:%]*\]|[\w.%-]*)(?::\d+)?"
-_NO_PASSWORD = re.compile(rf"(?:[^:/?@\s]*@)?{_HOST}(?:,{_HOST})*(?=$|[^:@\w])")  # a user and hosts
+_NO_PASSWORD = re.compile(rf"(?:[^:/?@\s]*@)?{_HOST}(?:,{_HOST})*(?=$|[^:@\w]|:\s)")  # a user and hosts
 _QUERY = re.compile(r"\?(?=[^\s?=]+=)")
 _FIELD = re.compile(
     r"(?is)(?:(?P<option>(?<=[?&])(?:ssl)?password)=[^&]*"  # of an address, up to the next
@@ -62,7 +62,7 @@ def _address_without(address: str) -> str:
     colon, at = rest.find(":"), rest.rfind("@")
     if 0 <= colon < at:
         rest = f"{rest[:colon]}:{HIDDEN}{rest[at:]}"
-    elif scheme.lower() not in ("http", "https") and _NO_PASSWORD.match(rest) is None:  # without a host
+    elif scheme.lower().startswith("postgres") and _NO_PASSWORD.match(rest) is None:  # without a host
         rest = re.sub(r":\S*", f":{HIDDEN}", rest, count=1)
     query = _QUERY.search(rest)
     if query is not None and scheme.lower() not in ("http", "https"):

@@ -78,7 +78,9 @@ def test_groups_are_left_out_as_by_a_classifier_without_them(decision, together)
     clf = given(None, **options).fit(X, y)
     model = clf.model_
     exclusion = Exclusion.of(model).with_groups(model, groups)
-    for i, one in enumerate(asked_without(clf, exclusion)):
+    found = asked_without(clf, exclusion)
+    assert len(found) == 40
+    for i, one in enumerate(found):
         rest = groups != groups[i]
         due = given(None, **options).fit(X[rest], y[rest]).explain(X[i : i + 1])
         assert one.labels[0] == due.labels[0]

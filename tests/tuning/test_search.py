@@ -218,10 +218,10 @@ def test_of_noise_nothing_is_right_because_vectors_about_their_mean_add_up_to_no
 
 
 def test_where_a_dictionary_of_nearly_all_is_given_no_metric_wins_that_tells_who_is_missing() -> None:
-    for X, y in noises():
-        tuning = KCRCClassifier(n_neighbors=35, locality="atoms", kernel="linear").fit(X, y).tuning_
-        assert {setting.geometry for setting in tuning.scores} <= {"plain", "unit"}
-        assert tuning.accuracy <= 0.4
+    given = {"n_neighbors": 35, "locality": "atoms", "kernel": "linear"}
+    tunings = [KCRCClassifier(**given).fit(X, y).tuning_ for X, y in noises()]
+    assert {setting.geometry for tuning in tunings for setting in tuning.scores} <= {"plain", "unit"}
+    assert max(tuning.accuracy for tuning in tunings) <= 0.4
 
 
 def noises() -> list[tuple[np.ndarray, np.ndarray]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import click
 
 from kcrc.cli.endings import ended
-from kcrc.cli.output import own_words
+from kcrc.cli.output import output_now, own_words
 
 # name: (file, what it does). The help is here and not in the files so that `kcrc --help` imports none of them.
 COMMANDS = {
@@ -111,14 +110,14 @@ def cli(run: Invocation | None, debug: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
     run = Invocation(debug=os.environ.get("KCRC_DEBUG", "0") not in ("", "0"))
-    given, stdout = None if arguments is None else list(arguments), sys.stdout
+    given, reader = None if arguments is None else list(arguments), output_now()
     with own_words():
         try:
             result = cli.main(args=given, prog_name="kcrc", standalone_mode=False, obj=run)
         except (Exception, KeyboardInterrupt) as problem:
             return ended(problem, debug=run.debug)
         except SystemExit:
-            if sys.stdout is stdout:
+            if output_now() is reader:
                 raise
-            return 0  # click wraps stdout where the reader of a help text goes away
+            return 0  # click wraps the output where the reader of a help text goes away
     return result if isinstance(result, int) else 0

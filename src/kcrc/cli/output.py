@@ -46,6 +46,11 @@ def say(text: object = "", *, end: str = "\n") -> None:
         raise FileError(f"The output cannot be written: {problem.strerror or problem}.") from None
 
 
+def output_now() -> TextIO | None:
+    """Where answers go: another than before where somebody put his own in its place."""
+    return sys.stdout
+
+
 def note(text: object) -> None:
     """A line for the person and not for the next program: on stderr. Where nobody can read it, nobody misses it."""
     with contextlib.suppress(OSError):

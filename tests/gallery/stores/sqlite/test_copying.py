@@ -171,7 +171,7 @@ def test_commands(gallery: Gallery, path: Path, tmp_path: Path, capsys: pytest.C
     assert main(["backup", str(path), copy]) == 0
     said = capsys.readouterr()
     assert said.out == f"{copy}: {os.stat(copy).st_size / 1e6:.1f} MB, checked\n"
-    assert main(["backup", str(path), copy]) == 2
+    assert main(["backup", str(path), copy]) == 1
     assert "say --force" in capsys.readouterr().err
     assert main(["remove", str(path), "--label", "wren"]) == 0
     gallery.close()
