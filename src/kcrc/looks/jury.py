@@ -12,6 +12,7 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.classifier import KCRCClassifier
 from kcrc.errors import DataError, KCRCError, ParameterError
+from kcrc.left_out.groups import class_stays
 from kcrc.left_out.sample import stratified_by_row
 from kcrc.looks.base import Look, Pictures
 from kcrc.looks.chosen import LookScore
@@ -133,9 +134,7 @@ def answerable(labels: Array, groups: Array | None) -> Array:
     """Positions of the examples that have another of their class outside their group, in an order of which every
     beginning holds the classes in their shares."""
     alone = np.arange(len(labels)) if groups is None else groups
-    pair = np.unique(np.stack([labels, alone]), axis=1, return_inverse=True)[1].ravel()
-    eligible = np.bincount(labels)[labels] > np.bincount(pair)[pair]
-    return stratified_by_row(labels, np.arange(len(labels)), seed=0, eligible=eligible)
+    return stratified_by_row(labels, np.arange(len(labels)), seed=0, eligible=class_stays(labels, alone))
 
 
 def sampled(labels: Array, most: int) -> Array:

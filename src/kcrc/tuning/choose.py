@@ -21,7 +21,7 @@ from kcrc.arrays import Array
 from kcrc.distances.base import Distance
 from kcrc.distances.pixel import SquaredEuclidean
 from kcrc.distances.unified import Unified, to_be_weighted
-from kcrc.left_out.groups import duplicate_groups
+from kcrc.left_out.groups import class_stays, duplicate_groups
 from kcrc.left_out.surroundings import Surroundings
 from kcrc.moments import units_differ
 from kcrc.prepared import Samples
@@ -184,7 +184,7 @@ def _asked(request: Request, X: Array, labels: Array, groups: Array) -> Asked:
         most = len(X)
     everyone = len(X) <= most
     rows = np.arange(len(X)) if everyone else _subset(labels, most, request.seed)
-    return Asked(X[rows], labels[rows], groups[rows], _answerable(labels[rows], groups[rows]), everyone)
+    return Asked(X[rows], labels[rows], groups[rows], class_stays(labels[rows], groups[rows]), everyone)
 
 
 def _safe(request: Request, X: Array) -> dict[str, Any]:
@@ -259,14 +259,6 @@ def _weightings(
     if learned not in found.values():
         found["learned weights"] = learned
     return {name: distance.weighted(weights) for name, weights in found.items()}
-
-
-def _answerable(labels: Array, groups: Array) -> Array:
-    """(n,) whether an example has another of its class outside its group: else no setting can be right about it."""
-    pairs = np.stack([labels, groups])
-    _, at, in_both = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
-    in_class = np.bincount(labels)
-    return np.asarray(in_class[labels] > in_both[at.ravel()])
 
 
 def _subset(labels: Array, size: int, seed: int) -> Array:

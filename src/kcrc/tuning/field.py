@@ -66,6 +66,10 @@ class Field:
         """Examples of so many whole classes at most."""
         return int(self._class_sizes[:count].sum())
 
+    def classes_within(self, atoms: int) -> int:
+        """How many whole classes are no more examples than that, whichever they are."""
+        return int(np.searchsorted(np.cumsum(self._class_sizes), atoms, side="right"))
+
     @property
     def typical_class(self) -> float:
         """Examples of a class that is near: the mean, but where a few classes are far larger than that, such a one."""

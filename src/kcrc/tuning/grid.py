@@ -82,10 +82,8 @@ class Grid:
 
     def most_classes(self, name: str, kernel: str) -> int:
         """Whole classes that a dictionary is tried with."""
-        counts = range(self.field.n_classes, 1, -1)
-        if self.most(name, kernel) == self.field.largest:
-            return self.field.n_classes
-        return next((count for count in counts if self.field.class_width(count) <= self.most(name, kernel)), 1)
+        most = self.most(name, kernel)
+        return self.field.n_classes if most == self.field.largest else max(1, self.field.classes_within(most))
 
     def first(self, name: str) -> list[Setting]:
         """Where the walk starts in a geometry: with atoms, which cost less, where whole classes are not asked for."""
