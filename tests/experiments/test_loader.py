@@ -36,6 +36,7 @@ def test_fewer_queries_are_some_of_the_queries_and_seeds_differ() -> None:
     few, all_ = loader.split(cell(queries=100)), loader.split(cell())
     assert len(few.truth) == 100
     assert rows(few.queries) <= rows(all_.queries)
+    assert np.array_equal(few.queries[few.drawn], all_.queries[all_.drawn[:100]])  # the first of the same draw
     assert not np.array_equal(few.X, loader.split(cell(seed=1, queries=100)).X)
 
 

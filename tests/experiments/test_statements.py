@@ -53,14 +53,36 @@ def test_one_split_is_judged_by_its_queries() -> None:
     rng = np.random.default_rng(0)
     right = [rng.random(2007) < share for share in (0.97, 0.95)]
     runs = [
-        run(name, 0, 100.0 * r.mean(), right=np.packbits(r).tobytes().hex(), n_queries=2007)
-        for name, r in zip("AB", right, strict=True)
+        run(name, 0, 100.0 * r.mean(), right=packed(r), n_queries=2007) for name, r in zip("AB", right, strict=True)
     ]
     claim = statements.compared("A is better.", runs[:1], runs[1:])
     difference = 100.0 * (right[0].astype(float) - right[1].astype(float))
     expected = stats.t.interval(0.95, 2006, difference.mean(), stats.sem(difference))
     assert claim.interval == pytest.approx(expected)
     assert statements.compared("A", [run("A", 0, 2.0)], [run("B", 0, 1.0)]).interval is None
+
+
+def test_who_was_asked_fewer_queries_is_compared_on_those() -> None:
+    rng = np.random.default_rng(1)
+    few, many = [], []
+    for seed in range(4):
+        right = rng.random((2, 1000)) < 0.9
+        right[:, 200:] = False  # what the first was not asked says nothing about it
+        few.append(run("A", seed, 100.0 * right[0, :200].mean(), right=packed(right[0, :200]), n_queries=200))
+        many.append(run("B", seed, 100.0 * right[1].mean(), right=packed(right[1]), n_queries=1000))
+    claim = statements.compared("A is better.", few, many)
+    theirs = [100.0 * unpacked(other)[:200].mean() for other in many]
+    apart = [one.values["accuracy"] - other for one, other in zip(few, theirs, strict=True)]
+    assert claim.interval == pytest.approx(stats.t.interval(0.95, 3, np.mean(apart), stats.sem(apart)))
+    assert claim.detail == f"{np.mean([one.values['accuracy'] for one in few]):.2f} and {np.mean(theirs):.2f}"
+
+
+def packed(right: np.ndarray) -> str:
+    return np.packbits(right).tobytes().hex()
+
+
+def unpacked(of: Run) -> np.ndarray:
+    return np.unpackbits(np.frombuffer(bytes.fromhex(of.values["right"]), np.uint8))
 
 
 def test_times_are_compared_by_the_logarithms_of_their_rounds() -> None:

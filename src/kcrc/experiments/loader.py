@@ -22,12 +22,16 @@ SYNTHETIC = "same-direction"
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A dictionary (n, d) with labels, and queries (m, d) with theirs. ``X`` keeps images where no feature is asked."""
+    """A dictionary (n, d) with labels, and queries (m, d) with theirs. ``X`` keeps images where no feature is asked.
+
+    ``drawn`` (m,) are the places of the queries in the order they were drawn: fewer of them are the first of more.
+    """
 
     X: Array
     y: Array
     queries: Array
     truth: Array
+    drawn: Array
     classes: tuple[str, ...]
 
     @cached_property
@@ -83,10 +87,11 @@ class Loader:
         found = self.dataset(cell["dataset"])
         seed, gallery = int(cell["seed"]), cell.get("gallery")
         train, test = _rows(found, cell.get("per_class") or gallery, gallery, seed)
-        if cell.get("queries") and len(test) > cell["queries"]:
-            test = np.sort(np.random.default_rng([seed, 1]).permutation(test)[: cell["queries"]])
+        drawn = np.random.default_rng([seed, 1]).permutation(test)[: cell.get("queries")]
+        test = np.sort(drawn)
         X = self.vectors(cell["dataset"], cell.get("feature", "none"), seed)
-        return Split(X[train], found.labels[train], X[test], found.labels[test], found.classes)
+        places = np.searchsorted(test, drawn)
+        return Split(X[train], found.labels[train], X[test], found.labels[test], places, found.classes)
 
 
 def _rows(found: datasets.Dataset, per_class: int | None, gallery: int | None, seed: int) -> tuple[Array, Array]:

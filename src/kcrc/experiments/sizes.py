@@ -193,9 +193,10 @@ def flat_in_k(runs: Sequence[Run], text: str, *, within: float, from_k: int = 0,
     if len(means) < 2:
         return Claim(text, None, "not measured")
     best, worst = max(means, key=lambda k: means[k]), min(means, key=lambda k: means[k])
-    apart = statements.lead(*(accuracy.where(second, series=largest, x=k) for k in (best, worst)))
-    since = f" from K = {from_k} on" if from_k else ""
-    detail = f"{means[worst]:.2f} (K = {worst:g}) to {means[best]:.2f} (K = {best:g}) for {largest}{since}"
+    runs_of = [accuracy.where(second, series=largest, x=k) for k in (best, worst)]
+    apart, told = statements.lead(*runs_of), statements.compared(text, *runs_of)
     if apart is None:
         return Claim(text, None, "not measured on the same splits")
-    return statements.decided(text, means[best] - means[worst] <= within, detail, apart, within, cause)
+    since = f" from K = {from_k} on" if from_k else ""
+    detail = f"K = {best:g} and K = {worst:g} for {largest}{since}: {told.detail}"
+    return statements.decided(text, apart.mean <= within, detail, apart, within, cause)

@@ -1,7 +1,8 @@
 """Statements of the paper, decided by our numbers: each with the interval of the number that decides it.
 
-Methods are compared on the same splits, so what decides is the mean of their differences, split by split, and its
-interval is Student's. A set with one split of its own has no repeats: there the differences are those of its queries.
+Methods are compared on the same splits, and there on the queries that both were asked, so what decides is the mean of
+their differences, split by split, and its interval is Student's. A set with one split of its own has no repeats: there
+the differences are those of its queries.
 """
 
 from __future__ import annotations
@@ -39,28 +40,39 @@ def estimate(values: Sequence[float] | Array) -> Estimate:
 
 def lead(first: Sequence[Run], second: Sequence[Run]) -> Estimate | None:
     """By how many points the first is ahead, split by split; None where no split has both."""
+    pairs = _pairs(first, second)
+    if not pairs:
+        return None
+    if len(pairs) == 1 and (by_query := _by_query(*pairs[0])) is not None:
+        return estimate(100.0 * (by_query[0] - by_query[1]))
+    return estimate([ours - theirs for ours, theirs in (_accuracies(*pair) for pair in pairs)])
+
+
+def _pairs(first: Sequence[Run], second: Sequence[Run]) -> list[tuple[Run, Run]]:
+    """The runs of the splits that both were asked."""
     ours, theirs = ({int(run.cell["seed"]): run for run in runs} for runs in (first, second))
-    common = sorted(ours.keys() & theirs.keys())
-    if not common:
-        return None
-    if len(common) == 1:
-        by_query = _by_query(ours[common[0]], theirs[common[0]])
+    return [(ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
+
+
+def _accuracies(first: Run, second: Run) -> tuple[float, float]:
+    """The accuracies of two runs of one split, on the queries that both were asked."""
+    if first.values.get("n_queries") != second.values.get("n_queries"):
+        by_query = _by_query(first, second)
         if by_query is not None:
-            return estimate(by_query)
-    return estimate([ours[s].values["accuracy"] - theirs[s].values["accuracy"] for s in common])
+            return 100.0 * float(by_query[0].mean()), 100.0 * float(by_query[1].mean())
+    return float(first.values["accuracy"]), float(second.values["accuracy"])
 
 
-def _by_query(first: Run, second: Run) -> Array | None:
-    """The difference in points of each query of one split; None where they were not kept."""
-    if "right" not in first.values or "right" not in second.values:
+def _by_query(*pair: Run) -> list[Array] | None:
+    """Which of the queries that both were asked each had right (1.0 or 0.0); None where that was not kept.
+
+    The queries of a split are drawn in one order, so the fewer are the first of the more.
+    """
+    if any("right" not in run.values for run in pair):
         return None
-    n = int(first.values["n_queries"])
-    ours, theirs = (
-        np.unpackbits(np.frombuffer(bytes.fromhex(run.values["right"]), np.uint8), count=n).astype(float)
-        for run in (first, second)
-    )
-    difference: Array = 100.0 * (ours - theirs)
-    return difference
+    n = min(int(run.values["n_queries"]) for run in pair)
+    kept = [np.frombuffer(bytes.fromhex(run.values["right"]), np.uint8) for run in pair]
+    return [np.unpackbits(bits, count=n).astype(float) for bits in kept]
 
 
 def ratio(first: Sequence[float], second: Sequence[float] | float) -> Estimate:
@@ -85,10 +97,7 @@ def compared(
     found = lead(first, second)
     if found is None:
         return Claim(text, None, "not measured")
-    common = {int(run.cell["seed"]) for run in first} & {int(run.cell["seed"]) for run in second}
-    means = [
-        np.mean([run.values["accuracy"] for run in runs if int(run.cell["seed"]) in common]) for runs in (first, second)
-    ]
+    means = np.mean([_accuracies(*pair) for pair in _pairs(first, second)], axis=0)
     held = found.mean > 0.0 if strictly else found.mean >= 0.0
     return decided(text, held, f"{means[0]:.2f} and {means[1]:.2f}", found, 0.0, cause)
 

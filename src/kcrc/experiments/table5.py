@@ -99,7 +99,6 @@ def cells(protocol: Protocol) -> list[Cell]:
                         "options": options,
                         "tuning_seconds": protocol["tuning_seconds"], "tune_at": protocol["tune_at"], **setting,
                         **({"feature": "images"} if pictures else {}), **({"members": members} if members else {}),
-                        **({"each": True} if fixed else {}),
                     }
                 )  # fmt: skip
     return found
