@@ -201,6 +201,8 @@ def test_an_address_that_cannot_be_read_is_said_in_words(kcrc, name) -> None:
     for address, code, reason in (
         (f"zip://{name}::not.zip", 1, "File is not a zip file."),
         (f"zip://{name}::missing.zip", 1, "is not there."),
+        ("dir://q.npy", 1, "'dir://q.npy' cannot be read: "),
+        ("dir://pictures", 1, "'dir://pictures' cannot be read: "),
         ("reference://x", 2, "missing 1 required positional argument"),
         ("data://x.npy", 1, "not enough values"),
     ):

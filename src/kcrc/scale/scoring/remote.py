@@ -14,8 +14,8 @@ from typing import Any
 from kcrc.errors import DataError, KCRCError, ParameterError
 from kcrc.features.accepted import EXTENSION_FORMATS, Content, ImageError, Limits, too_many_bytes
 
-# what stores raise of addresses, and of archives in them that are damaged or none
-_UNFIT = (ValueError, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError)
+# what is raised of archives and tables that are damaged or none
+UNFIT = (ValueError, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError)
 
 
 def is_remote(name: str) -> bool:
@@ -81,15 +81,19 @@ def fetched(address: str) -> Content | ImageError:
 
 
 @contextlib.contextmanager
-def refusals(address: str) -> Iterator[None]:
-    """What a store refuses, as an error of ours."""
+def refusals(address: str, kinds: tuple[type[Exception], ...] = (Exception,)) -> Iterator[None]:
+    """What a store refuses, as an error of ours.
+
+    Every store has errors of its own, and some trip over an address that says too little: all ``kinds`` are its.
+    """
     try:
         yield
     except FileNotFoundError:
         raise DataError(f"'{address}' is not there.") from None
     except OSError as problem:
         raise DataError(f"'{address}' cannot be read: {problem.strerror or problem}.") from None
-    except KCRCError:
+    except (KCRCError, MemoryError):
         raise
-    except _UNFIT as problem:
-        raise DataError(f"'{address}' cannot be read: {problem}.") from None
+    except kinds as problem:
+        said = str(problem) or type(problem).__name__
+        raise DataError(f"'{address}' cannot be read: {said.rstrip('.')}.") from None

@@ -19,7 +19,7 @@ from kcrc.features.vector_columns import check_width
 from kcrc.features.vectors import rows_of_csv
 from kcrc.files.npy import HEADER_BYTES, NpyHeader, npy_header
 from kcrc.files.plain_file import open_plain
-from kcrc.scale.scoring.remote import file_system, is_remote, refusals, state
+from kcrc.scale.scoring.remote import UNFIT, file_system, is_remote, refusals, state
 
 ENDINGS = (".npy", ".parquet", ".csv")
 ROWS = 4096  # vectors in a piece, and
@@ -85,14 +85,14 @@ def ranges(table: str, width: int | None = None) -> Iterator[RowRange | NamedVec
 @contextlib.contextmanager
 def opened(table: str) -> Iterator[Any]:
     """A table as a file of bytes, here or in an object store."""
-    with refusals(table):
-        if is_remote(table):
-            system, path = file_system(table)
-            with system.open(path, "rb") as file:
-                yield file
-        else:
-            with open_plain(table) as file:
-                yield file
+    if is_remote(table):
+        system, path = file_system(table)
+        with refusals(table):
+            file = system.open(path, "rb")
+    else:
+        file = open_plain(table)
+    with refusals(table, UNFIT), file as ready:  # other errors, of what is done with it, are faults of ours
+        yield ready
 
 
 def _rows(bytes_each: int) -> int:
