@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -226,3 +228,22 @@ def test_a_machine_is_busy_by_what_others_do_not_by_the_measurement_itself(monke
     assert provenance.others_at_work() == 0.0  # all 19 seconds were ours
     assert provenance.others_at_work() == pytest.approx(0.3)  # 6 of 20 were not
     assert provenance.others_at_work() is None
+
+
+def test_a_commit_is_dirty_where_its_code_was_changed_and_not_where_results_were(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True, capture_output=True)
+
+    assert provenance.commit_of(tmp_path).startswith("version ")
+    git("init")
+    for name in ("src/code.py", "docs/runs.csv"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("1")
+    git("add", ".")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "first")
+    clean = provenance.commit_of(tmp_path)
+    assert re.fullmatch("[0-9a-f]{7}", clean)
+    (tmp_path / "docs/runs.csv").write_text("2")
+    assert provenance.commit_of(tmp_path) == clean
+    (tmp_path / "src/code.py").write_text("2")
+    assert provenance.commit_of(tmp_path) == f"{clean}-dirty"

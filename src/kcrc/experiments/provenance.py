@@ -16,18 +16,27 @@ from kcrc.parallel import worker_count
 
 @functools.cache
 def commit() -> str:
-    """``git describe`` of the checkout the package lies in, else the version of the installed package."""
-    root = Path(__file__).resolve().parents[3]
+    """The commit of the checkout the package lies in, "-dirty" where its code is not that of the commit (results that
+    lie in the checkout are no code); else the version of the installed package."""
+    return commit_of(Path(__file__).resolve().parents[3])
+
+
+def commit_of(root: Path) -> str:
+    """The same, of the checkout at ``root``."""
     if (root / ".git").exists():
         try:
-            done = subprocess.run(
-                ["git", "-C", str(root), "describe", "--always", "--dirty", "--tags"],
-                capture_output=True, text=True, timeout=20, check=True,
-            )  # fmt: skip
-            return done.stdout.strip()
+            name = _git(root, "rev-parse", "--short=7", "HEAD").strip()
+            changed = _git(root, "status", "--porcelain", "--", "src", "setup.py")
+            return name + "-dirty" * bool(changed)
         except (OSError, subprocess.SubprocessError):
             pass  # no git at hand: the version has to do
     return f"version {version()}"
+
+
+def _git(root: Path, *words: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(root), *words], capture_output=True, text=True, timeout=20, check=True
+    ).stdout
 
 
 def version() -> str:
