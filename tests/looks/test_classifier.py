@@ -29,6 +29,7 @@ def test_it_answers_right_and_says_what_it_chose(fitted):
     assert f"{choice.right} of 36 examples are answered right when left out" in choice.sentence
     assert {line["look"] for line in choice.table} == {"pixels", "hog", "tangent", "join of hog + pixels"}
     assert choice.sentence in repr(choice)
+    assert "behind 0.0 ± 0.0 points" in repr(choice)
 
 
 def test_all_looks_are_judged_on_the_same_examples(fitted):

@@ -64,6 +64,7 @@ def test_one_example_a_class_chooses_by_copies():
     assert choice.way == "copies"
     assert "deformed copies" in choice.sentence
     assert {line["asked"] for line in choice.table} == {3 * (160 // 3)}
+    assert "behind" not in repr(choice)  # copies are not compared pair by pair
     new, truth = drawings(10, first=50)
     alone = ImageClassifier(looks=["pixels"], verbose=False).fit(images, labels)
     assert np.mean(made.predict(new) == truth) > np.mean(alone.predict(new) == truth)

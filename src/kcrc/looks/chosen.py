@@ -15,7 +15,7 @@ class LookScore:
     ``right`` of ``asked``, the same examples for all looks; ``loss`` the mean −log p of the truth; ``behind`` the
     leader by so many points, ``error`` the standard error of that, paired; ``price`` µs to see one picture and to
     compare it; ``note`` why it was not tried. Where nothing can be left out, ``right`` are the copies of examples that
-    came back to their own original, of ``asked`` copies.
+    came back to their own original, of ``asked`` copies, and nothing is known of ``behind`` and ``error``.
     """
 
     name: str
@@ -93,9 +93,10 @@ class Choice:
         lines = [f"Choice: {self.sentence}"]
         for line in self.table:
             chosen = f"{line['weight']:5.0%}" if line["weight"] else "     "
+            behind = f", behind {line['behind']:.1f} ± {line['error']:.1f} points" if self.way != "copies" else ""
             told = line["note"] or (
-                f"{line['right']} of {line['asked']} right, loss {line['loss']:.3f}, behind {line['behind']:.1f} ± "
-                f"{line['error']:.1f} points, {1e-3 * line['price']:.2g} ms a picture"
+                f"{line['right']} of {line['asked']} right, loss {line['loss']:.3f}{behind}, "
+                f"{1e-3 * line['price']:.2g} ms a picture"
             )
             lines.append(f"  {line['look']:<16} {chosen}  {told}")
         return "\n".join(lines)
