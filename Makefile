@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(NATIVE)
 WORKERS ?= auto
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo page docs test test-slow test-web fuzz sanitize wheel lowest pythons examples lint format bench reproduce reproduce-quick clean
+.PHONY: help demo page docs test test-slow test-web fuzz sanitize wheel lowest pythons examples lint format bench reproduce reproduce-full reproduce-quick clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -69,8 +69,11 @@ bench: $(VENV)/.user  ## speed beside scikit-learn, faiss (if installed) and the
 reproduce-quick: $(VENV)/.user  ## the paper's experiments in ten minutes or less, with the data at hand
 	$(BIN)/kcrc reproduce all --quick $(if $(DATA),--data $(DATA)) --out reproduce-out
 
-reproduce: $(VENV)/.user  ## the paper's experiments in about an hour; writes docs/reproduction.md
-	$(BIN)/kcrc reproduce all $(if $(DATA),--data $(DATA)) --out docs/reproduction --page docs/reproduction.md
+reproduce: $(VENV)/.user  ## the paper's experiments in about an hour; writes reproduce-out/
+	$(BIN)/kcrc reproduce all $(if $(DATA),--data $(DATA)) --out reproduce-out
+
+reproduce-full: $(VENV)/.user  ## the same with the paper's repeats, in many hours: what is left of it, into docs/reproduction
+	$(BIN)/kcrc reproduce all --full --resume $(if $(DATA),--data $(DATA)) --out docs/reproduction --page docs/reproduction.md
 
 lint: $(VENV)/.dev  ## ruff, clang-format and the type checker
 	$(BIN)/ruff check

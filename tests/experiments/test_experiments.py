@@ -121,7 +121,7 @@ def _run(series: str, x: Any, seed: int, accuracy_: float, **cell: Any) -> Run:
 def test_differences_are_explained_only_when_the_repeats_do_not() -> None:
     assert accuracy.compared([97.0, 97.4], 97.0, "because")[1:] == [97.0, "+0.20", "agrees"]
     assert accuracy.compared([90.0, 90.2], 97.0, "because")[2:] == ["−6.90", "because"]
-    assert accuracy.compared([80.0, 100.0], 97.0, "because")[3] == "agrees"
+    assert accuracy.compared([80.0, 100.0], 97.0, "because")[3] == "within two standard deviations; because"
     assert accuracy.compared([], 97.0, "because") == [None, 97.0, None, "not measured"]
 
 

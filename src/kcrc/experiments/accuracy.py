@@ -149,14 +149,17 @@ def lines(runs: Sequence[Run], **wanted: Any) -> dict[str, tuple[list[float], li
 
 
 def compared(ours: Sequence[float], paper: float | None, why: str) -> list[Any]:
-    """Ours, the paper's, the difference, and why it is there when it is more than the repeats explain."""
+    """Ours, the paper's, the difference, and why it is there where it is more than a point; whether the repeats differ
+    by as much among themselves is said with it."""
     if not len(ours):
         return [None, paper, None, "not measured"]
     if paper is None:
         return [mean_std(ours), None, None, ""]
     difference = float(np.mean(ours)) - paper
-    spread = 2.0 * float(np.std(ours, ddof=1)) if len(ours) > 1 else 0.0
-    return [mean_std(ours), paper, signed(difference), "agrees" if abs(difference) <= max(1.0, spread) else why]
+    if abs(difference) <= 1.0:
+        return [mean_std(ours), paper, signed(difference), "agrees"]
+    within = len(ours) > 1 and abs(difference) <= 2.0 * float(np.std(ours, ddof=1))
+    return [mean_std(ours), paper, signed(difference), f"within two standard deviations; {why}" if within else why]
 
 
 def beside_paper(

@@ -153,7 +153,7 @@ def _draw(name: str, first: Sequence[Run], second: Sequence[Run], folder: Path) 
 
 
 def best_at(runs: Sequence[Run], winner: str, x: int, text: str, *, cause: str = "") -> Claim:
-    """That no series has a higher mean than ``winner`` at one dictionary size."""
+    """That no other method has a higher mean than ``winner`` at one dictionary size."""
     rival = _next_to(runs, winner, x)
     if rival is None:
         return Claim(text, None, "not enough was measured")
@@ -174,11 +174,16 @@ def no_lead_at(runs: Sequence[Run], name: str, x: int, text: str, *, cause: str 
 
 
 def _next_to(runs: Sequence[Run], winner: str, x: int) -> str | None:
-    """The best of the other series at one dictionary size."""
+    """The best of the other methods at one dictionary size; a local dictionary of all examples is no other method than
+    the global one."""
     first = accuracy.where(runs, panel="a", x=x)
-    means = {s: float(np.mean(accuracy.repeats(first, series=s))) for s in accuracy.in_order(first, "series")}
-    others = {s: mean for s, mean in means.items() if s != winner}
-    return max(others, key=lambda s: others[s]) if winner in means and others else None
+    methods = {run.cell.get("method") for run in accuracy.where(first, series=winner)}
+    others = {
+        s: float(np.mean(accuracy.repeats(first, series=s)))
+        for s in accuracy.in_order(first, "series")
+        if s != winner and accuracy.where(first, series=s)[0].cell.get("method", s) not in methods
+    }
+    return max(others, key=lambda s: others[s]) if methods and others else None
 
 
 def flat_in_k(runs: Sequence[Run], text: str, *, within: float, from_k: int = 0, cause: str = "") -> Claim:

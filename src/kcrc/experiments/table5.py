@@ -65,7 +65,7 @@ WHY_ONE = {
     ("Extended Yale B", "Manhattan"): "exp(−γ Manhattan) is far off here; with the RBF kernel of the vectors (next "
     "row) Manhattan neighbours reach the paper's figure.",
     ("Extended Yale B", "Unified"): "the 200 nearest by each of four distances are up to 800 of 1216 examples. With 50 "
-    "of each, 200 in all, the same two splits gave 97.40 ± 0.28 (commit c610367).",
+    "of each, 200 in all, the first two splits gave 97.40 ± 0.28 (commit c610367).",
 }
 CAUSES = {
     "Caltech101: Unified is better than Euclidean.": "On these features Manhattan alone is seven points behind "
