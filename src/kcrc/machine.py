@@ -58,7 +58,7 @@ def _extras() -> dict[str, dict[str, str | None]]:
         return {}
     extras: dict[str, dict[str, str | None]] = {}
     for line in wanted:
-        found = re.fullmatch(r"""([\w.-]+)[^;\[]*;\s*extra == ["'](\w+)["']""", line)
+        found = re.fullmatch(r"""([\w.-]+)(?:\[[^\]]*\])?[^;\[]*;\s*extra == ["'](\w+)["']""", line)
         if found is None or found[2] == "dev":
             continue
         try:
