@@ -161,7 +161,7 @@ class Registry(Generic[T]):
         UnknownName
             Where there is no such name; the message lists those there are.
         ParameterError
-            Where it has no such option; the message lists those it has.
+            Where it has no such option (the message lists those it has), or where one that it needs is missing.
 
         Examples
         --------
@@ -173,11 +173,23 @@ class Registry(Generic[T]):
         """
         maker = self.maker(name)
         if not options:  # nothing to look at, and to look takes longer than to make
-            return maker()
+            try:
+                return maker()
+            except TypeError:
+                self._need(name, maker, options)
+                raise
         accepted = inspect.signature(maker).parameters
         takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in accepted.values())
         unknown = [] if takes_any else [o for o in options if o not in accepted]
         if unknown:
             takes = ", ".join(accepted) or "no options"
             raise ParameterError(f"The {self.kind} '{name}' has no option '{unknown[0]}'. It takes: {takes}.")
+        self._need(name, maker, options)
         return maker(**options)
+
+    def _need(self, name: str, maker: Callable[..., T], options: Mapping[str, Any]) -> None:
+        """Raise an error that names the options without a default that are missing, if there are any."""
+        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        needed = [o for o, p in inspect.signature(maker).parameters.items() if p.kind in named and p.default is p.empty]
+        if missing := [o for o in needed if o not in options]:
+            raise ParameterError(f"The {self.kind} '{name}' needs {', '.join(f'{o}=' for o in missing)}.") from None

@@ -362,6 +362,7 @@ def test_export_and_import(run, birds: Path) -> None:
         (["show", "birds.kcrc", "1", "--save", "birds.kcrc"], 1, "exists already"),
         (["build", "photos", "-o", "x.kcrc", "-f", "pixel"], 2, "Did you mean 'pixels'?"),
         (["build", "photos", "-o", "x.kcrc", "-f", "pixels", "--option", "nonsense=3"], 2, "has no option"),
+        (["build", "photos", "-o", "x.kcrc", "-f", "vectors"], 2, "needs length="),
         (["build", "none", "-o", "x.kcrc", "-f", "pixels"], 1, "is not a folder"),
         (["remove", "birds.kcrc", "99"], 1, "no example 99"),
         (["remove", "birds.kcrc"], 1, "Say which examples"),

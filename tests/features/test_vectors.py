@@ -187,6 +187,14 @@ def test_ready_vectors_pass_through_and_are_known_by_their_source():
         feature.transform(np.zeros((3, 3)))
     with pytest.raises(DataError, match="finite"):
         feature.transform(np.full((3, 2), np.nan))
+    with pytest.raises(DataError, match="several shapes"):
+        feature.transform([np.zeros((2, 3, 3)), np.zeros((4, 3, 3))])
+
+
+def test_ready_vectors_need_their_length():
+    for options in ({}, {"source": "clip"}):
+        with pytest.raises(ParameterError, match="The feature 'vectors' needs length="):
+            make("vectors", **options)
 
 
 def mean_colour(pictures):

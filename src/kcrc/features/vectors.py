@@ -188,7 +188,10 @@ class Vectors(Feature):
             raise ParameterError(f"length is at least 1; got {self.length!r}.")
 
     def batches(self, images: Images) -> Iterator[Pictures]:
-        rows = np.asarray(images)
+        try:
+            rows = np.asarray(images)
+        except ValueError:  # pictures of several sizes
+            raise DataError(f"Vectors (n, {self.length}) are needed; got samples of several shapes.") from None
         if rows.ndim != 2 or rows.shape[1] != self.length or rows.dtype.kind not in "fiu":
             raise DataError(f"Vectors (n, {self.length}) are needed; got an array of shape {rows.shape}.")
         yield rows
