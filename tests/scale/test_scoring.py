@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -190,6 +191,10 @@ def test_object_stores_are_read_where_fsspec_is(kcrc, monkeypatch) -> None:
         1,
         "kcrc: 'memory://in/q.npy' is not there.\n",
     )
+    with monkeypatch.context() as missing:  # the package for this kind of address
+        missing.setattr(fsspec.core, "url_to_fs", Mock(side_effect=ImportError("Install s3fs to access S3")))
+        code, said = kcrc("predict", "g.kcrc", "s3://bucket/q.npy", "--out", "no.csv")
+        assert (code, "Install s3fs" in said) == (1, True)
     monkeypatch.setitem(sys.modules, "fsspec", None)
     code, said = kcrc("predict", "g.kcrc", "memory://in/q.npy", "--out", "no.csv")
     assert (code, "pip install 'kcrc[remote]'" in said) == (1, True)

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from kcrc.errors import DataError, KCRCError, ParameterError
+from kcrc.errors import DataError, KCRCError, ParameterError, StateError
 from kcrc.features.accepted import EXTENSION_FORMATS, Content, ImageError, Limits, too_many_bytes
 
 # what is raised of archives and tables that are damaged or none
@@ -32,7 +32,7 @@ def file_system(address: str) -> tuple[Any, str]:
         try:
             system, path = fsspec.core.url_to_fs(address)
         except ImportError as problem:  # the package for this kind of address; fsspec says which
-            raise ParameterError(f"'{address}' cannot be read: {problem}") from None
+            raise StateError(f"'{address}' cannot be read: {problem}") from None
         except (ValueError, TypeError) as problem:  # TypeError: an address that says too little
             raise ParameterError(f"'{address}' cannot be read: {problem}.") from None
     return system, path
