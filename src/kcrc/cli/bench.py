@@ -42,13 +42,26 @@ def bench(
     """Time this library beside scikit-learn's neighbours and SVC, faiss (where installed), a plain NumPy version of
     the paper's algorithm, and the bare matrix routines that limit them all: same data, same threads, one run.
 
-    --part times one part beside its own rival: pixel distances beside SciPy, the tangent distance beside the Euclidean
-    one, the robust coder beside a Cholesky factor, the lasso beside celer, a correction of 10,000
-    photographs, the CPU time of one question to a program that was not running, queries singly and in batches beside
-    scikit-learn, faiss and the limits, the search alone beside its matrix product and faiss, a fit beside grid searches
-    of SVC, neighbours and logistic regression, kcrc serve under load, how the ways to search grow with examples beside
-    faiss flat, examples larger than memory under a hard limit, work spread by Ray beside bare processes, and a gallery
-    on a PostgreSQL server that is killed while others write and ask.
+    --part times one part alone, beside its own rival:
+
+    \b
+    pixel        pixel and histogram distances, beside SciPy and scikit-learn
+    tangent      the tangent distance, beside the Euclidean one
+    robust       the robust coder, beside a Cholesky factor
+    lasso        the lasso, beside celer
+    photographs  correcting a gallery of 10,000, in units of a matrix product
+    asking       CPU time of "kcrc predict" from a cold start
+    queries      one and many queries, beside scikit-learn, faiss and limits
+    search       exact search alone, beside its matrix product and faiss
+    indexes      approximate and exact search, beside faiss flat
+    fitting      a fit, beside grid searches of SVC, neighbours and logistic
+                 regression
+    changing     a fit with all parameters given; adding and removing examples
+    serving      "kcrc serve" under load
+    server       a PostgreSQL server that is killed while others write and ask
+    scaling      how the ways to search grow, beside faiss flat
+    mapped       examples larger than memory, under a hard limit
+    engines      work spread by Ray, beside bare processes
 
     Prints ratios, writes OUT/bench.json and drawings. With --compare the exit code is 1 where a ratio grew by more
     than the tolerance.
