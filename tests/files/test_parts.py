@@ -116,8 +116,8 @@ def test_what_is_no_part_is_refused(tag) -> None:
 
 
 def test_a_part_that_is_not_registered_here_says_what_to_do() -> None:
-    with pytest.raises(FileError, match=r"'distance/canberra'.*registered before the file is loaded"):
-        decode({"part": "distance/canberra", "version": 1, "fields": {}}, {})
+    with pytest.raises(FileError, match=r"'distance/of-nobody'.*registered before the file is loaded"):
+        decode({"part": "distance/of-nobody", "version": 1, "fields": {}}, {})
 
 
 def test_code_is_not_stored() -> None:

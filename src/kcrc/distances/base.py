@@ -2,7 +2,7 @@
 
 A distance is a frozen dataclass: its fields are its options. To add one, write the class in the file of its
 family, put ``@distances.register("name")`` on it, name that file in ``_HOMES`` (it is imported when the distance is
-asked for), and add its slow formula to ``tests/references.py``.
+asked for), and add its slow formula to ``tests/references/``.
 """
 
 from __future__ import annotations
