@@ -2,8 +2,9 @@
 It chooses how to look
 ======================
 
-Nobody says whether outlines, textures or plain pixels tell these pictures apart. Each way of looking is tested on
-the same examples, each left out in turn. The best ones, alone or together, then give the answers.
+You need not say whether outlines, textures or plain pixels tell these pictures apart. Each way of looking at them, or
+*look*, is tested on the same examples, leaving out one at a time. The best looks, alone or combined, then give the
+answers.
 """
 
 import matplotlib.pyplot as plt

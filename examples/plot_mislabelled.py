@@ -2,8 +2,8 @@
 Whose label is wrong?
 =====================
 
-Ten of 500 labels were changed on purpose. Each example is asked about as if it were not stored. Those whose
-neighbours contradict the label most clearly come first.
+Ten of 500 labels were changed on purpose. ``audit`` classifies each example as if it were not stored, and lists first
+those whose neighbours contradict the label most clearly.
 """
 
 import matplotlib.pyplot as plt

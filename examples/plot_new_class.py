@@ -2,8 +2,8 @@
 A class it had never seen
 =========================
 
-Nine digits are known. Then sevens are added, one after another: one call for each, and no training. After three of
-them most sevens are recognised, and the other digits are recognised as well as before.
+The classifier knows nine digits. Then sevens are added one at a time, each with one call and without training. After
+three of them, most sevens are recognised, and the other digits are recognised as well as before.
 """
 
 import matplotlib.pyplot as plt

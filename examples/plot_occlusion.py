@@ -2,10 +2,10 @@
 Faces behind a scarf
 ====================
 
-A block covers part of each query. If a class is judged by what it leaves unexplained, as in the paper, the block
-counts against every class; if it is judged by the sum of its coefficients, it does not. The robust coder, which
-allows some pixels to be entirely wrong, helps if little is covered. The faces are artificial: each person is a few
-smooth patterns, and each picture is a mixture of these, as if lit from different sides.
+A block covers part of each query. If a class is judged by how much of the query it leaves unexplained, as in the
+paper, the block counts against every class; if it is judged by the sum of its coefficients, the block does not. The
+robust coder, which allows some pixels to be entirely wrong, helps if little is covered. The faces are artificial: each
+person is a set of smooth patterns, and each picture is a mixture of these, as if lit from different sides.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Two classes in the same direction
 =================================
 
-The samples of one class lie near the origin, those of the other class farther out along the same line. A linear
+The samples of one class lie near the origin, and those of the other farther out along the same line. A linear
 representation (CRC, left) cannot tell them apart, because the examples of either class can be stretched to reach any
-sample. In the space of a kernel (KCRC, right) they are far apart (section 5.2 of the paper).
+sample. In the space of a kernel (KCRC, right) they are far apart. Section 6.2 of the paper has a similar experiment.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Pixels with a spectrum
 ======================
 
-In a hyperspectral picture each pixel is a spectrum. Light and shadow scale a spectrum without changing its shape, so
+In a hyperspectral picture, each pixel is a spectrum. Light and shadow scale a spectrum without changing its shape. So
 several examples of a material together, weighted by how near they are (the method CRT), explain a pixel better than
 the nearest example alone (NN). The scene is artificial: five materials, mixed at their borders, in uneven light.
 """

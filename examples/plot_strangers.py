@@ -2,8 +2,8 @@
 Something it does not know
 ==========================
 
-The classifier knows the digits 0 to 6. An 8 is none of them, so it gets a high score of strangeness, and ``reject``
-turns such answers into "unknown". With ``reject=0.05``, about one in twenty pictures of known digits is rejected too.
+The classifier knows the digits 0 to 6. An 8 is none of them, so its score of strangeness is high, and ``reject`` turns
+the answer into "unknown". With ``reject=0.05``, about one in twenty pictures of known digits is rejected too.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 A distance that forgives a small turn
 =====================================
 
-The tangent distance measures how far apart two pictures are after each of them may shift, turn, grow and thicken a
-little. To use it, give its name; the classifier makes a kernel from it and chooses the kernel's width.
+The tangent distance measures how far apart two pictures remain if each of them may be shifted, turned, enlarged and
+thickened a little. To use it, pass its name; the classifier makes a kernel from it and chooses the kernel's width.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 No vectors at all: a kernel between texts
 =========================================
 
-Things that are not vectors can be classified too, if they can be compared. Give the comparisons as a matrix: here,
-how many pairs of letters two words share. The same works for graphs, sequences, or anything else with a kernel.
+Things that are not vectors can be classified too, if they can be compared. Pass the comparisons as a matrix. Here, two
+words are compared by how many pairs of adjacent letters they share. The same works for graphs, sequences, or anything
+else with a kernel.
 """
 
 from collections import Counter

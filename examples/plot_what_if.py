@@ -2,9 +2,9 @@
 What if these examples were not there?
 ======================================
 
-An answer names the examples that decided it. Take the strongest ones away, one after another, and the answer is worked
-out again each time, without fitting anything. The support for it falls to one half, and the answer turns. From there it
-goes to and fro, because now the strongest examples of either class are taken away in turn.
+An answer names the examples that decided it. Here, the strongest example is taken away again and again, and each time
+the answer is computed anew, without fitting anything. When its support falls below one half, the answer changes. From
+then on it goes back and forth, because each step takes away the strongest example of the class that is ahead.
 """
 
 import matplotlib.pyplot as plt

@@ -47,9 +47,9 @@ def page() -> str:
     """docs/examples.md, from the sources of the examples."""
     parts = [
         "# Examples\n\n<!-- Made by `python examples/show.py`; do not edit by hand. -->\n\n"
-        "Each example is a script in `examples/` that you can run by itself, for instance\n"
-        "`python examples/plot_looks.py`; it needs matplotlib (`pip install '.[plots]'`).\n"
-        "`make examples` runs them all and draws these pictures."
+        "Each example is a script in `examples/` that you can run on its own, for instance\n"
+        "`python examples/plot_looks.py`. It needs matplotlib (`pip install '.[plots]'`).\n"
+        "`make examples` runs all of them and makes the pictures on this page."
     ]
     for name in names():
         source = (HERE / f"{name}.py").read_text("utf-8")
