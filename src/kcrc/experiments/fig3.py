@@ -1,4 +1,4 @@
-"""Fig. 3: data with the same direction distribution, made as the paper says (section 5.2).
+"""Fig. 3: data with the same direction distribution, made as the paper says (section 6.2).
 
 Every feature of one class is uniform on [1, 3], of the other on [−3, −1], plus Gaussian noise of variance 0.15. Both
 classes span the same line through the origin, so a linear representation cannot tell them apart.
@@ -138,5 +138,5 @@ def _draw(runs: Sequence[Run], measured: Sequence[Run], folder: Path) -> str:
 
 
 EXPERIMENT = Experiment(
-    "fig3", "Fig. 3: data with the same direction", "section 5.2, Fig. 3", PROTOCOL, QUICK, {}, cells, measure, report
+    "fig3", "Fig. 3: data with the same direction", "section 6.2, Fig. 3", PROTOCOL, QUICK, {}, cells, measure, report
 )

@@ -1,4 +1,4 @@
-"""Fig. 4: MNIST, raw pixels, dictionaries of 100 to 1500 (paper, section 5.3.1)."""
+"""Fig. 4: MNIST, raw pixels, dictionaries of 100 to 1500 (paper, section 6.3.1)."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def claims(runs: Sequence[Run], protocol: Protocol) -> list[Claim]:
 
 NOTE = "The paper shows this figure as curves without numbers, so only what it says of them can be compared."
 EXPERIMENT = sizes.experiment(
-    "fig4", TITLE, "section 5.3.1, Fig. 4", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
+    "fig4", TITLE, "section 6.3.1, Fig. 4", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
 )

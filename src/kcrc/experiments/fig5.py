@@ -1,4 +1,4 @@
-"""Fig. 5: Extended Yale B, 504 random faces, dictionaries of 380 to 1216 (paper, section 5.3.2)."""
+"""Fig. 5: Extended Yale B, 504 random faces, dictionaries of 380 to 1216 (paper, section 6.3.2)."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ NOTE = (
     "The weights of D-KSVD and LC-KSVD are the library's defaults for samples of unit length."
 )
 EXPERIMENT = sizes.experiment(
-    "fig5", TITLE, "section 5.3.2, Fig. 5", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
+    "fig5", TITLE, "section 6.3.2, Fig. 5", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
 )

@@ -1,4 +1,4 @@
-"""Fig. 6: Caltech101, spatial-pyramid features, 5 to 30 a class (paper, section 5.3.3)."""
+"""Fig. 6: Caltech101, spatial-pyramid features, 5 to 30 a class (paper, section 6.3.3)."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ NOTE = (
     "1024 words, LLC, 1+4+16 cells, PCA to 3000), not the published file the paper used."
 )
 EXPERIMENT = sizes.experiment(
-    "fig6", TITLE, "section 5.3.3, Fig. 6", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
+    "fig6", TITLE, "section 6.3.3, Fig. 6", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
 )

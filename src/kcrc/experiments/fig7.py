@@ -1,4 +1,4 @@
-"""Fig. 7: Caltech256 (paper, section 5.3.4), on CLIP features: the eigenfaces of the paper need the photographs."""
+"""Fig. 7: Caltech256 (paper, section 6.3.4), on CLIP features: the eigenfaces of the paper need the photographs."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ NOTE = (
     "order of the methods can be compared."
 )
 EXPERIMENT = sizes.experiment(
-    "fig7", TITLE, "section 5.3.4, Fig. 7", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
+    "fig7", TITLE, "section 6.3.4, Fig. 7", PROTOCOL, QUICK, STAND_IN, claims=claims, note=NOTE
 )

@@ -1,4 +1,4 @@
-"""Table 5: KCRC-LCD with different distances on four databases (paper, section 5.5)."""
+"""Table 5: KCRC-LCD with different distances on four databases (paper, section 6.5)."""
 
 from __future__ import annotations
 
@@ -160,6 +160,6 @@ def _draw(runs: Sequence[Run], folder: Path) -> str:
 
 
 EXPERIMENT = Experiment(
-    "table5", "Table 5: distances", "section 5.5, Table 5", PROTOCOL, QUICK, STAND_IN, cells, accuracy.measure, report,
+    "table5", "Table 5: distances", "section 6.5, Table 5", PROTOCOL, QUICK, STAND_IN, cells, accuracy.measure, report,
     FULL,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tables 3 and 4: running time of one answer in four settings (paper, section 5.4), beside the paper's.
+"""Tables 3 and 4: running time of one answer in four settings (paper, section 6.4), beside the paper's.
 
 The paper names no machine, so its milliseconds and ours are on different ones. What compares are the ratios between
 the methods, printed beside the paper's own. Parameters are fixed here: they hardly change the time of an answer.
@@ -217,6 +217,6 @@ def _draw(runs: Sequence[Run], settings: Sequence[str], folder: Path) -> str:
 
 
 EXPERIMENT = Experiment(
-    "tables34", "Tables 3 and 4: running time", "section 5.4, Tables 3 and 4", PROTOCOL, QUICK, STAND_IN, cells,
+    "tables34", "Tables 3 and 4: running time", "section 6.4, Tables 3 and 4", PROTOCOL, QUICK, STAND_IN, cells,
     measure, report, FULL,
 )  # fmt: skip
