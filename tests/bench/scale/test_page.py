@@ -35,7 +35,7 @@ def test_the_page_is_written_with_its_drawings(tmp_path: Path) -> None:
     page.write(tmp_path / "scale")
     text = (tmp_path / "scale.md").read_text("utf-8")
     assert "| 1,000 | exact | 0.5 s | 0.5 | 0.5 s | 0.5 | 1.0 s | 50 MB | 0.50 | 99.5% |" in text
-    assert "memory grow as n to the power: faiss flat 1.00 and 1.00; exact 1.00 and 1.00." in text
+    assert "with n, for the time of one query and for memory: faiss flat 1.00 and 1.00; exact 1.00 and 1.00." in text
     assert "![Memory by the number of examples](scale/memory-by-n.svg)" in text
     assert (tmp_path / "scale" / "one-by-n.svg").read_text("utf-8").startswith("<?xml")
 

@@ -24,8 +24,8 @@ def pieces(measured: dict[str, Any]) -> Sequence[Piece]:
         f"**Losing workers.** {lost['queries']:,} queries to {lost['examples']:,} examples in two shards, on two nodes "
         f"of one machine, took {lost['calm']:.1f} s. When an actor was killed after a third of them, and a node "
         "after two "
-        f"thirds, they took {lost['took']:.1f} s: {lost['took'] - lost['calm']:.1f} s lost, mostly until Ray is "
-        "sure that a node is gone. Answers that were missing, given twice, or had another label or neighbour than "
+        f"thirds, they took {lost['took']:.1f} s: {lost['took'] - lost['calm']:.1f} s lost, mostly while Ray made "
+        "sure that the node was gone. Answers that were missing, given twice, or had another label or neighbour than "
         "in one "
         f"process: {lost['faults']}.",
         _slopes(slopes),
@@ -101,8 +101,8 @@ def _more(slopes: dict[str, Any], more: dict[str, Any]) -> list[Piece]:
         "memory filled, and two bytes of memory for each byte of the vectors.",
         Table(
             "plans",
-            "How many machines the memory, the search, the coding and the network would need by themselves, and in "
-            "all:",
+            "How many machines the memory, the search, the coding and the network would each need alone, and how many "
+            "are needed in all (search and coding share the processors, so they add up):",
             [
                 "examples",
                 "queries per second",

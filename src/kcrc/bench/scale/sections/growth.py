@@ -12,14 +12,14 @@ from kcrc.bench.timing import slope
 from kcrc.report.tables import Table
 
 TITLE = "How time and memory grow"
-WORDS = {"n": "the number of examples", "width": "their width d", "K": "the neighbours K"}
+WORDS = {"n": "the number of examples", "width": "their width d", "K": "the number of neighbours K"}
 COLOURS = ("#888888", "#1b6ca8", "#c0504d", "#4f8f4f", "#8f6bb3", "#b8860b")
 FLAT = "faiss flat"
 CHOICES = {
     "exact": ("the examples fit into memory (the default)", '`search="exact"`'),
-    "mapped": ("they do not fit into memory, but on a disk; also exact", "`storage=FOLDER`"),
-    "ivf": ("exact search is too slow, and a neighbour may be missed", '`search="ivf"`'),
-    "hnsw": ("the same, with single queries, and time to build a graph", '`search="hnsw"`'),
+    "mapped": ("they fit on a disk but not into memory; also exact", "`storage=FOLDER`"),
+    "ivf": ("exact search is too slow, and missing some neighbours is acceptable", '`search="ivf"`'),
+    "hnsw": ("the same, for single queries, if there is time to build a graph", '`search="hnsw"`'),
     "usearch": ("the same, in less memory", '`search="usearch"`'),
 }
 CHOICE_COLUMNS = ("if", "choose", "measured at n =", "one query", "build", "memory")
@@ -34,7 +34,7 @@ def pieces(measured: dict[str, Any]) -> Sequence[Piece]:
         "neighbours: *exact*, the default; *mapped*, exact with the examples in files (see below); *ivf*, *hnsw* and "
         "*usearch*, which are [approximate](search.md); and for comparison *faiss flat*, the exact search of the "
         "library `faiss`.",
-        "Times of kcrc are those of the whole answer, search and code; those of `faiss` are of the search alone. "
+        "The times of kcrc are for the whole answer, search and code; those of `faiss` are for the search alone. "
         '"/ flat" is the time divided by that of *faiss flat*. Memory is the peak of the process beyond what it had '
         "before it saw the examples; it includes examples that are read into memory, but not mapped files. (`faiss` "
         'keeps its own copy of the examples.) "/ examples" is the memory divided by the size of the examples. The last '
@@ -110,7 +110,7 @@ def _powers(along: str, points: Sequence[dict[str, Any]]) -> str:
             )
             told.append(f"{way} {time:.2f} and {memory:.2f}")
     return (
-        f"Exponents: the time of one query and the memory grow as {_symbol(along)} to the power: "
+        f"Exponents of growth with {_symbol(along)}, for the time of one query and for memory: "
         f"{'; '.join(told)}. They are "
         "fitted over the upper half of the sizes."
     )
