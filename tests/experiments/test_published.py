@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from kcrc import experiments
-from kcrc.experiments.page import measured_before
+from kcrc.experiments.page import landed, measured_before
 
 pytest.importorskip("matplotlib", reason="the figures need matplotlib")
 PUBLISHED = Path(__file__).parents[2] / "docs" / "reproduction"
@@ -42,3 +43,27 @@ def test_all_statements_of_the_paper_are_decided_with_an_interval_and_a_cause() 
     assert alone == ["Every method gives the query of Fig. 2 its class, the first."]  # one query, and no chance in it
     assert [claim["text"] for claim in claims if claim["held"] is False and not claim["cause"]] == []
     assert all(claim["cause"] == "" for claim in claims if claim["held"])
+
+
+def test_every_commit_is_in_the_history_or_is_said_not_to_be() -> None:
+    root = PUBLISHED.parents[1]
+
+    def git(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+
+    if not (root / ".git").exists() or git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        pytest.skip("the history is not here")
+    told = landed(PUBLISHED)
+    cited = {
+        c.removesuffix("-dirty")
+        for file in PUBLISHED.glob("*/report.json")
+        for c in report_of(file.parent.name)["commits"]
+    }
+    cited.add(json.loads((root / "docs" / "peers.json").read_text("utf-8"))["commit"])
+    gone = [
+        commit
+        for commit in sorted(cited | set(told.values()))
+        if git("cat-file", "-e", f"{commit}^{{commit}}").returncode
+    ]
+    assert [commit for commit in gone if commit not in told] == []
+    assert sorted(set(told) - set(gone)) == []  # what is in the history need not be explained

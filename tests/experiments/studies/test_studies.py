@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import subprocess
 import sys
 import zlib
@@ -16,6 +17,7 @@ from kcrc import KCRCClassifier
 from kcrc.experiments.studies import (
     advice,
     audit,
+    columns,
     confidence,
     distances,
     features,
@@ -68,6 +70,8 @@ def test_selftuned_writes_and_compares(quick: None, tmp_path: Path, capsys: pyte
     assert "best finalist on test" in shown
     assert "points gained since runs.csv" in shown
     assert "+1.00" in shown
+    assert selftuned.main([*options[:6], "--decision", "sum"]) == 0
+    assert ", sum; leave-one-out" in capsys.readouterr().out
 
 
 def test_missing_data_are_told_in_a_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -253,6 +257,17 @@ def test_the_table_behind_the_prior(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert "digits, 2 a class: best" in told
     assert "digits, 100 a class" not in told  # there are no more to be asked
     assert "mean regret" in told
+
+
+def test_where_few_columns_matter_boosting_is_beside_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(columns.METHODS, "kcrc", partial(KCRCClassifier, tuning_seconds=0.1))
+    assert columns.main(["--draws", "1"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    xor = next(line for line in told if "XOR" in line)
+    ours, boosting = map(float, re.findall(r"\d+\.\d+", xor))
+    assert ours < boosting
 
 
 def test_peers_measures_and_writes_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

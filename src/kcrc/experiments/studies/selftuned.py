@@ -5,7 +5,8 @@ same rows were stored and asked, so only the difference counts. ``benchmarks/sel
 later changes are compared with.
 
 No parameter of any method is chosen on test rows: ours by leave-one-out, the baselines by cross-validation on the
-training rows (kNN 5-fold, the slow rivals 3-fold). ``--grid`` also measures the settings the search tried last (its
+training rows (kNN 5-fold, the slow rivals 3-fold). ``--decision`` names a rule that the search does not try by itself;
+all else it chooses for that rule. ``--grid`` also measures the settings the search tried last (its
 finalists) on the test rows, to show how far the choice is from the best of them; nothing is chosen by it. kNN is tuned
 on every split, the slow rivals on the first ``--rivals`` of them. The study full_grid has a whole grid.
 """
@@ -28,7 +29,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import Normalizer
 from sklearn.svm import SVC, LinearSVC
 
-from kcrc import KCRCClassifier
+from kcrc import KCRCClassifier, decisions
 from kcrc.arrays import Array
 from kcrc.cli.output import say
 from kcrc.experiments.studies import command
@@ -99,7 +100,7 @@ def measured(name: str, given: argparse.Namespace) -> tuple[list[dict[str, Any]]
             some = np.random.default_rng(seed).permutation(len(yq))[: given.queries]
             Xq, yq = Xq[some], yq[some]
         start = time.perf_counter()
-        clf = KCRCClassifier().fit(X, y)
+        clf = KCRCClassifier(decision=given.decision).fit(X, y)
         seconds = time.perf_counter() - start
         accuracy = float(np.mean(clf.predict(Xq) == yq))
         rows.setdefault(OURS, []).append(accuracy)
@@ -136,6 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--queries", type=int, default=0, help="at most this many test rows (0: all)")
+    parser.add_argument("--decision", default="auto", choices=["auto", *decisions.names()], help="the rule of ours")
     parser.add_argument("--grid", type=int, default=0, metavar="N", help="measure N finalists on the test rows too")
     parser.add_argument("--rivals", type=int, default=5, metavar="N", help="tune the slow rivals on N splits only")
     parser.add_argument("--out", type=Path, help="write set, seed, accuracy, seconds and setting to this CSV file")
