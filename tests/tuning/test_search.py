@@ -195,6 +195,16 @@ def test_whole_classes_are_counted_as_large_as_those_that_may_be_near():
     assert {setting.locality for setting in even.margins} == {"atoms", "classes"}
 
 
+def test_a_few_larger_classes_do_not_keep_whole_classes_from_being_tried():
+    """Three classes of 60 among eighty of 12: an example's class has 25 on average, so four whole ones are tried."""
+    rng = np.random.default_rng(0)
+    y = np.r_[np.repeat([0, 1, 2], 60), np.repeat(np.arange(3, 83), 12)]
+    X = rng.normal(size=(len(y), 8)) + 2.0 * rng.normal(size=(83, 8))[y]
+    search, _, _ = searched(X, y, seconds=1.0, names=("plain",))
+    assert search.field.typical_class == pytest.approx((3 * 60**2 + 80 * 12**2) / len(y))
+    assert {s.n_neighbors for s in search.margins if s.locality == "classes"} >= {2, 4}
+
+
 def test_where_the_size_is_given_what_the_walk_finds_is_asked_about_all_examples() -> None:
     """A dictionary of 200 is dear, and a smaller one cannot be tried instead."""
     X, y = load_digits(return_X_y=True)

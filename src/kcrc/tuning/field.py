@@ -70,11 +70,12 @@ class Field:
         """How many whole classes are no more examples than that, whichever they are."""
         return int(np.searchsorted(np.cumsum(self._class_sizes), atoms, side="right"))
 
-    @property
+    @cached_property
     def typical_class(self) -> float:
-        """Examples of a class that is near: the mean, but where a few classes are far larger than that, such a one."""
-        mean, large = len(self.labels) / self.n_classes, self.class_width(2) / 2
-        return large if large > 2.0 * mean else mean
+        """Examples of a class that is near: of the class of an example taken at random, Σ n² / n. Where classes are of
+        one size that is their size; a large class is near as often as it is large."""
+        sizes = self._class_sizes.astype(float)
+        return float((sizes**2).sum() / sizes.sum())
 
     @property
     def largest(self) -> int:
