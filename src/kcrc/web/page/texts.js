@@ -92,27 +92,27 @@ const en = {
   newClassNamed: "New class: {label}",
   moreClasses: { one: "and {n} more: write some letters", other: "and {n} more: write some letters" },
   saying: {
-    one: "Saying {label} changes {changed} of the last {n} answer",
+    one: "Saying {label} changes the last answer",
     other: "Saying {label} changes {changed} of the last {n} answers",
   },
   sayingNone: {
-    one: "Saying {label} changes none of the last {n} answer",
+    one: "Saying {label} does not change the last answer",
     other: "Saying {label} changes none of the last {n} answers",
   },
   relabelling: {
-    one: "Moving it to {label} changes {changed} of the last {n} answer",
+    one: "Moving it to {label} changes the last answer",
     other: "Moving it to {label} changes {changed} of the last {n} answers",
   },
   relabellingNone: {
-    one: "Moving it to {label} changes none of the last {n} answer",
+    one: "Moving it to {label} does not change the last answer",
     other: "Moving it to {label} changes none of the last {n} answers",
   },
   removing: {
-    one: "Without them {changed} of the last {n} answer changes",
+    one: "Without them the last answer changes",
     other: "Without them {changed} of the last {n} answers change",
   },
   removingNone: {
-    one: "Without them none of the last {n} answer changes",
+    one: "Without them the last answer stays",
     other: "Without them none of the last {n} answers change",
   },
   noAnswersYet: "There are no answers yet that it could change.",
