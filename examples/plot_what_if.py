@@ -22,7 +22,7 @@ query = X[600 + np.argmin(np.abs(sure - 0.95))][None]  # one it is fairly sure o
 
 gone, steps = [], []
 for _ in range(7):
-    evidence = (clf.answerer_.what_if(query, gone) if gone else clf.answerer_.answer(query)).evidence
+    evidence = clf.what_if(query, without=gone)
     strongest = int(evidence.rows[0, np.argmax(evidence.shares[0])])
     steps.append((strongest, evidence.labels[0], evidence.support[0]))
     gone.append(strongest)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -23,6 +23,8 @@ from kcrc import coding, distances, kernels, magnitudes, metrics, projections
 from kcrc.answering.answerer import Answerer
 from kcrc.answering.following import with_examples
 from kcrc.answering.samples import FLOATS, SampleForm, check_numbers
+from kcrc.answering.turning import Turning, turning_points
+from kcrc.answering.what_if import evidence_if
 from kcrc.arrays import Array, widened
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.holder import ConfidenceHolder, Groups
@@ -741,8 +743,80 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         return joined(self._read(X, lambda evidence: evidence, explain=True, code_all=True))
 
+    def what_if(self, X: Any, *, without: Any = (), relabelled: Mapping[int, Any] | None = None) -> Evidence:
+        """The answers as they would be if some examples were not stored, or had other labels.
+
+        Nothing is fitted again: parameters and everything learned from the examples stay, and the next nearest examples
+        take the free places. A class of which all examples are left out is none of the answers.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+        without : int or sequence of int, default=()
+            Row numbers of the examples to leave out.
+        relabelled : dict or None, default=None
+            Other labels by row number, of known or new classes.
+
+        Returns
+        -------
+        Evidence
+            As ``explain`` gives it; its ``labels`` are the answers.
+
+        Raises
+        ------
+        ParameterError
+            Where a row is not stored, none would be left, or a label is of another kind than the classes are; with a
+            precomputed matrix, where labels are given.
+
+        Examples
+        --------
+        >>> evidence = clf.explain(X_new[:1])
+        >>> strongest = int(evidence.rows[0, evidence.shares[0].argmax()])
+        >>> strongest in clf.what_if(X_new[:1], without=[strongest]).rows
+        False
+        >>> then = clf.what_if(X_new, relabelled={strongest: 7}).labels
+        >>> int((then != clf.predict(X_new)).sum())  # how many of 50 answers this one wrong label would change
+        1
+        """
+        answerer, X = self._asked(X)
+        return evidence_if(answerer, X, without=without, relabelled=relabelled)
+
+    def turning_points(self, X: Any) -> list[Turning]:
+        """The smallest sets of examples without which the answer to each query would be another.
+
+        One example and pairs of examples are all tried. If none of them changes the answer, examples are taken away one
+        by one, which finds a set that need not be the smallest. It takes up to a few seconds for each query.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+
+        Returns
+        -------
+        list of Turning
+            One for each query: ``points`` are the sets, and ``sentence`` says it in words.
+
+        Examples
+        --------
+        >>> query = X_new[38:39]
+        >>> found = clf.turning_points(query)[0]
+        >>> found.sentence
+        'No single example decides it: without these two the answer would be another.'
+        >>> bool(clf.what_if(query, without=found.points[0].without).labels[0] == found.points[0].label)
+        True
+        """
+        answerer, X = self._asked(X)
+        return [turning_points(answerer, query) for query in X[:, None]]
+
     def _read(self, X: Any, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False) -> list[T]:
         """``read`` of the evidence of each chunk of queries."""
+        answerer, X = self._asked(X)
+        return answerer.read(X, read, explain=explain, code_all=code_all)
+
+    def _asked(self, X: Any) -> tuple[Answerer, Array]:
+        """Who answers, and the queries (n, d) as scikit-learn checks them."""
         check_is_fitted(self)
         answerer = self._answerer(self._standing.asked(self._renewed))
         if not answerer.samples.is_plain(X):  # else scikit-learn's checks, longer than the answer, have nothing to say
@@ -750,7 +824,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
                 X = validate_data(self, X, reset=False, dtype=FLOATS, order="C", allow_nd=True)
             X = answerer.samples.flat(X)
-        return answerer.read(X, read, explain=explain, code_all=code_all)
+        return answerer, X
 
     @property
     def answerer_(self) -> Answerer:

@@ -86,8 +86,7 @@ def answers_of(
     why = unreliable(evidence)
     if reject is not None:
         labels, strange = labels_or_unknown(confidence, evidence, reject=reject, unknown=unknown)
-        told = confidence.needed_open_set().reasons(signs(evidence), evidence.labels)
-        why = tuple(reason if is_strange else None for reason, is_strange in zip(told, strange, strict=True))
+        why = reasons_of(confidence, evidence, strange)
     if coverage is not None:
         members = members_of(confidence, evidence, coverage=coverage)
     return Answers(evidence, labels, probabilities_of(confidence, evidence), strange, why, members, unknown)
@@ -98,6 +97,12 @@ def unreliable(evidence: Evidence) -> tuple[str | None, ...]:
     if len(evidence.classes) == 1:
         return (ONE_CLASS.format(evidence.classes[0]),) * len(evidence)
     return tuple(NO_LIKENESS if how == NEAREST else None for how in evidence.how)
+
+
+def reasons_of(confidence: Confidence, evidence: Evidence, strange: Array) -> tuple[str | None, ...]:
+    """(n,) why each query that is ``strange`` (n,) resembles no class; None for the others."""
+    told = confidence.needed_open_set().reasons(signs(evidence), evidence.labels)
+    return tuple(reason if is_strange else None for reason, is_strange in zip(told, strange, strict=True))
 
 
 def probabilities_of(confidence: Confidence, evidence: Evidence) -> Array:

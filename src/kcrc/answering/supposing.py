@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +21,10 @@ class Supposition:
     """What is supposed: other classes by row number, row numbers that are gone, new examples: their vectors (m, d) as
     they are given, their classes and row numbers (m,)."""
 
-    labels: Mapping[int, str] = field(default_factory=dict)
+    labels: Mapping[int, Any] = field(default_factory=dict)
     gone: Collection[int] = ()
     vectors: Array | None = None
-    classes: tuple[str, ...] = ()
+    classes: tuple[Any, ...] = ()
     ids: tuple[int, ...] = ()
 
     def of(self, model: FittedModel) -> FittedModel:
@@ -37,7 +38,7 @@ class Supposition:
             ids, names = np.concatenate([ids, np.asarray(self.ids, ids.dtype)]), [*names, *self.classes]
         leaving = np.array([*self.gone, *moved], model.ids.dtype)
         if len(ids):
-            made = with_examples(model, np.concatenate(vectors), np.array(names, dtype=str), ids)
+            made = with_examples(model, np.concatenate(vectors), np.array(names), ids)
             first = np.flatnonzero(np.isin(made.ids[: len(model)], leaving))
             return made.without(first).without_empty_classes() if len(first) else made
         if np.isin(model.ids, leaving).all():

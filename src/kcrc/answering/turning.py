@@ -19,7 +19,7 @@ import numpy as np
 from kcrc import pipeline
 from kcrc.answering.answerer import Answerer
 from kcrc.answering.answers import answers_of
-from kcrc.answering.without import evidence_without
+from kcrc.answering.without import by_the_nearest, evidence_without
 from kcrc.arrays import Array
 from kcrc.evidence import Evidence
 from kcrc.model import FittedModel
@@ -36,7 +36,17 @@ SECONDS = 3.0  # that are spent on looking for a larger set
 
 @dataclass(frozen=True)
 class TurningPoint:
-    """Examples by row number without which the answer is ``label``; None for a probability that is not known."""
+    """A set of examples without which the answer would be another.
+
+    Attributes
+    ----------
+    without : tuple of int
+        Their row numbers.
+    label : object
+        The answer without them.
+    probability : float or None
+        How likely that answer is right; None where it is not known.
+    """
 
     without: tuple[int, ...]
     label: Any
@@ -45,13 +55,24 @@ class TurningPoint:
 
 @dataclass(frozen=True)
 class Turning:
-    """The sets that were found, the smallest; ``exact``: there is no smaller one."""
+    """What would change the answer to one query: the smallest sets that were found.
+
+    Attributes
+    ----------
+    points : tuple of TurningPoint
+        Up to three sets, all of the same size; none where no small set was found.
+    exact : bool
+        Whether there is no smaller set: one example and pairs are all tried, larger sets are not.
+    sentence : str
+        The same in plain words.
+    """
 
     points: tuple[TurningPoint, ...]
     exact: bool
 
     @property
     def sentence(self) -> str:
+        """The same in plain words."""
         if not self.points:
             return "No small set of examples was found without which the answer would be another."
         size = len(self.points[0].without)
@@ -99,7 +120,7 @@ class _Trials:
     def of(cls, model: FittedModel, queries: Array) -> _Trials | None:
         """None where the dictionary is not the K nearest by themselves."""
         method, index = model.method, model.index
-        if method.n_neighbors is None or method.n_candidates is not None or index is None or method.distance.is_union:
+        if index is None or method.n_neighbors is None or not by_the_nearest(model):
             return None
         found = index.query(Samples(queries).of(method.distance), min(method.n_neighbors + MOST, len(model)))
         return cls(model, queries, found, min(method.n_neighbors, len(model)))

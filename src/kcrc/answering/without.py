@@ -23,10 +23,9 @@ from kcrc.prepared import Samples
 
 def evidence_without(model: FittedModel, queries: Array, rows: Any) -> Evidence:
     """The evidence for queries (B, d), scaled by the metric, without the examples of these row numbers."""
-    left_out = np.flatnonzero(_named(model, rows))
+    left_out = np.flatnonzero(named(model, rows))
     method, index = model.method, model.index
-    union = method.distance.is_union
-    if method.n_neighbors is None or method.n_candidates is not None or index is None or union:
+    if index is None or method.n_neighbors is None or not by_the_nearest(model):
         return pipeline.classify(model.without(left_out).without_empty_classes(), queries, code_all=True)
     samples = Samples(queries)
     width = min(method.n_neighbors, len(model) - len(left_out))
@@ -37,15 +36,22 @@ def evidence_without(model: FittedModel, queries: Array, rows: Any) -> Evidence:
     return _of_classes_left(pipeline.among(model, samples, near, code_all=True), np.delete(model.labels, left_out))
 
 
-def _named(model: FittedModel, rows: Any) -> Array:
-    """(n,) which examples have these row numbers."""
+def by_the_nearest(model: FittedModel) -> bool:
+    """Whether the dictionary is the K nearest by themselves, so that the next nearest can step in."""
+    method = model.method
+    local = method.n_neighbors is not None and method.n_candidates is None
+    return local and model.index is not None and not method.distance.is_union
+
+
+def named(model: FittedModel, rows: Any, *, by: str = "without") -> Array:
+    """(n,) which examples have these row numbers, which ``by`` names; an error where one has none of them, or all."""
     wanted = np.unique(np.atleast_1d(np.asarray(rows)))
     if wanted.dtype.kind not in "iu" and len(wanted):
-        raise ParameterError(f"without takes row numbers (whole numbers); got {rows!r}.")
+        raise ParameterError(f"{by} takes row numbers (whole numbers); got {rows!r}.")
     unknown = wanted[~np.isin(wanted, model.ids)]
     if len(unknown):
         raise ParameterError(f"No stored example has row number {unknown[0]}.")
-    if len(wanted) == len(model):
+    if by == "without" and len(wanted) == len(model):
         raise ParameterError(f"Without these {len(wanted)} rows there is no example left to answer from.")
     return np.isin(model.ids, wanted)
 

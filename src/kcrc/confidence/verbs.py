@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kcrc.answering.answers import labels_or_unknown, members_of, probabilities_of, strangeness_of
+from kcrc.answering.answers import (
+    labels_or_unknown,
+    members_of,
+    probabilities_of,
+    reasons_of,
+    strangeness_of,
+    unreliable,
+)
 from kcrc.arrays import Array
 from kcrc.progress import share_bar
 
@@ -87,6 +94,43 @@ class Confident:
         check_is_fitted(self)
         self.confidence_.needed_open_set()  # before a long batch, not in it
         return np.concatenate(self._read(X, lambda evidence: strangeness_of(self.confidence_, evidence), explain=True))
+
+    def why_unknown(self, X: Any, *, reject: float | None = None) -> list[str | None]:
+        """Why each query is unknown, in words.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+        reject : float or None, default=None
+            As in ``predict``. None gives reasons only where any answer would be meaningless: there is one class, or the
+            query has nothing in common with any example.
+
+        Returns
+        -------
+        list of str or None
+            A reason for each query that ``predict`` with this ``reject`` calls unknown; None for the others.
+
+        Raises
+        ------
+        StateError
+            Where there are too few examples to learn it from.
+
+        Examples
+        --------
+        >>> clf.why_unknown(X_new[:2] * 0 - 50, reject=0.05)[0]  # resembles no digit
+        'it resembles no class: ...'
+        """
+        check_is_fitted(self)
+        # before a long batch, not in it
+        most = None if reject is None else self.confidence_.needed_open_set().threshold(reject)
+
+        def read(evidence: Evidence) -> tuple[str | None, ...]:
+            if most is None:
+                return unreliable(evidence)
+            return reasons_of(self.confidence_, evidence, strangeness_of(self.confidence_, evidence) > most)
+
+        return [why for part in self._read(X, read, explain=True) for why in part]
 
     def _predict_or_reject(self, X: Any, reject: float, unknown: Any) -> Array:
         check_is_fitted(self)

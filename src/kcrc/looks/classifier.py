@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -23,7 +23,7 @@ from kcrc.confidence.open_set import leaning
 from kcrc.confidence.verbs import Confident
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.evidence import Evidence, joined
-from kcrc.looks.base import Look, looks_for, of_feature, registry
+from kcrc.looks.base import Look, Pictures, looks_for, of_feature, registry
 from kcrc.looks.choosing import choose_for_all
 from kcrc.looks.few import are_few, choose_by_copies
 from kcrc.looks.jury import Task
@@ -449,14 +449,50 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         return joined(self._read(images, lambda evidence: evidence, explain=True, code_all=True))
 
+    def what_if(self, images: Any, *, without: Any = (), relabelled: Mapping[int, Any] | None = None) -> Evidence:
+        """The answers as they would be if some examples were not stored, or had other labels; nothing is fitted or
+        chosen again.
+
+        Parameters
+        ----------
+        images : array of shape (n, h, w) or (n, h, w, 3), or list
+            The queries: arrays, paths, bytes of files or Pillow images.
+        without : int or sequence of int, default=()
+            Row numbers of the examples to leave out.
+        relabelled : dict or None, default=None
+            Other labels by row number, of known or new classes.
+
+        Returns
+        -------
+        Evidence
+            As ``explain`` gives it; its ``labels`` are the answers.
+
+        Raises
+        ------
+        ParameterError
+            Where a row is not stored, none would be left, or a label is of another kind than the classes are.
+
+        Examples
+        --------
+        >>> evidence = clf.explain(X_new[:1])
+        >>> strongest = int(evidence.rows[0, evidence.shares[0].argmax()])
+        >>> strongest in clf.what_if(X_new[:1], without=[strongest]).rows
+        False
+        """
+        return self.panel_.what_if(self._pictures(images), without=without, relabelled=relabelled)
+
     def _read(
         self, images: Any, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False
     ) -> list[T]:
+        return self.panel_.read(self._pictures(images), read, explain=explain, code_all=code_all)
+
+    def _pictures(self, images: Any) -> Pictures:
+        """The queries, at least one."""
         check_is_fitted(self)
         pictures = self.form_.pictures(images)
         if not pictures:
             raise DataError("There are no images to answer for; give at least one.")
-        return self.panel_.read(pictures, read, explain=explain, code_all=code_all)
+        return pictures
 
     def _side_by_side(self, images: Any) -> Array:
         look = self.panel_.experts[0].look

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -86,6 +86,18 @@ class Panel:
             ]
             found.append(read(fused(self.experts, said, explain=explain)))
         return found
+
+    def what_if(self, pictures: Pictures, *, without: Any, relabelled: Mapping[int, Any] | None) -> Evidence:
+        """The evidence as it would be without some examples, by row number, and with other labels of some."""
+        found = []
+        for start in range(0, len(pictures), CHUNK):
+            seen = self.seen(pictures[start : start + CHUNK])
+            said = [
+                expert.classifier.what_if(mine, without=without, relabelled=relabelled)
+                for expert, mine in zip(self.experts, seen, strict=True)
+            ]
+            found.append(said[0] if self.single else fused(self.experts, said, explain=True))
+        return joined(found)
 
     def confidence(self) -> Confidence:
         """What is known of how sure the answers are, learned from the examples' own when first asked for."""
