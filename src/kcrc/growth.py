@@ -7,8 +7,19 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Growth:
-    """The parameters were chosen on ``tuned_on`` examples, and ``changed`` came or went since; ``next_row`` is the row
-    number of the next one."""
+    """How many examples came or went since the parameters were chosen: ``growth_``.
+
+    Attributes
+    ----------
+    next_row : int
+        The row number of the next example.
+    tuned_on : int
+        On how many examples the parameters were chosen.
+    changed : int
+        How many came or went since.
+    due : str or None
+        Why choosing anew is advisable; None if it is not.
+    """
 
     next_row: int
     tuned_on: int

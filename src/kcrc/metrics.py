@@ -23,7 +23,11 @@ TILE = 8  # rows: more cost a single query more, fewer a batch
 
 
 class Metric(ABC):
-    """A map of vectors, fitted on the examples and applied to examples and queries alike."""
+    """A map of vectors, fitted on the examples and applied to examples and queries alike.
+
+    A metric is a frozen dataclass whose fields are its options and what it learned. It implements ``transform``, and
+    ``fit`` where it learns from the examples. ``kcrc.metrics.register`` gives it a name.
+    """
 
     keeps_vectors: ClassVar[bool] = False
     """Whether it gives vectors back as they are."""
@@ -52,12 +56,36 @@ class Metric(ABC):
         return type(self).fit is not Metric.fit
 
     def fit(self, X: Array, y: Array) -> Metric:
-        """Learn from the examples; returns the fitted metric."""
+        """Learn from the examples; the default learns nothing.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The examples.
+        y : array of int of shape (n,)
+            Their class numbers.
+
+        Returns
+        -------
+        Metric
+            The fitted metric; this one stays as it is.
+        """
         return self
 
     @abstractmethod
     def transform(self, X: Array) -> Array:
-        """(n, d) -> (n, d'). May return X itself."""
+        """Scale vectors.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Examples or queries.
+
+        Returns
+        -------
+        ndarray of shape (n, d')
+            What is compared; may be X itself.
+        """
 
 
 @register("plain")
@@ -76,9 +104,19 @@ class Plain(Metric):
 class Standard(Metric):
     """Every feature less its mean, over its standard deviation; a constant feature becomes 0.
 
-    Each is judged in its own unit: the others may be a thousand million times as large. Where ``bounded``, no vector is
-    farther out in a feature than an example can be, √n deviations: few examples may show a feature so faintly that a
-    new vector would be 50 away in it, and that one feature would outweigh all others.
+    Each is judged in its own unit: the others may be a thousand million times as large.
+
+    Parameters
+    ----------
+    mean : array of shape (d,), or None, default=None
+        Of the examples: ``fit`` finds it.
+    scale : array of shape (d,), or None, default=None
+        1 over the standard deviations: ``fit`` finds it.
+    bounded : bool, default=False
+        Let no vector be farther out in a feature than an example can be, √n deviations: few examples may show a feature
+        so faintly that a new vector would be 50 away in it, and that one feature would outweigh all others.
+    farthest : float or None, default=None
+        That bound: ``fit`` finds it.
     """
 
     mean: Array | None = None
@@ -111,8 +149,13 @@ class Standard(Metric):
 @register("unit")
 @dataclass(frozen=True)
 class Unit(Metric):
-    """Every vector scaled to length 1 (a zero vector stays zero), as the paper does; with ``first``, of standardised
-    features."""
+    """Every vector scaled to length 1, as the paper does; a zero vector stays zero.
+
+    Parameters
+    ----------
+    first : Standard or None, default=None
+        What standardises the features before that.
+    """
 
     first: Standard | None = None
 
@@ -142,12 +185,25 @@ class Unit(Metric):
 class Within(Metric):
     """Whitening by the pooled within-class covariance: what varies inside classes counts less.
 
-    S = (1 − s) C + s v I with C the pooled within-class covariance, v its mean variance and s the ``shrinkage``;
-    z = L⁻¹(x − m) for S = L Lᵀ and the overall mean m, then (``unit``) scaled to length 1. Distances between z are
-    Mahalanobis distances. Every class needs no more than one example; C comes from those with two or more.
-    With ``scaled`` all of that is done to x of length 1: light moves a face along its own direction, and a covariance
-    of such vectors is one of what is left. v I drowns features whose unit makes them small beside the others: where
-    units differ, x is standardised ``first``.
+    S = (1 − s) C + s v I with C the pooled within-class covariance, v its mean variance and s the ``shrinkage``; z =
+    L⁻¹(x − m) for S = L Lᵀ and the overall mean m. Distances between z are Mahalanobis distances. Every class needs no
+    more than one example; C comes from those with two or more.
+
+    Parameters
+    ----------
+    shrinkage : float, default=0.2
+        s, above 0 and at most 1.
+    unit : bool, default=True
+        Scale z to length 1.
+    scaled : bool, default=False
+        Scale x to length 1 before all of that: light moves a face along its own direction, and a covariance of such
+        vectors is one of what is left.
+    mean : array of shape (d,), or None, default=None
+        m: ``fit`` finds it.
+    whitening : array of shape (d, d), or None, default=None
+        What x − m is multiplied by: ``fit`` finds it.
+    first : Standard or None, default=None
+        What standardises x before all of that: v I drowns features whose unit makes them small beside the others.
     """
 
     uses_labels: ClassVar[bool] = True

@@ -22,7 +22,15 @@ POSITION = "position"  # of an example among the columns of a matrix that the ca
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Arrays by name, all with the samples as their first axis."""
+    """What a distance or kernel needs of some samples: arrays by name, all with the samples as their first axis.
+
+    Attributes
+    ----------
+    parts : dict of str to ndarray
+        The arrays; ``prepared["vectors"]`` is one of them.
+    nbytes : int
+        Their size in memory.
+    """
 
     parts: Mapping[str, Array]
 

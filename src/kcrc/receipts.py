@@ -26,8 +26,17 @@ NONE = np.empty(0, np.intp)
 
 @dataclass(frozen=True)
 class Receipt:
-    """``rows`` were forgotten; ``forgotten`` is the SHA-256 of their numbers, labels and vectors; ``state`` that of the
-    examples and choices that were left (hexadecimal)."""
+    """Proof of what was forgotten, and of what is left: ``receipt_`` after ``forget``.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        The row numbers that were forgotten.
+    forgotten : str
+        The SHA-256 of their numbers, labels and vectors, hexadecimal.
+    state : str
+        The SHA-256 of the examples and choices that were left.
+    """
 
     rows: tuple[int, ...]
     forgotten: str

@@ -31,7 +31,7 @@ CLASSES = {
     "Views": "kcrc.views",
     "Registry": "kcrc.registry",  # names, make and register of every kind of part
 }
-FUNCTIONS = {  # of modules whose classes are told by their fields
+FUNCTIONS = {  # of modules whose classes are in test_results.py
     "kcrc.datasets": None,
     "kcrc.features": None,
     "kcrc.looks": ["of_distance", "of_feature"],

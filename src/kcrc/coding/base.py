@@ -30,12 +30,20 @@ register = registry.register
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
-    """D, for a batch of B queries or (leading axis 1) one for all of them.
+    """The dictionary D of a batch of B queries, each with K atoms; with a leading axis of 1, one for all of them.
 
-    gram     (1|B, K, K)  H = DᵀD; in the rkhs form G itself
-    columns  (1|B, c, K)  D, or None where the atoms have no coordinates (rkhs)
-    real     (1|B, K)     False marks padding: a zero column whose coefficient is 0
-    labels   (1|B, K)     the atoms' class numbers, −1 at padding, for coders that look at classes
+    Attributes
+    ----------
+    gram : ndarray of shape (1 or B, K, K)
+        H = DᵀD; in the rkhs form the kernel between the atoms.
+    columns : ndarray of shape (1 or B, c, K), or None
+        D itself; None where the atoms have no coordinates (rkhs).
+    real : ndarray of bool of shape (1 or B, K)
+        False marks padding: a zero column, whose coefficient has to be 0.
+    labels : ndarray of int of shape (1 or B, K), or None
+        The atoms' class numbers, −1 at padding, for coders that look at classes.
+    same_class : ndarray of bool of shape (1 or B, K, K)
+        Whether two atoms are of one class.
     """
 
     gram: Array
@@ -52,7 +60,17 @@ class Dictionary:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """y of B queries: correlation (B, K) b = Dᵀy; energy (B,) ‖y‖²; vector (B, c) y itself, or None (rkhs)."""
+    """What is to be represented: y of B queries.
+
+    Attributes
+    ----------
+    correlation : ndarray of shape (B, K)
+        b = Dᵀy.
+    energy : ndarray of shape (B,)
+        ‖y‖².
+    vector : ndarray of shape (B, c), or None
+        y itself; None in the rkhs form.
+    """
 
     correlation: Array
     energy: Array
@@ -61,8 +79,20 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """coefficients (B, K); whether each query's solver converged (B,); its iterations (B,); and where the solver is
-    iterative, the relative duality gap it stopped at (B,): (objective − a lower bound of the optimum) / objective."""
+    """What a coder found: the weights of the atoms.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (B, K)
+        x of every query; 0 at padding.
+    converged : ndarray of bool of shape (B,)
+        Whether the solver came to an end.
+    n_iter : ndarray of int of shape (B,)
+        In how many steps; 1 where it does not iterate.
+    gap : ndarray of shape (B,), or None
+        The relative duality gap it stopped at, (objective − a lower bound of the optimum) / objective; None where it is
+        not known.
+    """
 
     coefficients: Array
     converged: Array
@@ -85,7 +115,12 @@ def count(name: str, value: Any, lowest: int) -> None:
 
 
 class Coder(ABC):
-    """Finds x for y ≈ D x."""
+    """How a query is represented: finds the weights x for y ≈ D x.
+
+    A coder is a frozen dataclass whose fields are its options; μ is called ``mu``. It implements ``factorise``, which
+    does all that does not depend on the query, and ``solve``, which does the rest for a batch. ``kcrc.coding.register``
+    gives it a name.
+    """
 
     needs_columns: ClassVar[bool] = False
     """True where the model is about the entries of y − D x (q = 1), which the rkhs form does not have."""
@@ -114,11 +149,35 @@ class Coder(ABC):
 
     @abstractmethod
     def factorise(self, dictionary: Dictionary) -> Any:
-        """All that does not depend on the target."""
+        """All that does not depend on the target.
+
+        Parameters
+        ----------
+        dictionary : Dictionary
+            The atoms of one dictionary, or of one for each query.
+
+        Returns
+        -------
+        object
+            Whatever ``solve`` needs.
+        """
 
     @abstractmethod
     def solve(self, state: Any, target: Target) -> Code:
-        """Coefficients of every target over the factorised dictionary."""
+        """Coefficients of every target over the factorised dictionary.
+
+        Parameters
+        ----------
+        state : object
+            What ``factorise`` returned.
+        target : Target
+            B queries; where the dictionary has a leading axis of 1, they share it.
+
+        Returns
+        -------
+        Code
+            Coefficients of shape (B, K), 0 at padding.
+        """
 
     def code(self, dictionary: Dictionary, target: Target) -> Code:
         """Coefficients of every target over its own dictionary, which is used this once."""

@@ -24,9 +24,23 @@ SHOWN, WIDEST = 20, 30  # classes in the text, characters of a name
 
 @dataclass(frozen=True)
 class ClassAdvice:
-    """Of one class: how many examples are stored, how many were ``asked`` as if they were not, the share of right
-    answers (None where none was asked), what the wrong ones were (class, how many), and by how much ``ten_more``
-    examples are likely to raise that share."""
+    """What the examples' own answers say of one class.
+
+    Attributes
+    ----------
+    name : object
+        The class.
+    examples : int
+        How many examples of it are stored.
+    asked : int
+        How many of them were asked as if they were not stored.
+    right : float or None
+        The share of right answers; None where none was asked.
+    confused : tuple of (object, int)
+        What the wrong answers were: class, and how many.
+    ten_more : float or None
+        By how much ten more examples are likely to raise ``right``; None where there are too few to tell.
+    """
 
     name: Any
     examples: int
@@ -38,9 +52,27 @@ class ClassAdvice:
 
 @dataclass(frozen=True)
 class Advice:
-    """What ``advise`` says: ``right`` of ``asked`` examples; the classes, those to which ten more bring most first;
-    accuracy by number of examples; what twice as many, and ten more of each class, are likely to bring (None: too few
-    examples to tell); and which queries to label next."""
+    """What ``advise`` says: whether there are enough examples, and what to label next.
+
+    Attributes
+    ----------
+    examples : int
+        How many examples are stored.
+    asked : int
+        How many of them were asked as if they were not stored.
+    right : float
+        The share of right answers.
+    classes : tuple of ClassAdvice
+        Each class, those to which ten more examples bring most first.
+    curve : tuple of Point
+        Accuracy by number of examples.
+    doubled : Gain or None
+        What twice as many examples are likely to bring; None where there are too few to tell.
+    ten_more : Gain or None
+        What ten more examples of each class are likely to bring.
+    label_next : tuple of Candidate
+        Which queries to label next, the most useful first; none where no queries were given.
+    """
 
     examples: int
     asked: int

@@ -17,7 +17,19 @@ from kcrc.errors import StateError
 
 @dataclass(frozen=True, eq=False)
 class PairedComparison:
-    """rows (B,) the numbers of the examples both were asked; first, second (B,) whether each was right."""
+    """Which of two classifiers is right more often about the same examples; print it for a sentence.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (B,)
+        The row numbers of the examples that both were asked about, as if they were not stored.
+    first, second : ndarray of bool of shape (B,)
+        Whether each classifier was right.
+    gain : float
+        By how much the first is right more often, from −1 to 1.
+    error : float
+        The standard error of the gain.
+    """
 
     rows: Array
     first: Array

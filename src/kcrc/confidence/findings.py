@@ -15,9 +15,25 @@ TOP = 3  # findings of a kind that are told in a few lines
 
 @dataclass(frozen=True)
 class Suspect:
-    """An example whose own answer contradicts its label. ``probability`` is of the answer, ``of_label`` of the label,
-    which is one drawn at random with the probability ``by_chance``;
-    ``because`` names the stored examples that spoke for the answer, (row, share in it)."""
+    """An example whose own answer contradicts its label.
+
+    Attributes
+    ----------
+    row : int
+        Its row number.
+    label : object
+        The label it has.
+    answer : object
+        What the other examples say it is.
+    probability : float
+        How likely the answer is right.
+    of_label : float
+        How likely the label is right.
+    by_chance : float
+        How likely the label is one drawn at random: 1 where nothing near the example speaks for it.
+    because : list of (int, float)
+        The stored examples that spoke for the answer: row number, and share in it.
+    """
 
     row: int
     label: Any
@@ -30,8 +46,23 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Clash:
-    """Two examples that are (almost) identical under different labels; ``relative`` is their distance over the usual
-    distance of an example to its nearest; where their pictures gave them away, both are None."""
+    """Two examples that are the same, or almost, under different labels.
+
+    Attributes
+    ----------
+    row : int
+        The row number of the one.
+    label : object
+        Its label.
+    other : int
+        The row number of the other.
+    other_label : object
+        Its label.
+    distance : float or None
+        How far they are apart; None where their pictures gave them away.
+    relative : float or None
+        That distance over the usual distance of an example to its nearest.
+    """
 
     row: int
     label: Any
@@ -43,7 +74,17 @@ class Clash:
 
 @dataclass(frozen=True)
 class Idle:
-    """An example that was in ``asked`` dictionaries and had a part in no right answer."""
+    """An example that had a part in no right answer.
+
+    Attributes
+    ----------
+    row : int
+        Its row number.
+    label : object
+        Its label.
+    asked : int
+        In how many dictionaries it was.
+    """
 
     row: int
     label: Any
@@ -52,12 +93,36 @@ class Idle:
 
 @dataclass(frozen=True)
 class Audit:
-    """What ``KCRCClassifier.audit`` found among ``examples`` stored examples of which ``asked`` were asked.
+    """What ``audit`` found: stored examples that deserve a second look.
 
-    ``mislabelled`` contradict their label, and nothing near them speaks for it; ``doubtful`` contradict it too, but lie
-    near their class: hard examples more often than wrong ones. ``unseen`` examples of a gallery
-    have no picture kept, so that copies of them in another size were not looked for. ``alone`` could not be asked, for
-    without them nothing of their class is left to answer; with ``one_class`` none could, for there is no other answer.
+    Attributes
+    ----------
+    examples : int
+        How many examples are stored.
+    asked : int
+        How many of them were asked as if they were not stored.
+    right : int
+        How many of those were answered as they are labelled.
+    mislabelled : list of Suspect
+        They contradict their label, and nothing near them speaks for it; the likeliest first.
+    clashes : list of Clash
+        Pairs that are almost identical but labelled differently; the nearest first.
+    idle : list of Idle
+        They took part in no right answer; those that were in most dictionaries first.
+    doubtful : list of Suspect
+        They contradict their label too, but lie near their class: hard examples more often than wrong ones.
+    unseen : int
+        Examples of a gallery that have no picture kept, so that copies of them in another size were not looked for.
+    alone : int
+        Examples that could not be asked, for without them nothing of their class is left to answer.
+    one_class : bool
+        Whether there is only one class, so that no example could be asked.
+    expected_wrong : float
+        How many labels are expected to be wrong altogether: the sum of ``by_chance`` over all suspects.
+    rows : ndarray of int
+        The row numbers of the mislabelled, the surest first: what ``forget`` takes.
+    not_asked : str or None
+        Which examples could not be asked, and why, in words; None where all could.
     """
 
     examples: int

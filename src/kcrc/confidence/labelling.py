@@ -28,8 +28,19 @@ CONSIDERED = 10  # times as many as are wanted are looked at for their like
 
 @dataclass(frozen=True)
 class Candidate:
-    """A query to label: its row in the batch, what it is worth (how likely its answer is wrong), the two likeliest
-    classes (one, where no other was compared) with their probabilities, and why, in words."""
+    """A query to label.
+
+    Attributes
+    ----------
+    row : int
+        Its place in the batch.
+    worth : float
+        How likely its answer is wrong; at least ½ where it looks like no class.
+    likely : tuple of (object, float)
+        The two likeliest classes with their probabilities; one, where no other was compared.
+    why : str
+        Why to label it, in words.
+    """
 
     row: int
     worth: float

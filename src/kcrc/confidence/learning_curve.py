@@ -45,7 +45,15 @@ SURE = (0.05, 0.95)
 
 @dataclass(frozen=True)
 class Gain:
-    """Accuracy gained: ``likely``, and with 90 % confidence between ``low`` and ``high``."""
+    """Accuracy gained by more examples, as a share: 0.01 is one point.
+
+    Attributes
+    ----------
+    likely : float
+        The best estimate.
+    low, high : float
+        With 90 % confidence it lies between these.
+    """
 
     likely: float
     low: float
@@ -57,7 +65,17 @@ class Gain:
 
 @dataclass(frozen=True)
 class Point:
-    """Accuracy with so many examples stored, and between what it lies with 90 % confidence."""
+    """Accuracy with so many examples stored.
+
+    Attributes
+    ----------
+    examples : int
+        How many.
+    accuracy : float
+        The share of right answers.
+    low, high : float
+        With 90 % confidence it lies between these.
+    """
 
     examples: int
     accuracy: float

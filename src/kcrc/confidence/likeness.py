@@ -95,8 +95,17 @@ class UsualAnswers:
 
 @dataclass(frozen=True)
 class Promise:
-    """A share: as ``promised``, as it is ``likely`` for these queries by their own probabilities, and at ``worst``, if
-    the strange ones among them are of no stored class."""
+    """A share that is promised, and what becomes of it for some queries.
+
+    Attributes
+    ----------
+    promised : float
+        As promised for queries that are like the examples.
+    likely : float
+        As likely for these, by their own probabilities.
+    worst : float
+        If the strange ones among them are of no stored class.
+    """
 
     promised: float
     likely: float
@@ -108,15 +117,30 @@ class Promise:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How like the stored examples some queries are.
+    """How like the stored examples a batch of queries is; print it for a sentence.
 
-    p_value   how often ``queries`` like the examples would differ from ``examples`` of them as much as these do
-    level     the p-value up to which ``alarm`` is raised: the share of false alarms
-    different in what the queries differ most from the examples, in words
-    covered   of sets that promise 95 %, how many hold the truth
-    wrong     how many answers are wrong
-    unknown   how many queries ``reject=0.05`` calls unknown: a share that is known
-    rows      the queries (row numbers in the batch) that show the difference most, the plainest first
+    Attributes
+    ----------
+    queries : int
+        How many queries were compared.
+    examples : int
+        With how many examples.
+    p_value : float
+        How often queries that are like the examples would differ from them as much as these do.
+    level : float
+        The p-value up to which there is an alarm: the share of false alarms.
+    different : str
+        In what the queries differ most from the examples, in words.
+    covered : Promise
+        Of sets that promise 95 %, how many hold the truth.
+    wrong : Promise
+        How many answers are wrong.
+    unknown : float
+        The share of the queries that ``reject=0.05`` calls unknown.
+    rows : tuple of int
+        The queries, by their place in the batch, that show the difference most; the plainest first.
+    alarm : bool
+        Whether the queries are not like the examples.
     """
 
     queries: int

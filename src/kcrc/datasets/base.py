@@ -17,7 +17,19 @@ TRAIN, TEST = 0, 1
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where the samples came from: the file read, who publishes the set, on what terms."""
+    """Where samples came from.
+
+    Attributes
+    ----------
+    source : str
+        The file that was read.
+    owner : str
+        Who publishes the set.
+    terms : str
+        On what terms.
+    note : str
+        What else to know.
+    """
 
     source: str
     owner: str = ""
@@ -27,10 +39,32 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Samples with labels. Exactly one of ``X`` (n, d), ``images`` (n, h, w[, 3]) and ``paths`` is there.
+    """Samples with labels. Exactly one of ``X``, ``images`` and ``paths`` is there.
 
-    ``labels`` (n,) are integers into ``classes``; ``named`` gives them as names. ``split`` (n,) is 0 for
-    training and 1 for test where the set has a split of its own, else None.
+    Attributes
+    ----------
+    name : str
+        Of the set.
+    labels : ndarray of int of shape (n,)
+        Class numbers: places in ``classes``.
+    classes : tuple of str
+        The class names.
+    X : ndarray of shape (n, d), or None
+        Vectors.
+    images : ndarray of shape (n, h, w) or (n, h, w, 3), or None
+        Images.
+    paths : tuple of Path, or None
+        Image files.
+    split : ndarray of shape (n,), or None
+        0 for training and 1 for test, where the set has a split of its own.
+    extras : dict of str to ndarray
+        What else the set says.
+    provenance : Provenance
+        Where it came from.
+    named : ndarray of shape (n,)
+        The labels as class names.
+    train, test : ndarray of int
+        The training and test rows of the set's own split.
     """
 
     name: str

@@ -24,7 +24,21 @@ Reader = Callable[[Path, Provenance], Dataset]
 
 @dataclass(frozen=True)
 class Source:
-    """One set: what it is, who publishes it on what terms, and its possible files with their readers."""
+    """One published set of images.
+
+    Attributes
+    ----------
+    about : str
+        What it is.
+    owner : str
+        Who publishes it.
+    terms : str
+        On what terms.
+    files : tuple of (str, callable)
+        The files it may be in, each with what reads it.
+    openml : str or None
+        Its name on OpenML, where it is there.
+    """
 
     about: str
     owner: str

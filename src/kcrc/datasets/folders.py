@@ -18,12 +18,22 @@ EXTENSIONS = frozenset(EXTENSION_FORMATS)
 
 @dataclass(frozen=True)
 class ClassFolders:
-    """A folder of class folders as it is: the pictures and the class of each, and what is there beside them.
+    """A folder of class folders as it is.
 
-    loose   pictures that lie in no class folder
-    paired  RAW files beside a picture of the same name, as cameras write both: the picture is taken
-    empty   class folders without a picture
-    others  how many files are no pictures by their name, by its ending
+    Attributes
+    ----------
+    paths : tuple of Path
+        The pictures.
+    labels : tuple of str
+        The class of each.
+    loose : tuple of Path
+        Pictures that lie in no class folder.
+    paired : tuple of Path
+        RAW files beside a picture of the same name, as cameras write both: the picture is taken.
+    empty : tuple of str
+        Class folders without a picture.
+    others : dict of str to int
+        How many files are no pictures by their name, by its ending.
     """
 
     paths: tuple[Path, ...]

@@ -27,7 +27,12 @@ named = make
 
 
 class Decision(ABC):
-    """Judges the classes of a dictionary by the code of a query."""
+    """Judges the classes of a dictionary by the code of a query.
+
+    A decision implements ``explained``: how much there was to explain, and what each atom explains of it for its class.
+    A class is judged by √(energy − the contributions of its atoms), and the smallest value wins; override ``residuals``
+    where that is another formula. ``kcrc.decisions.register`` gives it a name.
+    """
 
     compiled: ClassVar[bool] = False
     """Whether the compiled stage and the compiled judge of tuning know it."""
@@ -40,7 +45,26 @@ class Decision(ABC):
 
     @abstractmethod
     def explained(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
-        """energy (B,) and contributions (B, K); ``labels`` (1|B, K) are the atoms' class numbers, −1 for padding."""
+        """What there was to explain, and what each atom explains of it.
+
+        Parameters
+        ----------
+        dictionary : Dictionary
+            The atoms.
+        target : Target
+            B queries.
+        code : Code
+            Their coefficients (B, K).
+        labels : array of int of shape (1 or B, K)
+            The atoms' class numbers, −1 for padding.
+
+        Returns
+        -------
+        energy : ndarray of shape (B,)
+            How much there was to explain.
+        contributions : ndarray of shape (B, K)
+            What each atom explains of it for its class; 0 at padding.
+        """
 
     def residuals(
         self, energy: Array, contributed: Array, x: Array, labels: Array, n_classes: int, *, floor: float = 0.0

@@ -56,7 +56,13 @@ def prepare_vectors(X: Array) -> Prepared:
 
 
 class Distance(ABC):
-    """How far two samples are apart. Smaller is nearer, 0 is identical, never negative."""
+    """How far two samples are apart. Smaller is nearer, 0 is identical, never negative.
+
+    A distance is a frozen dataclass whose fields are its options. It implements ``prepare``, which looks at each sample
+    once, and ``pairwise``, which compares what was prepared; ``fit`` where it learns from the examples, and
+    ``to_origin`` where the polarisation kernel may use it. One of plain vectors derives from ``VectorDistance``, which
+    prepares them. ``kcrc.distances.register`` gives it a name.
+    """
 
     formula: ClassVar[str]
     """The formula in one line, for the docs."""
@@ -69,6 +75,7 @@ class Distance(ABC):
     2 where this returns a plain length (Euclidean), 1 where it already returns a square or a sum."""
 
     symmetric: ClassVar[bool] = True
+    """Whether both directions are equal."""
 
     directed: ClassVar[bool] = False
     """Whether, where it is not symmetric, the direction from a query to an example is meant. A kernel of any other
@@ -130,17 +137,55 @@ class Distance(ABC):
         return None
 
     def fit(self, X: Array, y: Array, *, sample_shape: tuple[int, ...]) -> Distance:
-        """Learn what has to be learned from the examples (a covariance, textons). Returns the fitted distance;
-        the default learns nothing. ``sample_shape`` is the shape of one sample before flattening."""
+        """Learn what has to be learned from the examples, such as a covariance; the default learns nothing.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The examples, flattened.
+        y : array of int of shape (n,)
+            Their class numbers.
+        sample_shape : tuple of int
+            The shape of one sample before flattening.
+
+        Returns
+        -------
+        Distance
+            The fitted distance; this one stays as it is.
+        """
         return self
 
     @abstractmethod
     def prepare(self, X: Array) -> Prepared:
-        """Look at samples (n, d) once."""
+        """Look at samples once.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The samples, flattened.
+
+        Returns
+        -------
+        Prepared
+            Arrays by name, each with the n samples as its first axis: ``Prepared({"vectors": X})``.
+        """
 
     @abstractmethod
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        """All distances (len(a), len(b))."""
+        """All distances between two sets.
+
+        Parameters
+        ----------
+        a : Prepared
+            What ``prepare`` made of n samples: ``a["vectors"]`` is one of its arrays.
+        b : Prepared
+            The same of m samples.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            How far each is from each.
+        """
 
     def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
         """Distances (B, K) of sample i of ``a`` to the samples ``rows[i]`` of ``b``; no others are computed."""
@@ -197,7 +242,11 @@ class Distance(ABC):
 
 
 class VectorDistance(Distance):
-    """A distance that needs nothing but the vectors themselves: they all share one preparation."""
+    """A distance that needs nothing but the vectors themselves: all of these share one preparation.
+
+    A subclass implements ``pairwise`` only. In it ``a["vectors"]`` are the samples (n, d) and ``a["squares"]`` (n,)
+    their squared lengths. Otherwise it is as ``Distance`` says.
+    """
 
     @property
     def preparation(self) -> Hashable:

@@ -28,7 +28,17 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass
 class PairCounts:
-    """``asked``: of a query and an example; of two examples, ``evaluated`` were measured and ``found`` looked up."""
+    """How often a costly distance was measured: ``pair_counts_``.
+
+    Attributes
+    ----------
+    asked : int
+        Pairs of a query and an example.
+    evaluated : int
+        Pairs of two examples that were measured.
+    found : int
+        Pairs of two examples that were looked up among those.
+    """
 
     asked: int = 0
     evaluated: int = 0

@@ -30,12 +30,25 @@ _ASKED, _MATES = 128, 3  # examples asked for the scale of a member, and how man
 @register("unified")
 @dataclass(frozen=True)
 class Unified(Distance):
-    """Σ wᵢ Distᵢ^powerᵢ / scaleᵢ over ``members``: names, distances or functions, in a list or by names of your own.
+    """Several distances used as one: Σ wᵢ Distᵢ^powerᵢ / scaleᵢ.
 
-    ``weights``: None for equal ones, a number for each member (a list, or by name; only their ratios count, and 0
-    leaves a member out), or "auto" to have them chosen by leave-one-out. Where samples are a dict of views, a member
-    looks at the view of its own name, or at the one that ``views`` gives for it.
+    Parameters
+    ----------
+    members : sequence or dict, default=("euclidean", "manhattan", "correlation")
+        Names, distances or functions, in a list or by names of your own.
+    weights : None, sequence, dict or "auto", default=None
+        A number for each member, in a list or by name: only their ratios count, and 0 leaves a member out. None takes
+        equal ones, "auto" has them chosen by leave-one-out.
+    views : dict or None, default=None
+        Where samples are a dict of views: the view that a member looks at, by the name of the member. A member that is
+        not named here looks at the view of its own name.
+    columns : object, default=None
+        Where the views stand in a sample: filled in by ``bound``.
+    scales : object, default=None
+        What each member is divided by: filled in by ``fit``.
 
+    Examples
+    --------
     >>> from kcrc.distances import make
     >>> make("unified", members=["euclidean", "manhattan"], weights=[3, 1]).weights_
     {'euclidean': 0.75, 'manhattan': 0.25}

@@ -39,7 +39,13 @@ CHUNK = 64
 
 
 class Feature(Estimator):
-    """From pictures to vectors. Subclasses give ``_learn`` (where there is something) and ``_vectors``."""
+    """From pictures to vectors: a scikit-learn transformer.
+
+    A subclass keeps its options as scikit-learn's estimators do, under the names of the parameters of ``__init__``. It
+    gives ``dim``, the length of a vector, and ``_vectors(batch)``, the vectors (n, dim) of pictures as its ``view``
+    wants them; ``_learn(images, labels)`` where it learns, and ``_check()`` where options can be wrong.
+    ``kcrc.features.base.register`` gives it a name.
+    """
 
     kind: ClassVar[str]
     """The name in the registry."""

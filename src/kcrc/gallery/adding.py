@@ -19,7 +19,21 @@ Duplicates = Literal["skip", "error", "keep"]
 
 @dataclass(frozen=True)
 class Duplicate:
-    """An example that was not added, and the one that is in the gallery already with the same content."""
+    """An example that was not added, because one with the same content is in the gallery.
+
+    Attributes
+    ----------
+    position : int
+        Its place among those that were given.
+    source : str
+        Where it came from.
+    label : str
+        The class it was given with.
+    id : int
+        The example that is in the gallery.
+    existing_label : str
+        The class of that one.
+    """
 
     position: int
     source: str
@@ -39,9 +53,17 @@ class Command:
 
 @dataclass(frozen=True)
 class Added:
-    """The ids given to the new examples, in order, and what was skipped as being there already.
+    """What ``add`` or ``import_`` added.
 
-    ``command`` is what the next batch of the same command continues (None: nothing was added yet)."""
+    Attributes
+    ----------
+    ids : tuple of int
+        The ids of the new examples, in order.
+    duplicates : tuple of Duplicate
+        What was skipped as being there already.
+    command : Command or None
+        What the next batch of the same command continues; None where nothing was added yet.
+    """
 
     ids: tuple[int, ...]
     duplicates: tuple[Duplicate, ...] = ()

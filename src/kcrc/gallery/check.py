@@ -24,7 +24,21 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Verdict:
-    """What ``verify`` found: nothing wrong, or the problems, one sentence each."""
+    """What ``verify`` found: nothing wrong, or the problems.
+
+    Attributes
+    ----------
+    examples : int
+        How many examples are in the gallery.
+    removed : int
+        How many were removed and can come back by undo.
+    acts : int
+        How many commands its history has.
+    problems : tuple of str
+        What is wrong, one sentence each.
+    sound : bool
+        Whether nothing is.
+    """
 
     examples: int
     removed: int

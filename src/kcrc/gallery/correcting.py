@@ -20,7 +20,15 @@ _NAMED = 5  # examples that an error names
 
 @dataclass(frozen=True)
 class Corrected:
-    """The ids of what was given another class, and of what was taken out."""
+    """What ``correct`` changed.
+
+    Attributes
+    ----------
+    relabelled : tuple of int
+        The ids of what was given another class.
+    removed : tuple of int
+        The ids of what was taken out.
+    """
 
     relabelled: tuple[int, ...]
     removed: tuple[int, ...]

@@ -21,11 +21,18 @@ from kcrc.gallery.settings import to_json
 
 @dataclass(frozen=True)
 class Erased:
-    """The ids that were erased, and what the person should know.
+    """What ``erase`` erased, and what the person should know.
 
-    ``retune``: parameters had been chosen with them, and are chosen anew at the next question. ``feature``: the feature
-    that may have learned from them, which stays as it is (None: it learned nothing). ``beside``: files beside the
-    gallery, by their names copies or exports of it, that may hold them still.
+    Attributes
+    ----------
+    ids : tuple of int
+        The ids that were erased.
+    retune : bool
+        Whether parameters had been chosen with them; they are chosen anew at the next question.
+    feature : str or None
+        The feature that may have learned from them, which stays as it is; None where it learned nothing.
+    beside : tuple of Path
+        Files beside the gallery, by their names copies or exports of it, that may hold them still.
     """
 
     ids: tuple[int, ...]

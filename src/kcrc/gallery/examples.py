@@ -28,7 +28,21 @@ _PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF")
 
 @dataclass(frozen=True)
 class Example:
-    """One stored example, without its vector and picture; ``added_at`` is None where it is not known."""
+    """One stored example, without its vector and picture.
+
+    Attributes
+    ----------
+    id : int
+        Its id, for good.
+    label : str
+        Its class.
+    source : str
+        Where it came from: a path, or what was given.
+    content : bytes
+        The SHA-256 of its file, or of its vector where there is none.
+    added_at : datetime or None
+        When it was added; None where it is not known.
+    """
 
     id: int
     label: str

@@ -18,7 +18,21 @@ from kcrc.gallery.moments import moment
 
 @dataclass(frozen=True)
 class Entry:
-    """One command: its number, when (None: not known), what, and by which later act it was undone (None: it stands)."""
+    """One command in the history of a gallery.
+
+    Attributes
+    ----------
+    id : int
+        Its number.
+    at : datetime or None
+        When; None where it is not known.
+    action : str
+        What kind of command.
+    summary : str
+        What it did, in words.
+    undone_by : int or None
+        The later command that undid it; None where it stands.
+    """
 
     id: int
     at: datetime.datetime | None

@@ -26,7 +26,23 @@ Progress = Callable[[int], None]  # called with the number of files just finishe
 
 @dataclass
 class Intake:
-    """What became of some files: added, there already, or not usable (and why)."""
+    """What became of the files given to ``add_images``.
+
+    Attributes
+    ----------
+    added : list of int
+        The ids of the new examples.
+    duplicates : list of Duplicate
+        What was there already.
+    problems : list of ImageError
+        Files that could not be used, and why.
+    notes : list of str
+        What else a person should know.
+    last : Added or None
+        What the last batch added.
+    summary : str
+        One line with all counts.
+    """
 
     added: list[int] = field(default_factory=list)
     duplicates: list[Duplicate] = field(default_factory=list)

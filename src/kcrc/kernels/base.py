@@ -37,7 +37,12 @@ ALIKE = ("gram", "cross", "local", "cross_of", "local_of", "of_distances")  # me
 
 
 class Kernel(ABC):
-    """k(a, b), for sets, for one set's own diagonal, and for local dictionaries."""
+    """How alike two samples are: k(a, b), an inner product in the space where queries are represented.
+
+    A kernel is a frozen dataclass whose fields are its options; its width is called ``gamma``. It implements
+    ``prepare``, ``gram`` and ``diagonal``. One that is a function of a·b, ‖a‖² and ‖b‖² derives from ``VectorKernel``
+    and implements ``profile`` only. ``kcrc.kernels.register`` gives it a name.
+    """
 
     bounded: ClassVar[bool] = False
     """Whether |k(a, b)| ≤ 1 whatever the units of the samples."""
@@ -77,15 +82,51 @@ class Kernel(ABC):
         return self
 
     @abstractmethod
-    def prepare(self, X: Array) -> Prepared: ...
+    def prepare(self, X: Array) -> Prepared:
+        """Look at samples once.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The samples, flattened.
+
+        Returns
+        -------
+        Prepared
+            Arrays by name, each with the n samples as its first axis.
+        """
 
     @abstractmethod
     def gram(self, a: Prepared, b: Prepared) -> Array:
-        """k for all pairs: (len(a), len(b))."""
+        """The kernel of all pairs.
+
+        Parameters
+        ----------
+        a : Prepared
+            What ``prepare`` made of n samples.
+        b : Prepared
+            The same of m samples.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            k of each with each.
+        """
 
     @abstractmethod
     def diagonal(self, a: Prepared) -> Array:
-        """k(aᵢ, aᵢ): (len(a),)."""
+        """The kernel of samples with themselves.
+
+        Parameters
+        ----------
+        a : Prepared
+            What ``prepare`` made of n samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            k(aᵢ, aᵢ).
+        """
 
     def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
         """k of query i with the atoms ``rows[i]``: (B, K)."""

@@ -20,11 +20,15 @@ from kcrc.prepared import POSITION, Prepared
 @register("precomputed")
 @dataclass(frozen=True)
 class PrecomputedKernel(Kernel):
-    """fit takes the (n, n) kernel of the examples, queries are (B, n) kernel rows.
+    """A kernel that is given as a matrix: ``fit`` takes that of the examples (n, n), queries are rows of it (B, n).
 
-    A query's k(y, y) is not among them; it is known only when all examples share one value on the diagonal,
-    as they do for RBF and other normalised kernels. Labels and scores of ``form="gram"`` with ``n_neighbors=None``
-    never need it.
+    A query's k(y, y) is not among them; it is known only when all examples share one value on the diagonal, as they do
+    for RBF and other normalised kernels. Labels and scores of ``form="gram"`` with ``n_neighbors=None`` never need it.
+
+    Parameters
+    ----------
+    self_value : float or None, default=None
+        The value that all examples share on the diagonal; ``fit`` finds it.
     """
 
     given_as_matrix: ClassVar[bool] = True
@@ -64,7 +68,13 @@ class PrecomputedKernel(Kernel):
 
 @dataclass(frozen=True)
 class CallableKernel(Kernel):
-    """A Python function ``f(A, B) -> (len(A), len(B))`` of two sets of vectors."""
+    """A kernel that is a Python function of two sets of vectors.
+
+    Parameters
+    ----------
+    function : callable
+        f(A, B) -> (len(A), len(B)).
+    """
 
     function: Callable[[Array, Array], Array]
 

@@ -25,7 +25,16 @@ from kcrc.prepared import Prepared
 
 @dataclass(frozen=True)
 class DistanceKernel(Kernel):
-    """A kernel made from a distance by one of the paper's rules; from the mean of both directions where they differ."""
+    """A kernel made from a distance by one of the paper's rules; from the mean of both directions where they differ.
+
+    A subclass implements ``gram`` and ``diagonal`` as every kernel does, and ``cross_of`` and ``local_of``, which make
+    the kernel of distances that the search has measured already.
+
+    Parameters
+    ----------
+    distance : Distance
+        The distance.
+    """
 
     definite: ClassVar[bool] = True
 
@@ -47,11 +56,43 @@ class DistanceKernel(Kernel):
 
     @abstractmethod
     def cross_of(self, distances: Array, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
-        """``cross`` where the distances (B, K) are known already."""
+        """``cross`` where the distances are known already.
+
+        Parameters
+        ----------
+        distances : array of shape (B, K)
+            Of query i to the atoms ``rows[i]``.
+        queries : Prepared
+            What ``prepare`` made of B queries.
+        atoms : Prepared
+            The same of all examples.
+        rows : array of int of shape (B, K)
+            The places of the atoms among the examples.
+
+        Returns
+        -------
+        ndarray of shape (B, K)
+            k of query i with its atoms.
+        """
 
     @abstractmethod
     def local_of(self, distances: Array, atoms: Prepared, rows: Array) -> Array:
-        """``local`` where the distances (B, K, K) are known already."""
+        """``local`` where the distances are known already.
+
+        Parameters
+        ----------
+        distances : array of shape (B, K, K)
+            Among the atoms ``rows[i]``.
+        atoms : Prepared
+            What ``prepare`` made of all examples.
+        rows : array of int of shape (B, K)
+            The places of the atoms among the examples.
+
+        Returns
+        -------
+        ndarray of shape (B, K, K)
+            k among the atoms of query i.
+        """
 
     def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
         return self.cross_of(mutual.selected(self.distance, queries, atoms, rows), queries, atoms, rows)
@@ -63,7 +104,15 @@ class DistanceKernel(Kernel):
 @register("exp")
 @dataclass(frozen=True)
 class Exponential(DistanceKernel):
-    """k(a, b) = exp(−gamma Dist(a, b)), Dist squared where the distance is a plain length; gamma = 1/β²."""
+    """k(a, b) = exp(−gamma Dist(a, b)), Dist squared where the distance is a plain length; gamma = 1/β².
+
+    Parameters
+    ----------
+    distance : Distance
+        The distance.
+    gamma : float, default=1.0
+        Above 0.
+    """
 
     bounded: ClassVar[bool] = True
     definite: ClassVar[bool] = True
@@ -96,7 +145,13 @@ class Exponential(DistanceKernel):
 @register("polarisation")
 @dataclass(frozen=True)
 class Polarisation(DistanceKernel):
-    """k(a, b) = ½ (Dist(a, 0) + Dist(b, 0) − Dist(a, b)) with squared distances: for Euclidean the linear kernel."""
+    """k(a, b) = ½ (Dist(a, 0) + Dist(b, 0) − Dist(a, b)) with squared distances: for Euclidean the linear kernel.
+
+    Parameters
+    ----------
+    distance : Distance
+        One that has an origin.
+    """
 
     definite: ClassVar[bool] = True
 
@@ -130,7 +185,13 @@ class Polarisation(DistanceKernel):
 
 @dataclass(frozen=True)
 class KernelDistance(Distance):
-    """√(k(a,a) + k(b,b) − 2k(a,b)): how far samples are apart in the space of a kernel."""
+    """√(k(a,a) + k(b,b) − 2k(a,b)): how far samples are apart in the space of a kernel.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    """
 
     formula: ClassVar[str] = "√(k(a,a) + k(b,b) − 2 k(a,b))"
     metric: ClassVar[bool] = True

@@ -21,7 +21,23 @@ HIGHEST_DEGREE = 64  # of a polynomial that is compiled: it takes as many produc
 
 @dataclass(frozen=True)
 class Shape:
-    """A kernel of vectors in the terms of the compiled module: linear (0), polynomial (1) or RBF (2)."""
+    """A kernel of vectors in the terms of the compiled module.
+
+    Attributes
+    ----------
+    kind : int
+        0 linear, 1 polynomial, 2 RBF.
+    gamma : float
+        Its width.
+    coef0 : float
+        The constant of the polynomial.
+    degree : int
+        Of the polynomial.
+    of_distance : bool
+        Whether it is a function of ‖a − b‖² alone.
+    options : dict
+        All of these by name.
+    """
 
     kind: int
     gamma: float = 1.0
@@ -39,7 +55,10 @@ class Shape:
 
 
 class VectorKernel(Kernel):
-    """A kernel that is a function of the dot product and the two squared norms."""
+    """A kernel that is a function of the dot product and the two squared lengths.
+
+    A subclass implements ``profile`` only; the rest follows from it. Otherwise it is as ``Kernel`` says.
+    """
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -67,7 +86,22 @@ class VectorKernel(Kernel):
 
     @abstractmethod
     def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
-        """k from a·b, ‖a‖² and ‖b‖² (arrays that broadcast); may overwrite ``dot``."""
+        """The kernel from products; the three arrays broadcast.
+
+        Parameters
+        ----------
+        dot : array
+            a·b; it may be overwritten.
+        squares_a : array
+            ‖a‖².
+        squares_b : array
+            ‖b‖².
+
+        Returns
+        -------
+        ndarray
+            k(a, b), of the shape of ``dot``.
+        """
 
     def gram(self, a: Prepared, b: Prepared) -> Array:
         dot = widened(a["vectors"]) @ widened(b["vectors"]).T
@@ -104,7 +138,17 @@ class Linear(VectorKernel):
 @register("polynomial")
 @dataclass(frozen=True)
 class Polynomial(VectorKernel):
-    """k(a, b) = (gamma a·b + coef0)^degree."""
+    """k(a, b) = (gamma a·b + coef0)^degree.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        The factor of the dot product, above 0.
+    coef0 : float, default=1.0
+        The constant.
+    degree : int, default=3
+        1 or more.
+    """
 
     gamma: float = 1.0
     degree: int = 3
@@ -130,7 +174,13 @@ class Polynomial(VectorKernel):
 @register("rbf")
 @dataclass(frozen=True)
 class RBF(VectorKernel):
-    """k(a, b) = exp(−gamma ‖a−b‖²); the paper's β is gamma."""
+    """k(a, b) = exp(−gamma ‖a−b‖²); the paper's β is gamma.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Above 0.
+    """
 
     bounded: ClassVar[bool] = True
     definite: ClassVar[bool] = True

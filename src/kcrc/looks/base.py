@@ -42,7 +42,17 @@ AMONG = 3.0  # times as many pairs as there are candidates: those among the near
 
 @dataclass(frozen=True)
 class Price:
-    """Arithmetic, as µs on one ordinary core: ``picture`` to see one, ``pair`` to compare two, ``learning`` once."""
+    """What a look costs, in µs on one ordinary core: cheap looks are tried first.
+
+    Parameters
+    ----------
+    picture : float, default=100.0
+        To see one picture.
+    pair : float, default=0.0
+        To compare two.
+    learning : float, default=0.0
+        To learn from the examples, once.
+    """
 
     picture: float = 100.0
     pair: float = 0.0
@@ -59,7 +69,19 @@ class Price:
 
 
 class Look(ABC):
-    """One way to see pictures. A value: ``fit`` returns another."""
+    """One way to see pictures, and to compare what is seen.
+
+    ``of_feature`` and ``of_distance`` make most looks. A subclass is a frozen dataclass with the fields ``name`` and
+    ``price``, and implements ``see``; ``fit`` where it learns from the examples, ``distance`` where what it sees is not
+    compared by Euclidean distance, and ``state`` where it can be kept in a file.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    price : Price
+        What it costs.
+    """
 
     name: str
     price: Price
@@ -75,12 +97,36 @@ class Look(ABC):
         return {"distance": self.distance}
 
     def fit(self, pictures: Pictures, labels: Array) -> Look:
-        """Learn from the examples; the default learns nothing."""
+        """Learn from the examples; the default learns nothing.
+
+        Parameters
+        ----------
+        pictures : sequence of array
+            The examples, each (h, w) or (h, w, 3), of any sizes.
+        labels : array of int of shape (n,)
+            Their class numbers.
+
+        Returns
+        -------
+        Look
+            The fitted look; this one stays as it is.
+        """
         return self
 
     @abstractmethod
     def see(self, pictures: Pictures) -> Array:
-        """(n, …) float32, what is compared of the pictures."""
+        """What is compared of pictures.
+
+        Parameters
+        ----------
+        pictures : sequence of array
+            n pictures, each (h, w) or (h, w, 3), of any sizes; bytes from 0 to 255, or floats from 0 to 1.
+
+        Returns
+        -------
+        ndarray of float32 of shape (n, …)
+            One entry for each picture, all of one shape.
+        """
 
     def fit_see(self, pictures: Pictures, labels: Array) -> tuple[Look, Array]:
         """The fitted look, and what it sees of the examples: each is looked at once."""
@@ -217,7 +263,7 @@ def looks_for(kind: PictureKind, names: Sequence[str]) -> list[Look]:
 
 def of_feature(
     name: str, feature: str | Feature | Callable[..., Any], *, price: Price | None = None, **options: Any
-) -> FeatureLook:
+) -> Look:
     """A look of a feature: its name with its options, a Feature, or a function from a list of pictures to vectors.
 
     Parameters
@@ -250,7 +296,7 @@ def of_feature(
     return FeatureLook(name, features.resolve(feature, **options), price or Price())
 
 
-def of_distance(name: str, measure: str, size: tuple[int, int], *, price: Price | None = None) -> DistanceLook:
+def of_distance(name: str, measure: str, size: tuple[int, int], *, price: Price | None = None) -> Look:
     """A look of a distance between images, by the name that ``kcrc.distances`` knows it under.
 
     Parameters

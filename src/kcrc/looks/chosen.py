@@ -12,10 +12,30 @@ import numpy as np
 class LookScore:
     """What one look, or a join of some, made of the examples asked as if they were not stored.
 
-    ``right`` of ``asked``, the same examples for all looks; ``loss`` the mean −log p of the truth; ``behind`` the
-    leader by so many points, ``error`` the standard error of that, paired; ``price`` µs to see one picture and to
-    compare it; ``note`` why it was not tried. Where nothing can be left out, ``right`` are the copies of examples that
-    came back to their own original, of ``asked`` copies, and nothing is known of ``behind`` and ``error``.
+    Attributes
+    ----------
+    name : str
+        The look.
+    right : int
+        Right answers; where nothing can be left out, deformed copies of examples that came back to their original.
+    asked : int
+        Examples that were asked, the same ones for all looks; or copies.
+    loss : float
+        The mean −log p of the truth.
+    behind : float
+        By how many points it is behind the leader; not known of copies.
+    error : float
+        The standard error of that, paired; not known of copies.
+    price : float
+        µs to see one picture and to compare it.
+    seconds : float
+        How long trying it took.
+    note : str
+        Why it was not tried.
+    nearest : tuple of (int, int), or None
+        The numbers of an example and of the one it found nearest to it.
+    accuracy : float
+        The share of right answers; NaN where it was not tried.
     """
 
     name: str
@@ -36,9 +56,25 @@ class LookScore:
 
 @dataclass(frozen=True)
 class Choice:
-    """``weights`` of the looks that answer, the heaviest first; ``scores`` of all that were tried, the best first;
-    ``way``: "single", "fusion" or "copies" (few examples); ``right`` of ``asked`` examples are right without
-    themselves."""
+    """Which looks were chosen, and all that was tried: ``choice_`` of an ``ImageClassifier``.
+
+    Attributes
+    ----------
+    weights : dict of str to float
+        The weights of the looks that answer, the heaviest first.
+    scores : tuple of LookScore
+        All looks that were tried, the best first.
+    way : str
+        "single" for one look, "fusion" for several, "copies" where there were few examples.
+    right : int
+        How many examples are answered right without themselves.
+    asked : int
+        Of how many.
+    sentence : str
+        What was chosen, in plain words.
+    table : list of dict
+        One line a look, the best first.
+    """
 
     weights: dict[str, float]
     scores: tuple[LookScore, ...]

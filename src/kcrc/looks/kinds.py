@@ -43,8 +43,21 @@ UNKNOWN = 0.5
 
 @dataclass(frozen=True)
 class PictureKind:
-    """``height`` and ``width`` in pixels, the median of the pictures; ``colour``: some have one; ``strokes``: mostly
-    black and white, as writing and drawings are; ``count``: how many examples there are."""
+    """What kind of pictures the examples are: ``kind_`` of an ``ImageClassifier``, and what a registered look is given.
+
+    Attributes
+    ----------
+    height, width : int
+        In pixels, the median of the pictures.
+    colour : bool
+        Whether some have one.
+    strokes : bool
+        Whether they are mostly black and white, as writing and drawings are.
+    count : int
+        How many examples there are.
+    name : str
+        "colour", "strokes" or "grey".
+    """
 
     height: int
     width: int

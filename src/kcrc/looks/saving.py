@@ -124,8 +124,9 @@ def _look(state: Mapping[str, Any]) -> Look:
         height, width = (int(side) for side in state["size"])
         if not (0 < height <= 1024 and 0 < width <= 1024):
             raise FileError("a look has no size")
-        plain = of_distance(name, str(state["measure"]), (height, width), price=price)
-        return DistanceLook(name, plain.size, plain.measure, price, bool(state["unit"]))
+        size, measure = (height, width), str(state["measure"])
+        of_distance(name, measure, size)  # refuses what is no distance
+        return DistanceLook(name, size, measure, price, bool(state["unit"]))
     return _of_feature(state)
 
 

@@ -5,7 +5,7 @@ Prices are µs as measured on one core of an ordinary machine, rounded; they ord
 
 from __future__ import annotations
 
-from kcrc.looks.base import DistanceLook, FeatureLook, Look, Price, of_distance, of_feature, register
+from kcrc.looks.base import Look, Price, of_distance, of_feature, register
 from kcrc.looks.kinds import PictureKind
 
 SMALL = 64  # pixels of the longer side, up to which a picture is looked at in its own size
@@ -13,13 +13,13 @@ TANGENT = 32  # beyond it small deformations are no longer small
 
 
 @register("pixels")
-def pixels(kind: PictureKind) -> FeatureLook:
+def pixels(kind: PictureKind) -> Look:
     """Grey values."""
     return of_feature("pixels", "pixels", size=kind.size(32), price=Price(picture=60))
 
 
 @register("colour pixels")
-def colour_pixels(kind: PictureKind) -> FeatureLook | None:
+def colour_pixels(kind: PictureKind) -> Look | None:
     """Red, green and blue, coarsely."""
     if not kind.colour:
         return None
@@ -27,7 +27,7 @@ def colour_pixels(kind: PictureKind) -> FeatureLook | None:
 
 
 @register("hog")
-def hog(kind: PictureKind) -> FeatureLook | None:
+def hog(kind: PictureKind) -> Look | None:
     """Outlines: in about seven cells a side, by direction; of small grey pictures light against dark too."""
     if max(kind.height, kind.width) > SMALL:
         return of_feature("hog", "hog", size=(128, 128), cell=16, price=Price(picture=4000))
@@ -43,7 +43,7 @@ def hog(kind: PictureKind) -> FeatureLook | None:
 
 
 @register("fine hog")
-def fine_hog(kind: PictureKind) -> FeatureLook | None:
+def fine_hog(kind: PictureKind) -> Look | None:
     """Outlines in smaller cells (of small pictures in larger ones), by direction alone."""
     if max(kind.height, kind.width) > SMALL:
         return of_feature("fine hog", "hog", size=(128, 128), cell=8, price=Price(picture=5000))
@@ -56,7 +56,7 @@ def fine_hog(kind: PictureKind) -> FeatureLook | None:
 
 
 @register("lbp")
-def lbp(kind: PictureKind) -> FeatureLook | None:
+def lbp(kind: PictureKind) -> Look | None:
     """Texture: patterns of each point's neighbours, by region."""
     if min(kind.height, kind.width) < 8:
         return None
@@ -67,49 +67,49 @@ def lbp(kind: PictureKind) -> FeatureLook | None:
 
 
 @register("colour")
-def colour(kind: PictureKind) -> FeatureLook | None:
+def colour(kind: PictureKind) -> Look | None:
     """Colours, whole and by region."""
     return of_feature("colour", "colour", price=Price(picture=1000)) if kind.colour else None
 
 
 @register("sift")
-def sift(kind: PictureKind) -> DistanceLook:
+def sift(kind: PictureKind) -> Look:
     """Outlines: SIFT descriptors at the points of a grid."""
     return of_distance("sift", "sift", kind.size(SMALL), price=Price(picture=400, pair=0.5))
 
 
 @register("tangent")
-def tangent(kind: PictureKind) -> DistanceLook:
+def tangent(kind: PictureKind) -> Look:
     """Grey values, small shifts, turns, scalings and strokes' widths left free."""
     return of_distance("tangent", "tangent", kind.size(TANGENT), price=Price(picture=400, pair=3.0))
 
 
 @register("marginal")
-def marginal(kind: PictureKind) -> DistanceLook | None:
+def marginal(kind: PictureKind) -> Look | None:
     """Texture: how often each filter responds how strongly, wherever."""
     return _textured(kind, "marginal", "marginal")
 
 
 @register("textons")
-def textons(kind: PictureKind) -> DistanceLook | None:
+def textons(kind: PictureKind) -> Look | None:
     """Texture: which responses to filters come together, wherever."""
     return _textured(kind, "textons", "texton-chi2")
 
 
 @register("geometric blur")
-def geometric_blur(kind: PictureKind) -> DistanceLook:
+def geometric_blur(kind: PictureKind) -> Look:
     """Points on outlines, and what lies around each, less sharply the farther away."""
     return of_distance("geometric blur", "geometric-blur", kind.size(SMALL), price=Price(picture=3000, pair=60.0))
 
 
 @register("shape context")
-def shape_context(kind: PictureKind) -> DistanceLook:
+def shape_context(kind: PictureKind) -> Look:
     """Points on outlines, and where the others are seen from each; one drawing is bent onto the other."""
     return of_distance("shape context", "shape-context", kind.size(SMALL), price=Price(picture=3000, pair=1500.0))
 
 
 @register("coarse pyramid")
-def coarse_pyramid(kind: PictureKind) -> FeatureLook | None:
+def coarse_pyramid(kind: PictureKind) -> Look | None:
     """Visual words of larger patches, fewer of them: half the price of the pyramid."""
     if min(kind.height, kind.width) < 64:
         return None
@@ -118,7 +118,7 @@ def coarse_pyramid(kind: PictureKind) -> FeatureLook | None:
 
 
 @register("pyramid")
-def pyramid(kind: PictureKind) -> FeatureLook | None:
+def pyramid(kind: PictureKind) -> Look | None:
     """Visual words, whole and by region."""
     if min(kind.height, kind.width) < 48:
         return None
@@ -143,7 +143,7 @@ def embedding(kind: PictureKind) -> Look | None:
     return of_feature("embedding", "embedding", price=Price(picture=20_000))
 
 
-def _textured(kind: PictureKind, name: str, measure: str) -> DistanceLook | None:
+def _textured(kind: PictureKind, name: str, measure: str) -> Look | None:
     if kind.strokes or min(kind.height, kind.width) < 24:  # which have outlines, and no texture
         return None
     return of_distance(name, measure, kind.size(SMALL), price=Price(picture=4000, pair=3.0, learning=3_000_000))

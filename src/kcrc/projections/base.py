@@ -25,9 +25,14 @@ register = registry.register
 
 
 class Projection(ABC):
-    """Makes Ψ. ``cost``: the arithmetic of it over K³, roughly."""
+    """A dimension reduction in kernel space: makes Ψ, with D' = ΨᵀG and y' = Ψᵀk.
+
+    A projection is a frozen dataclass whose fields are its options, and implements ``matrix``. If one of the fields is
+    ``n_components``, the dimension may be chosen by leave-one-out. ``kcrc.projections.register`` gives it a name.
+    """
 
     cost: ClassVar[float] = 10.0
+    """The arithmetic of it over K³, roughly."""
 
     identity: ClassVar[bool] = False
     """Whether Ψ is the identity, which is no work at all."""
@@ -43,9 +48,24 @@ class Projection(ABC):
 
     @abstractmethod
     def matrix(self, gram: Array, labels: Array, real: Array, rng: np.random.Generator) -> Array | None:
-        """Ψ (1|B, K, c) from G (1|B, K, K), the atoms' class numbers (1|B, K) and which of them are real and not
-        padding (1|B, K); None stands for the identity. ``rng`` starts from the same seed for every batch, so that
-        Ψ does not depend on which queries are asked together."""
+        """Ψ of a batch of B dictionaries of K atoms, or of one for all queries.
+
+        Parameters
+        ----------
+        gram : array of shape (1 or B, K, K)
+            G, the kernel between the atoms.
+        labels : array of int of shape (1 or B, K)
+            Their class numbers.
+        real : array of bool of shape (1 or B, K)
+            Which of them are atoms and not padding.
+        rng : numpy.random.Generator
+            It starts from the same seed for every batch, so that Ψ does not depend on which queries are asked together.
+
+        Returns
+        -------
+        ndarray of shape (1 or B, K, c), or None
+            Ψ; None stands for the identity.
+        """
 
 
 @register("identity")

@@ -13,9 +13,30 @@ from kcrc.errors import ParameterError
 
 @dataclass(frozen=True)
 class Setting:
-    """What the search chooses. ``geometry`` names the metric, or the weights of a unified distance; kernel "given" is
-    one the caller fixed; ``share`` is the dimension after projection over the most there can be (atoms; KFDA:
-    classes − 1), None where it is not searched."""
+    """One setting of the parameters that the search chooses.
+
+    Attributes
+    ----------
+    geometry : str
+        The metric by name, or the weights of a unified distance.
+    locality : str
+        "atoms" or "classes".
+    n_neighbors : int
+        The size of the dictionary.
+    kernel : str
+        The kernel by name; "given" is one that the caller fixed.
+    gamma : float or None
+        Its width; None where it has none.
+    mu : float
+        The penalty.
+    form : str
+        "raw", "gram" or "rkhs".
+    decision : str
+        What classes are judged by.
+    share : float or None
+        The dimension after the projection over the most there can be (the atoms; for KFDA classes − 1); None where it
+        is not searched.
+    """
 
     geometry: str
     locality: str
@@ -30,11 +51,24 @@ class Setting:
 
 @dataclass
 class Score:
-    """Right answers among the trials a setting was tried on, and their ``loss``: see ``kcrc.tuning.loss``.
+    """What leave-one-out made of one setting.
 
-    ``share``: where it was asked about the hard examples alone, what share of all they are; the others
-    are taken as right.
-    ``price``: the arithmetic of one answer, roughly, with the search for its neighbours.
+    Attributes
+    ----------
+    right : int
+        Right answers.
+    trials : int
+        Examples that were asked.
+    loss : float
+        How much the answers doubted the truth; smaller is better (``kcrc.tuning.loss``).
+    share : float
+        Where only the hard examples were asked, what share of all they are; the others are taken as right.
+    price : float
+        The arithmetic of one answer, roughly, with the search for its neighbours.
+    accuracy : float
+        The share of right answers.
+    error : float
+        The standard error of the accuracy; never 0, so that 10 of 10 does not count as certainty.
     """
 
     right: int = 0
@@ -58,7 +92,30 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """What the search tried and chose: ``classifier.tuning_``."""
+    """What the search for parameters tried and chose: ``tuning_`` of a classifier.
+
+    Attributes
+    ----------
+    best : Setting
+        What was chosen.
+    scores : dict of Setting to Score
+        What leave-one-out made of every setting that was tried.
+    seconds : float
+        How long it took.
+    metric : Metric
+        The metric that was chosen, fitted.
+    weights : dict or None
+        Of the members of a unified distance; ``best.geometry`` says whether they were learned.
+    accuracy : float
+        Leave-one-out accuracy of the chosen setting on ``trials`` examples: those it was chosen by, so a little too
+        good.
+    trials : int
+        On how many examples ``accuracy`` was measured: all that can be asked, or a sample of them.
+    table : list of dict
+        Every setting tried, the best first: its parameters, accuracy, standard error, loss and number of trials.
+    frontier : list of dict
+        Lines of the table, cheapest first: the settings of which none is both cheaper and at least as accurate.
+    """
 
     best: Setting
     scores: dict[Setting, Score]
