@@ -29,7 +29,13 @@ NAMED = 5  # new classes that are announced one by one
 @gallery_argument
 @images_argument
 @click.option("-l", "--label", help="The class, known or new; without it, IMAGES are folders of class folders.")
-@click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
+@click.option(
+    "--duplicates",
+    type=click.Choice(["skip", "error", "keep"]),
+    default="skip",
+    show_default=True,
+    help="A photograph that is in GALLERY already: leave it out, stop, or store it again.",
+)
 @click.option("--blank", is_flag=True, help="Also take pictures of a single colour.")
 @click.option("--sync", is_flag=True, help="Name also the examples that came from a folder and are no longer in it.")
 @model_option

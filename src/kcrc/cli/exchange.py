@@ -76,7 +76,13 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
     "--images", type=click.Path(path_type=Path), help="The folder that SOURCE's images are in [its own folder]."
 )
 @click.option("--relabel", is_flag=True, help="Give images that are in GALLERY already the label of SOURCE.")
-@click.option("--duplicates", type=click.Choice(["skip", "error", "keep"]), default="skip", show_default=True)
+@click.option(
+    "--duplicates",
+    type=click.Choice(["skip", "error", "keep"]),
+    default="skip",
+    show_default=True,
+    help="An example that is in GALLERY already: leave it out, stop, or store it again (exports and galleries only).",
+)
 @model_option
 def import_(
     gallery: Path,

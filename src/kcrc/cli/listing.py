@@ -24,7 +24,13 @@ COLUMNS = ("id", "label", "source", "added_at", "sha256")
 @click.option("-l", "--label", help="Only examples of this class.")
 @click.option("--since", metavar="DATE", help="Only those added on this day (2026-05-01) or later.")
 @click.option("--source", metavar="TEXT", help="Only those whose source has TEXT in it.")
-@click.option("--by", type=click.Choice(["id", "label", "date", "source"]), default="id", show_default=True)
+@click.option(
+    "--by",
+    type=click.Choice(["id", "label", "date", "source"]),
+    default="id",
+    show_default=True,
+    help="The order of the examples.",
+)
 @click.option("--json", "form", flag_value="json", help="Print one JSON object on each line.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV with a header line.")
 @page_options
