@@ -2,59 +2,44 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 import kcrc
-from docs.pages import PAGES, blocks
+from docs.pages import PAGES, ROOT, blocks
+from docs.running import folders, given, run
 from kcrc import methods, metrics
+from kcrc.arrays import Array
 from kcrc.coding import base as coding
 from kcrc.decisions import base as decisions
 from kcrc.distances import base as distances
 from kcrc.kernels import base as kernels
+from kcrc.prepared import Prepared
 from kcrc.projections import base as projections
-from photos import folder
+from photos import COLOURS, folder, photo
 
-NOT_RUN = {
-    "postgres.md": "a PostgreSQL server; tests/gallery/stores/postgres starts one",
-    "engines.md": "a cluster of Ray workers; tests/scale/test_engines.py starts one",
-    "examples.md": "scripts of their own; tests/examples runs them",
-    "scale.md": "a disk of the reader's, /fast/disk; the tests of storage have folders of their own",
-    "CONTRIBUTING.md": "a skeleton with the bodies left out; docs/extending.md has it whole",
+ELSEWHERE = {  # pages whose blocks need more than a folder, and the tests that run them
+    "postgres.md": "tests/gallery/stores/postgres/test_page.py",
+    "engines.md": "tests/scale/test_page.py",
+    "examples.md": "tests/examples/test_examples.py",
 }
 NEEDED = {"search.md": ["faiss"]}
-
-
-def given() -> dict[str, object]:
-    """What the blocks of a page take for granted; the folders photos/, test/ and new/ are there too."""
-    digits = load_digits()
-    X, y = digits.data, digits.target
-    gallery = kcrc.Gallery.create("given.kcrc", dim=64)
-    gallery.add([str(label) for label in y[:120]], X[:120])
-    paths = [str(path) for path in sorted(Path("photos").glob("*/*.jpg"))]
-    return {
-        "np": np,
-        "kcrc": kcrc,
-        "KCRCClassifier": kcrc.KCRCClassifier,
-        "X": X[:120],
-        "y": y[:120],
-        "X_new": X[200:230],
-        "X_more": X[230:240],
-        "y_more": y[230:240],
-        "images": digits.images[:120],
-        "new_images": digits.images[200:205],
-        "gallery": gallery,
-        "paths": paths,
-        "training_paths": paths,
-        "names": ["1.jpg", "2.jpg"],
-        "labels": ["wren", "robin"],
-        "vectors": np.eye(2, 512),
-        "my_function": lambda pictures: np.stack([np.ravel(p) for p in pictures]),
-    }
+REPLACED = {"scale.md": {"/fast/disk": "disk"}}  # the reader's own disk
+SKELETON = {  # what the file that the distance of CONTRIBUTING.md belongs in imports already
+    "Array": Array,
+    "ClassVar": ClassVar,
+    "Prepared": Prepared,
+    "VectorDistance": distances.VectorDistance,
+    "dataclass": dataclass,
+    "register": distances.register,
+}
 
 
 @pytest.fixture
@@ -72,23 +57,41 @@ def registries_as_before():
 
 
 @pytest.mark.usefixtures("registries_as_before")
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python") and page not in NOT_RUN])
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python") and page not in ELSEWHERE])
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     for needed in ("pandas", "matplotlib", *NEEDED.get(page, [])):
         pytest.importorskip(needed)
     monkeypatch.chdir(tmp_path)
-    folder(Path("photos"), 7)
-    folder(Path("test"), 2, first=50)
-    Path("new").mkdir()
-    for number, path in enumerate(sorted(Path("test").glob("*/*.jpg")), 1):
-        shutil.copy(path, f"new/{number}.jpg")
+    folders()
     known = given()
-    ran = 0
-    for number, block in enumerate(blocks(page, "python"), 1):
-        exec(compile(block, f"{page}, block {number}", "exec"), known)
-        ran += 1
-    assert ran
+    if page == "scale.md":
+        Path("disk").mkdir()
+        np.save("examples.npy", known["X"])
+    assert run(page, known | (SKELETON if page == "CONTRIBUTING.md" else {}), REPLACED.get(page))
 
 
-def test_what_is_not_run_is_there():
-    assert [page for page in NOT_RUN if page not in PAGES or not blocks(page, "python")] == []
+def test_what_is_run_elsewhere_is():
+    assert [page for page in ELSEWHERE if page not in PAGES or not blocks(page, "python")] == []
+    assert [page for page, test in ELSEWHERE.items() if page not in (ROOT / test).read_text("utf-8")] == []
+
+
+def test_the_three_commands_of_the_readme_lead_to_an_answer(tmp_path):
+    """As they stand there, typed into a shell."""
+    typed = [block for block in blocks("README.md", "") if "kcrc build" in block]
+    assert len(typed) == 1
+    folder(tmp_path / "photos", 7)
+    for number, bird in enumerate(COLOURS, 1):
+        photo(tmp_path / "new" / f"{number}.jpg", bird, 50)
+    command = tmp_path / "bin" / "kcrc"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kcrc "$@"\n', "utf-8")
+    command.chmod(0o755)
+    paths = os.pathsep.join([str(ROOT / "src"), *sys.path])
+    known = {**os.environ, "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": paths}
+    ran = subprocess.run(["sh", "-ec", typed[0]], cwd=tmp_path, env=known, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    answers = [line.split("\t")[:2] for line in ran.stdout.splitlines() if "\t" in line]
+    assert answers == [[f"new/{number}.jpg", bird] for number, bird in enumerate(COLOURS, 1)]
+    page = (tmp_path / "why.html").read_text("utf-8")
+    assert "wren" in page
+    assert page.count("<img") > 7  # the photograph, and those that decided
