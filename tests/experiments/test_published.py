@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kcrc import experiments
-from kcrc.experiments.page import landed, measured_before
+from kcrc.experiments.page import compose, landed, measured_before
 
 pytest.importorskip("matplotlib", reason="the figures need matplotlib")
 PUBLISHED = Path(__file__).parents[2] / "docs" / "reproduction"
@@ -67,3 +67,11 @@ def test_every_commit_is_in_the_history_or_is_said_not_to_be() -> None:
     ]
     assert [commit for commit in gone if commit not in told] == []
     assert sorted(set(told) - set(gone)) == []  # what is in the history need not be explained
+
+
+def test_the_page_is_composed_of_the_reports(tmp_path: Path) -> None:
+    """As ``kcrc reproduce`` composes it; the folder beside it has its own name, by which figures are linked."""
+    (tmp_path / "reproduction").symlink_to(PUBLISHED)
+    made = compose(tmp_path / "reproduction", tmp_path / "reproduction.md", list(experiments.names()))
+    page = PUBLISHED.parent / "reproduction.md"
+    assert made.read_text("utf-8") == page.read_text("utf-8"), "kcrc reproduce … --page docs/reproduction.md"
