@@ -1,11 +1,13 @@
 """Runs the examples and makes their page: python examples/show.py [NAME ...] writes pictures and docs/examples.md.
 
 Each ``plot_*.py`` is a script as a reader would write it. Its docstring is the text, its last figure the picture.
+Beside the pictures, ``made-of.txt`` says of which sources each was drawn.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import runpy
 import sys
 import warnings
@@ -14,6 +16,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 PICTURES = DOCS / "pictures" / "examples"
+STYLE = HERE / "style.mplstyle"
+STAMPS = PICTURES / "made-of.txt"
 
 
 def names() -> list[str]:
@@ -27,7 +31,7 @@ def run(name: str, picture: Path | None) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    with plt.style.context(HERE / "style.mplstyle"), warnings.catch_warnings():
+    with plt.style.context(STYLE), warnings.catch_warnings():
         warnings.simplefilter("error")
         shown, plt.show = plt.show, lambda: None
         try:
@@ -41,6 +45,23 @@ def run(name: str, picture: Path | None) -> None:
         finally:
             plt.show = shown
             plt.close("all")
+
+
+def digest(name: str) -> str:
+    """The SHA-256 over the source of an example and the style: a picture drawn of others is one of another example."""
+    return hashlib.sha256((HERE / f"{name}.py").read_bytes() + b"\0" + STYLE.read_bytes()).hexdigest()
+
+
+def stamps() -> dict[str, str]:
+    """The digest that each picture was drawn of, by the name of its example."""
+    lines = STAMPS.read_text("utf-8").splitlines() if STAMPS.exists() else []
+    return dict(line.split() for line in lines)
+
+
+def stamp(name: str) -> None:
+    """Note that the picture of an example was drawn of its source as it is."""
+    known = {**stamps(), name: digest(name)}
+    STAMPS.write_text("".join(f"{each} {known[each]}\n" for each in names() if each in known), "utf-8")
 
 
 def page() -> str:
@@ -66,4 +87,5 @@ if __name__ == "__main__":
     for name in sys.argv[1:] or names():
         print(name, flush=True)
         run(name, PICTURES / f"{name}.png")
+        stamp(name)
     (DOCS / "examples.md").write_text(page(), "utf-8")
