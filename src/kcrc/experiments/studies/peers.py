@@ -127,8 +127,8 @@ def table(found: dict[str, Any]) -> str:
         "Everyone runs with their own defaults; the linear probe is logistic regression. The first columns are shares",
         f"of right answers, means of {told} splits; the next are processor time, all threads added up, on",
         f"{SETS[timed_on]}, medians of the splits. Made by `python -m kcrc.experiments.studies.peers`, {found['day']},",
-        f"commit {found['commit']}, {found['machine']}. –: not measured; the last columns of the last",
-        "two rows are from their own documentation.",
+        f"commit {found['commit']}, {found['machine']}.",
+        "–: not measured; the last two columns of the last two rows are from their own documentation.",
     ]
     return "\n".join(lines)
 
