@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kcrc.errors import ParameterError
+
 _SHARE = "{desc} {bar} {percentage:.0f} %, about {remaining} left"
 
 _LEADER = "{desc} {bar} {percentage:.0f} %{postfix}"
@@ -71,9 +73,13 @@ def leader_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[flo
 
 def bar_of_download(hub: Any, report: Callable[[int], None]) -> dict[str, Any]:
     """Options of ``hub.hf_hub_download`` for its own bar, which calls ``report(bytes so far)`` before a piece is kept;
-    an error there ends the download. Older versions of the library take no such option, and nothing is reported."""
+    an error there ends the download. Versions before 1.1 have no such option: nothing would be reported, and nothing
+    would end a download that is too long."""
     if "tqdm_class" not in inspect.signature(hub.hf_hub_download).parameters:
-        return {}
+        raise ParameterError(
+            f"huggingface_hub {hub.__version__} cannot be told to stop a download that is too long. Install a newer "
+            "one: pip install 'huggingface_hub>=1.1'."
+        )
 
     class Bar(hub.utils.tqdm):
         came = 0

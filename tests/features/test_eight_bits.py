@@ -77,7 +77,7 @@ def test_shrinking_block_by_block_is_shrinking_the_whole(monkeypatch, mode, shri
     np.testing.assert_array_equal(pixels_of(upright(image, 6, shrink)), np.rot90(np.asarray(whole), -1))
 
 
-@pytest.mark.parametrize("fit", ["stretch", "crop", "inside"])
+@pytest.mark.parametrize("fit", ["stretch", "crop", "inside", "cut"])
 @pytest.mark.parametrize("size", [(20, 30), (7, 5), (200, 100), (64, 3)])
 def test_grey_is_resized_as_its_three_channels_would_be(size, fit):
     image = odd.noise("L", (150, 90))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from features.onnx_files import attribute, described, encoded, model, node, tensor
 from features.small_hub import COMMIT, SmallHub
+from kcrc.cli import main
 from kcrc.errors import DataError, ParameterError
 from kcrc.features import make, restore
-from kcrc.features.hub import prepared_by
 from kcrc.features.network.onnx_graph import GraphWriter
 from kcrc.features.pooling import POOLINGS, chosen, pooled
 
@@ -42,6 +46,7 @@ def hub(tmp_path, monkeypatch):
     told = json.dumps(PREPARATION).encode()
     repositories = {
         "someone/encoder": {"onnx/model.onnx": network, "preprocessor_config.json": told, "README.md": b"# hello"},
+        "someone/bare": {"model.onnx": network},
         "someone/several": {"a.onnx": network, "b.onnx": network},
         "someone/none": {"model.safetensors": b"x"},
         "someone/broken": {"model.onnx": network, "preprocessor_config.json": b"[1, 2"},
@@ -100,17 +105,60 @@ def test_nothing_is_asked_of_the_hub_again(hub, monkeypatch):
     assert make("hub:someone/encoder").sha256 == feature.sha256
 
 
-def test_a_gallery_pins_the_commit_and_the_content(hub, tmp_path):
-    from PIL import Image
+def test_where_nothing_says_how_pictures_are_prepared_it_is_told_what_is_done(hub):
+    with pytest.warns(UserWarning, match=r"no preprocessor_config.json.*stretched to 224×224 with numbers from 0 to 1"):
+        feature = make("hub:someone/bare")
+    assert (feature.size, feature.fit_to, feature.mean) == ((224, 224), "stretch", (0.0, 0.0, 0.0))
+    np.testing.assert_allclose(feature.std, 255.0)
 
+
+def test_what_earlier_versions_pinned_gives_the_same_vectors(tmp_path):
+    """A state and its fingerprint as they were before ``resample`` was there."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(transformer_like())
+    options = {"channels": "rgb", "crop": [8, 8], "fit_to": "crop", "layout": "nchw", "mean": [127.5, 102.0, 76.5]}
+    options |= {"output": None, "pooling": "cls", "size": [10, 10], "std": [51.0, 51.0, 25.5]}
+    options |= {"source": f"hub:someone/encoder@{COMMIT}/onnx/model.onnx"}
+    options |= {"sha256": "efff22458fed7b400b171d3bdf1279087977eaf564e9b8d00b31788a23651ff8"}
+    again = restore({"feature": "onnx", "version": 1, "options": options, "file": "model.onnx"}, model=path)
+    assert again.fingerprint == "onnx:31725e0484ef5970b8880d468b0304a9"
+    assert again.options() == options
+    picture = striped()[0][1]
+    small = np.asarray(Image.fromarray(picture).resize((10, 10), Image.Resampling.BICUBIC, reducing_gap=2.0), float)
+    expected = ((small[1:9, 1:9] - options["mean"]) / options["std"]).mean(axis=1)[:, 0]
+    np.testing.assert_allclose(again.transform([picture])[0], expected, rtol=1e-4, atol=1e-4)
+
+
+def saved(folder, pictures, labels):
+    for at, (picture, label) in enumerate(zip(pictures, labels, strict=True)):
+        (folder / str(label)).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(picture).save(folder / str(label) / f"{at}.png")
+
+
+def test_built_by_the_command_it_predicts_with_the_hub_down(hub, tmp_path, monkeypatch, capsys):
+    pictures, labels = striped(28)
+    saved(tmp_path / "photos", pictures[:24], labels[:24])
+    saved(tmp_path / "new", pictures[24:], labels[24:])
+    monkeypatch.chdir(tmp_path)
+    assert main(["build", "photos", "-f", "hub:someone/encoder", "-o", "g.kcrc"]) == 0
+    assert "24 examples of 2 classes, onnx" in capsys.readouterr().out
+    hub.server.shutdown()
+    hub.server.server_close()
+    shutil.rmtree(tmp_path / "hub")  # neither is what was fetched needed again: the network is in kcrc's own cache
+    asked = len(hub.asked)
+    files = sorted(map(str, Path("new").rglob("*.png")))
+    assert main(["predict", "g.kcrc", "--json", *files]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["label"] for one in told] == [Path(file).parent.name for file in files]
+    assert len(hub.asked) == asked
+
+
+def test_a_gallery_pins_the_commit_and_the_content(hub, tmp_path):
     from kcrc import Gallery
     from kcrc.gallery.own_feature import own_feature
 
     pictures, labels = striped()
-    for at, (picture, label) in enumerate(zip(pictures, labels, strict=True)):
-        folder = tmp_path / "pictures" / str(label)
-        folder.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(picture).save(folder / f"{at}.png")
+    saved(tmp_path / "pictures", pictures, labels)
     with Gallery.from_folder(tmp_path / "pictures", tmp_path / "g.kcrc", feature="hub:someone/encoder") as gallery:
         assert len(gallery) == len(pictures)
     asked = len(hub.asked)
@@ -189,26 +237,21 @@ def test_without_the_package_the_command_is_named(monkeypatch):
         make("hub:someone/encoder")
 
 
+def test_a_library_that_cannot_be_stopped_fetches_nothing(hub, monkeypatch):
+    import huggingface_hub
+
+    def download(repo_id, filename, *, revision=None, cache_dir=None, endpoint=None):
+        raise AssertionError("fetched without a limit")
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    with pytest.raises(ParameterError, match=r"pip install 'huggingface_hub>=1\.1'"):
+        make("hub:someone/encoder")
+
+
 def test_without_a_connection_and_nothing_from_before(hub, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(DataError, match="was not fetched before"):
         make("hub:someone/encoder")
-
-
-def test_preparations_of_well_known_encoders():
-    """As their published files say: DINOv2 (256, then 224 from the middle), SigLIP (stretched), CLIP (224 by edge)."""
-    dino = {"size": {"shortest_edge": 256}, "crop_size": {"height": 224, "width": 224}, "do_center_crop": True}
-    assert prepared_by(dino, "x")["crop"] == (224, 224)
-    siglip = {"size": {"height": 224, "width": 224}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
-    found = prepared_by(siglip, "x")
-    assert (found["fit_to"], found["crop"], found["mean"]) == ("stretch", None, (127.5, 127.5, 127.5))
-    clip = {"size": {"shortest_edge": 224}, "crop_size": {"height": 224, "width": 224}, "do_center_crop": True}
-    found = prepared_by(clip, "x")
-    assert (found["fit_to"], found["size"], found["crop"]) == ("crop", (224, 224), None)
-    assert prepared_by({"size": [224, 336]}, "x")["size"] == (224, 336)
-    assert prepared_by({"size": 384}, "x")["size"] == (384, 384)
-    with pytest.raises(DataError, match="image_std"):
-        prepared_by({"image_std": [0, 1, 1]}, "x")
 
 
 def test_the_pooling_that_tells_examples_apart_is_chosen():
@@ -220,3 +263,41 @@ def test_the_pooling_that_tells_examples_apart_is_chosen():
     first = rng.normal(size=(60, 10, 6))
     first[:, 0] += 6 * rng.normal(size=(3, 6))[np.repeat([0, 1, 2], 20)]  # only the first tells
     assert chosen(pooled([first]), list(labels)) == "cls"
+
+
+def two_outputs(first: str) -> bytes:
+    """Tokens of the last channel, which tells nothing, or a map, and beside them the mean of each channel."""
+    nodes = [
+        node("ReduceMean", ["images"], ["map"], attribute("axes", [3], 7), attribute("keepdims", 1, 2)),
+        node("Gather", ["map", "two"], ["last"], attribute("axis", 1, 2)),
+        node("MatMul", ["last", "rows"], ["tokens"]),
+        node("GlobalAveragePool", ["images"], ["pooler_output"]),
+    ]
+    outputs = {"tokens": described("tokens", "n", 8, 2), "map": described("map", "n", 3, 8, 1)}
+    weights = [tensor("two", np.array(2), 7), tensor("rows", np.ones((1, 2)))]
+    return encoded(model(nodes, weights, [outputs[first], described("pooler_output", "n", 3, 1, 1)]))
+
+
+@pytest.mark.parametrize("first", ["tokens", "map"])
+def test_an_output_that_the_network_pools_itself_is_taken_where_it_tells_more(tmp_path, first):
+    path = tmp_path / "two.onnx"
+    path.write_bytes(two_outputs(first))
+    pictures, labels = striped()
+    feature = make("onnx", path=path, size=(8, 8), pooling="auto").fit(list(pictures), list(labels))
+    assert feature.options()["output"] == "pooler_output"
+    assert "pooling" not in feature.options()
+    vectors = feature.transform(list(pictures))
+    assert vectors.shape == (24, 3)
+    again = restore(feature.state(), model=path)
+    np.testing.assert_array_equal(again.transform(list(pictures)), vectors)
+    named = make("onnx", path=path, size=(8, 8), pooling="auto", output="pooler_output")
+    assert named.fit(list(pictures), list(labels)).fingerprint == feature.fingerprint
+
+
+def test_the_first_output_stays_where_it_tells_as_much(tmp_path):
+    path = tmp_path / "same.onnx"
+    nodes = [node("GlobalAveragePool", ["images"], ["a"]), node("Neg", ["a"], ["b"])]
+    path.write_bytes(encoded(model(nodes, [], [described("a", "n", 3, 1, 1), described("b", "n", 3, 1, 1)])))
+    pictures, labels = striped()
+    feature = make("onnx", path=path, size=(8, 8), pooling="auto").fit(list(pictures), list(labels))
+    assert feature.options()["output"] is None

@@ -36,6 +36,16 @@ def test_each_part_of_a_vector_is_a_look_of_length_1_times_the_root_of_its_weigh
         np.testing.assert_allclose(part, alone, atol=1e-6)
 
 
+def test_where_one_look_cuts_without_scaling_pictures_come_as_they_are(pictures):
+    cutting = make("hog", size=(24, 24), cell=8, fit_to="cut")
+    feature = joined(pictures, names=("cut", "texture"), members=(cutting, make("lbp", size=(32, 32))), weights=(1, 1))
+    picture = np.random.default_rng(0).integers(0, 256, (50, 300, 3), dtype=np.uint8)
+    alone = cutting.transform([picture])[0]
+    place = feature.stretches[0]
+    ours = feature.transform([picture])[0, place.start : place.stop]
+    np.testing.assert_allclose(ours, alone * np.sqrt(0.5) / np.linalg.norm(alone), atol=1e-6)
+
+
 def test_a_look_that_sees_nothing_is_no_numbers_at_all(pictures):
     feature = joined(pictures)
     black = feature.transform([np.zeros((40, 40, 3), np.uint8)])

@@ -54,7 +54,7 @@ class ColourHistogram(Feature):
     def _check(self) -> None:
         _ = self.view
         if self.fit_to == "inside":
-            raise ParameterError("The feature 'colour' needs one shape: fit_to is 'stretch' or 'crop'.")
+            raise ParameterError("The feature 'colour' needs one shape: fit_to is 'stretch', 'crop' or 'cut'.")
         if len(self.bins) != 3 or min(self.bins) < 1 or self._count > _MOST_BINS:
             raise ParameterError(f"bins are three numbers above 0, together at most {_MOST_BINS}; got {self.bins!r}.")
         if not 1 <= self.levels <= min(8, *self.size):

@@ -212,7 +212,7 @@ def _planned(stored: Stored, view: View) -> _Plan:
 def _seen_bytes(width: int, height: int, stored: Stored, view: View) -> int:
     """What it takes to bring an upright picture to the view."""
     rows, columns = (width, height) if stored.orientation > 4 else (height, width)
-    tall, wide = view.size if view.size is not None and view.fit == "crop" else view.resized(rows, columns)
+    tall, wide = view.size if view.size is not None and view.fit in ("crop", "cut") else view.resized(rows, columns)
     grey = 0 if view.colour else width * height
     # Pillow first reduces to less than four times the size, then resizes across, then down.
     between = 0 if view.size is None else 4 * min(rows, 4 * tall) * (min(columns, 4 * wide) + wide)

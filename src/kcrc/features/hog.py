@@ -69,7 +69,7 @@ class HOG(Feature):
 
     def _check(self) -> None:
         if self.fit_to == "inside":
-            raise ParameterError("The feature 'hog' needs one shape: fit_to is 'stretch' or 'crop'.")
+            raise ParameterError("The feature 'hog' needs one shape: fit_to is 'stretch', 'crop' or 'cut'.")
         given = (self.cell, self.orientations, self.block)
         if self.cell < 2 or not 2 <= self.orientations <= 360 or self.block < 1 or any(n % 1 for n in given):
             raise ParameterError(

@@ -19,27 +19,26 @@ from kcrc.errors import DataError, ParameterError
 from kcrc.features.network.model_file import LARGEST
 from kcrc.features.network.onnx_runtime import first_line
 from kcrc.features.onnx import Onnx
+from kcrc.features.preparation import PREPARATION, prepared_by
 from kcrc.files.plain_file import read_plain
 from kcrc.files.plain_json import read_json
 from kcrc.progress import bar_of_download
 
 PREFIX = "hub:"
 USUAL = ("onnx/vision_model.onnx", "vision_model.onnx", "onnx/model.onnx", "model.onnx")
-PREPARATION = "preprocessor_config.json"
 _PART = r"[A-Za-z0-9][\w.-]{0,95}"  # none begins with a dot: names become folders of a cache
 _ADDRESS = re.compile(rf"hub:({_PART}/{_PART})(?:@({_PART}(?:/{_PART}){{0,4}}))?")
 _LARGEST_TEXT = 1 << 20
-_SMALLEST = 1e-6  # number that pixels are multiplied or divided by
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """What the hub gave: the ONNX file, its name there, how pictures are prepared, the commit, and the SHA-256 of the
-    ONNX file where the hub tells it."""
+    """What the hub gave: the ONNX file, its name there, how pictures are prepared (None where no file says so), the
+    commit, and the SHA-256 of the ONNX file where the hub tells it."""
 
     network: Path
     file: str
-    preparation: Mapping[str, Any]
+    preparation: Mapping[str, Any] | None
     commit: str
     sha256: str | None
 
@@ -61,53 +60,6 @@ def from_hub(address: str, *, file: str | None = None, **options: Any) -> Onnx:
             f"{got.sha256[:12]}…). Delete it from the hub's cache and try again."
         )
     return feature
-
-
-def prepared_by(told: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Options of the feature ``onnx`` from a repository's preprocessor_config.json."""
-
-    def shape(name: str) -> tuple[tuple[int, int] | None, bool]:
-        """(height, width), and whether it is the shorter side that has this length."""
-        value = told.get(name)
-        if value is None:
-            return None, False
-        if isinstance(value, list) and len(value) == 2:
-            value = dict(zip(("height", "width"), value, strict=True))
-        elif not isinstance(value, Mapping):
-            value = {"shortest_edge": value}
-        edge = value.get("shortest_edge")
-        sides = (edge, edge) if edge is not None else (value.get("height"), value.get("width"))
-        if not all(isinstance(side, int) and 8 <= side <= 2048 for side in sides):
-            raise DataError(f"{source}: its {PREPARATION} has {name} {str(value)[:80]}, which is no size of a picture.")
-        return (int(sides[0]), int(sides[1])), edge is not None  # type: ignore[arg-type]
-
-    def channels(name: str, otherwise: float) -> tuple[float, ...]:
-        value = told.get(name, otherwise)
-        values = value if isinstance(value, list) else [value]
-        if len(values) not in (1, 3) or not all(isinstance(v, int | float) and abs(v) < 1e6 for v in values):
-            raise DataError(f"{source}: its {PREPARATION} has {name} {str(value)[:80]}; numbers a channel are needed.")
-        return tuple(float(v) for v in (values * 3 if len(values) == 1 else values))
-
-    size, by_edge = shape("size")
-    crop, _ = shape("crop_size")
-    if not told.get("do_center_crop", crop is not None):
-        crop = None
-    size = size or crop or (224, 224)
-    # Pixels 0…255 are multiplied by the factor, then (x − mean) / std: in our terms mean / factor and std / factor.
-    factor = told.get("rescale_factor", 1 / 255) if told.get("do_rescale", True) else 1.0
-    if not isinstance(factor, int | float) or not _SMALLEST <= factor <= 1:
-        raise DataError(f"{source}: its {PREPARATION} has rescale_factor {str(factor)[:40]}; it is {_SMALLEST:g} to 1.")
-    normal = bool(told.get("do_normalize", True))
-    mean, std = (channels("image_mean", 0.0), channels("image_std", 1.0)) if normal else ((0.0,) * 3, (1.0,) * 3)
-    if min(std) < _SMALLEST:
-        raise DataError(f"{source}: its {PREPARATION} has image_std {std}; it is {_SMALLEST:g} or more.")
-    return {
-        "size": size,
-        "crop": None if crop is None or crop == size else crop,
-        "fit_to": "crop" if by_edge or crop is not None else "stretch",
-        "mean": tuple(m / factor for m in mean),
-        "std": tuple(s / factor for s in std),
-    }
 
 
 def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
@@ -151,21 +103,23 @@ def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
             path = Path(hub.hf_hub_download(repository, name, **place | bar_of_download(hub, stop)))
         except _TooLarge as problem:
             raise DataError(f"{PREFIX}{repository}: {name} {problem}; at most {limit} are fetched.") from None
+        except ParameterError:
+            raise
         except Exception as problem:  # of several libraries, which share no base class
             raise DataError(f"{PREFIX}{repository}: {name} could not be fetched: {first_line(problem)}") from problem
         if commit not in path.parts:
             raise DataError(f"{PREFIX}{repository} was changed while it was fetched. Try again.")
         return path
 
-    preparation: Any = {}
+    preparation: Any = None
     if PREPARATION in there:
         path = fetch(PREPARATION, _LARGEST_TEXT)
         try:
             preparation = read_json(read_plain(path, limit=_LARGEST_TEXT, what="preparation"))
         except ValueError:
             preparation = None
-    if not isinstance(preparation, Mapping):
-        raise DataError(f"{PREFIX}{repository}: its {PREPARATION} is not a table of settings in JSON.")
+        if not isinstance(preparation, Mapping):
+            raise DataError(f"{PREFIX}{repository}: its {PREPARATION} is not a table of settings in JSON.")
     digest = getattr(getattr(there[network], "lfs", None), "sha256", None)  # of small files the hub tells none
     return Fetched(fetch(network, LARGEST), network, preparation, commit, digest)
 

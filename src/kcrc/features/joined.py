@@ -56,7 +56,8 @@ class JoinedLooks(Feature):
         wanted = [member.view for member in self.members]
         # Twice of what a picture of other proportions is cropped or stretched to, so that no side is drawn out.
         sides = [max(view.size) * (1 if view.fit == "inside" else 2) for view in wanted if view.size is not None]
-        size = (max(sides), max(sides)) if len(sides) == len(wanted) else None
+        as_it_comes = len(sides) < len(wanted) or any(view.fit == "cut" for view in wanted)
+        size = None if as_it_comes else (max(sides), max(sides))
         return View(size, colour=any(view.colour for view in wanted), fit="inside")
 
     @property

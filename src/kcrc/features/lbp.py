@@ -53,7 +53,7 @@ class LBP(Feature):
     def _check(self) -> None:
         _ = self.view
         if self.fit_to == "inside":
-            raise ParameterError("The feature 'lbp' needs one shape: fit_to is 'stretch' or 'crop'.")
+            raise ParameterError("The feature 'lbp' needs one shape: fit_to is 'stretch', 'crop' or 'cut'.")
         if not 2 <= self.points <= 16 or not 0 < self.radius < min(self.size) / 2:
             raise ParameterError(
                 f"points is 2 to 16 and radius above 0 and below half the size; got {self.points}, {self.radius}."

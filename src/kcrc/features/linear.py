@@ -32,7 +32,7 @@ class _Flat(Feature):
     def _check(self) -> None:
         _ = self.view
         if self.fit_to == "inside":
-            raise ParameterError(f"The feature '{self.kind}' needs one shape: fit_to is 'stretch' or 'crop'.")
+            raise ParameterError(f"The feature '{self.kind}' needs one shape: fit_to is 'stretch', 'crop' or 'cut'.")
 
     def _rows(self, batch: Pictures) -> Array:
         pixels = stacked(batch, self.kind)

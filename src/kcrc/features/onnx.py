@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +17,14 @@ from kcrc.features.base import Feature, Images, Pictures, register, stacked
 from kcrc.features.network import model_file
 from kcrc.features.network.onnx_apart import ApartSession
 from kcrc.features.network.onnx_runtime import Session
-from kcrc.features.pooling import POOLINGS, chosen, pooled
-from kcrc.features.views import Fit, View
+from kcrc.features.pooling import AS_ONE, POOLINGS, chosen, pooled
+from kcrc.features.views import Fit, Resample, View
 from kcrc.files.cache_folder import sha256
 
 _BATCH = 16
 MOST_ASKED = 400  # pictures that the pooling is chosen by
-LATER = frozenset({"crop", "pooling", "source"})
+MOST_OUTPUTS = 4  # that are tried beside the first: the network runs once for each
+LATER = frozenset({"crop", "pooling", "source", "resample"})
 
 
 class NetworkFeature(Feature):
@@ -57,7 +59,7 @@ class NetworkFeature(Feature):
 
     def _check(self) -> None:
         if self.fit_to == "inside":
-            raise ParameterError(f"The feature '{self.kind}' needs one shape: fit_to is 'stretch' or 'crop'.")
+            raise ParameterError(f"The feature '{self.kind}' needs one shape: fit_to is 'stretch', 'crop' or 'cut'.")
         _ = self.view
 
     @property
@@ -127,9 +129,11 @@ class Onnx(NetworkFeature):
 
     ``mean`` and ``std`` are per channel on the scale 0…255; ``layout`` 'nchw' or 'nhwc'; ``channels`` 'rgb', 'bgr'
     or 'grey'; ``output`` the name of the output to take, or None for the first. ``crop`` (height, width) is cut from
-    the middle of pictures of ``size``. ``pooling`` makes one vector of a transformer's many ('cls', 'mean', 'patches',
-    'both', or 'auto', which ``fit`` chooses by left-out answers; None where the output is one vector already).
-    ``source`` says where the file came from, for people: it is never opened. The file is known by its content
+    the middle of pictures of ``size``, which are resized by Pillow's filter ``resample`` (None: bicubic). ``pooling``
+    makes one vector of a transformer's many ('cls', 'mean', 'patches', 'both'; None where the output is one vector
+    already). With 'auto' ``fit`` chooses it by left-out answers, and unless ``output`` is named, another output of one
+    vector a picture where that tells them apart better. ``source`` says where the file came from, for people: it is
+    never opened. The file is known by its content
     (SHA-256): moved it stays the same feature, changed it is another. A restored feature has no path: its file is the
     one given to ``restore(state, model=...)``, else the copy that ``keep`` put into the cache, else ``$KCRC_MODEL``.
     """
@@ -140,6 +144,7 @@ class Onnx(NetworkFeature):
     sha256_: str
     file_: str
     pooling_: str | None
+    output_: str | None
 
     def __init__(
         self,
@@ -155,12 +160,14 @@ class Onnx(NetworkFeature):
         crop: tuple[int, int] | None = None,
         pooling: str | None = None,
         source: str | None = None,
+        resample: Resample | None = None,
         threads: int | None = None,
     ) -> None:
         self.path = path
         self.crop = crop
         self.pooling = pooling
         self.source = source
+        self.resample = resample
         self.size = size
         self.mean = mean
         self.std = std
@@ -172,7 +179,8 @@ class Onnx(NetworkFeature):
 
     @property
     def view(self) -> View:
-        return View(self.size, colour=self.channels != "grey", fit=self.fit_to)
+        by = "bicubic" if self.resample is None else self.resample
+        return View(self.size, colour=self.channels != "grey", fit=self.fit_to, resample=by)
 
     def _check(self) -> None:
         super()._check()
@@ -230,8 +238,11 @@ class Onnx(NetworkFeature):
         return repr(name[:200])
 
     def _open(self) -> ApartSession:
+        return self._opened_for(getattr(self, "output_", self.output))
+
+    def _opened_for(self, output: str | None) -> ApartSession:
         content, source = self._network()
-        return ApartSession(content, source=source, threads=self.threads, output=self.output)
+        return ApartSession(content, source=source, threads=self.threads, output=output)
 
     def keep(self) -> None:
         """Keep a copy of the network's file in the cache, so that a gallery finds it again."""
@@ -248,20 +259,29 @@ class Onnx(NetworkFeature):
         return not self.learns
 
     def _learn(self, images: Images, labels: Any) -> None:
-        """Choose the pooling by left-out answers; of a network with one vector a picture there is none to choose."""
+        """Choose output and pooling by left-out answers, where there is anything to choose."""
         asked = np.unique(np.linspace(0, len(images) - 1, MOST_ASKED).astype(int))  # of all classes, in whatever order
-        found = pooled(self._raw([images[i] for i in asked]))
-        if found is None:
-            self.pooling_ = None
-        else:
-            self.pooling_ = next(iter(POOLINGS)) if labels is None else chosen(found, [labels[i] for i in asked])
+        some = [images[i] for i in asked]
+        found = {(self.output, how): vectors for how, vectors in pooled(self._raw(some, self._session)).items()}
+        for name in self._session.vector_outputs[:MOST_OUTPUTS] if self.output is None else ():
+            with contextlib.suppress(DataError):  # what cannot be computed is no candidate
+                own = pooled(self._raw(some, self._opened_for(name)))
+                found |= {(name, how): vectors for how, vectors in own.items() if how == AS_ONE}
+        found = {way: v for way, v in found.items() if len(v) == len(some) and v.size and np.isfinite(v).all()}
+        if not found:
+            raise DataError(f"The network {self._called} gives no vectors for pictures. Name an output by output=.")
+        best = next(iter(found)) if labels is None or len(found) == 1 else chosen(found, [labels[i] for i in asked])
+        self.output_, how = best
+        self.pooling_ = None if how == AS_ONE else how
+        if self.output_ != self.output:
+            del self._opened
 
-    def _raw(self, images: Images) -> Iterator[Array]:
+    def _raw(self, images: Images, session: Session | ApartSession) -> Iterator[Array]:
         """What the network gives for pictures, a batch at a time, before anything is pooled."""
         for batch in self.batches(images):
             for start in range(0, len(batch), _BATCH):
                 ready = self._prepared(_as_bytes_range(batch[start : start + _BATCH], self.kind))
-                yield np.asarray(self._session.run(ready))
+                yield np.asarray(session.run(ready))
 
     def _pooled(self, result: Array) -> Array:
         how = getattr(self, "pooling_", self.pooling)
@@ -290,7 +310,7 @@ class Onnx(NetworkFeature):
     def options(self) -> dict[str, Any]:
         found = {**super().options(), "sha256": self.sha256}
         if hasattr(self, "pooling_"):
-            found["pooling"] = self.pooling_
+            found |= {"pooling": self.pooling_, "output": self.output_}
         # Options that came later are left out where they are not used: the fingerprint of older galleries stays.
         return {name: value for name, value in found.items() if value is not None or name not in LATER}
 

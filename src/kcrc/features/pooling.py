@@ -1,13 +1,15 @@
 """One vector from the many that a transformer gives for a picture, one a patch and one for the whole.
 
 tokens (n, t, d): "cls" is the first, which stands for the whole picture; "mean" the mean of all; "patches" the mean of
-all but the first; "both" the first and the mean of the others side by side. Which serves depends on how a network was
-trained, so left-out answers of the examples choose.
+all but the first; "both" the first and the mean of the others side by side. Many networks pool themselves, into an
+output of one vector a picture. Which serves depends on how a network was trained, so left-out answers of the examples
+choose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,32 +21,40 @@ POOLINGS: dict[str, Callable[[Array], Array]] = {
     "patches": lambda tokens: tokens[:, 1:].mean(axis=1) if tokens.shape[1] > 1 else tokens[:, 0],
     "both": lambda tokens: np.concatenate([tokens[:, 0], POOLINGS["patches"](tokens)], axis=1),
 }
+AS_ONE = "as one"  # of an output that is one vector a picture
 SECONDS = 2.0  # of tuning, for each of them
+Key = TypeVar("Key", bound=Hashable)
 
 
-def pooled(batches: Iterable[Array]) -> dict[str, Array] | None:
+def pooled(batches: Iterable[Array]) -> dict[str, Array]:
     """By each pooling the vectors (n, d) of pictures whose tokens come in batches, which are let go one by one: those
-    of some hundred pictures would take gigabytes. None where a network gives one vector a picture."""
-    parts: dict[str, list[Array]] = {name: [] for name in POOLINGS}
-    for tokens in batches:
-        if tokens.ndim != 3:
-            return None
-        for name, pool in POOLINGS.items():
-            parts[name].append(pool(tokens).astype(np.float32))
+    of some hundred pictures would take gigabytes. Only AS_ONE where the network gives one vector a picture, and nothing
+    where it gives neither."""
+    parts: dict[str, list[Array]] = {}
+    for result in batches:
+        if result.dtype.kind not in "fiub":
+            return {}
+        if result.ndim >= 2 and all(side == 1 for side in result.shape[2:]):
+            parts.setdefault(AS_ONE, []).append(result.reshape(len(result), -1).astype(np.float32))
+        elif result.ndim == 3:
+            for name, pool in POOLINGS.items():
+                parts.setdefault(name, []).append(pool(result).astype(np.float32))
+        else:
+            return {}
     return {name: np.concatenate(some) for name, some in parts.items()}
 
 
-def chosen(vectors: Mapping[str, Array], labels: Sequence[str]) -> str:
-    """The pooling whose vectors tell the examples apart best, each asked as if it were not stored; of several within
-    one standard error the first in the table."""
+def chosen(vectors: Mapping[Key, Array], labels: Sequence[str]) -> Key:
+    """The key whose vectors tell the examples apart best, each asked as if it were not stored; of several within one
+    standard error the first."""
     from kcrc.classifier import KCRCClassifier
 
-    found: dict[str, tuple[float, float]] = {}
+    found: dict[Key, tuple[float, float]] = {}
     for name, own in vectors.items():
         clf = KCRCClassifier(tuning_seconds=SECONDS, verbose=False, random_state=0)
         tuning = clf.fit(own, np.asarray(labels)).tuning_
         if tuning is None:  # too few to be asked
-            return next(iter(POOLINGS))
+            return next(iter(vectors))
         found[name] = (float(tuning.accuracy), float(tuning.scores[tuning.best].error))
     best = max(found, key=lambda name: found[name][0])
     near = found[best][0] - found[best][1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 LARGEST = 1 << 24  # pixels of a view: a feature computes with many numbers for each
-Fit = Literal["stretch", "crop", "inside"]
+Fit = Literal["stretch", "crop", "inside", "cut"]
+Resample = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
+FILTERS = get_args(Resample)  # in the order of Pillow's numbers, 0 to 5
 _GREY = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R 601, as Pillow and JPEG have it
 
 
@@ -23,24 +25,28 @@ class View:
     """How pictures are wanted: ``size`` (height, width) or None as they come, grey or colour, and how they fit.
 
     ``stretch`` fills the size whatever the proportions, ``crop`` keeps them and cuts out the centre, ``inside``
-    keeps them and makes the longer side at most ``max(size)``, so that pictures differ in shape.
+    keeps them and makes the longer side at most ``max(size)``, so that pictures differ in shape. ``cut`` scales
+    nothing: the centre is cut out, with a black border where a picture is smaller. ``resample`` is Pillow's filter.
     """
 
     size: tuple[int, int] | None = None
     colour: bool = True
     fit: Fit = "stretch"
+    resample: Resample = "bicubic"
 
     def __post_init__(self) -> None:
         if self.size is not None and (len(self.size) != 2 or min(self.size) < 1 or max(self.size) > 16_384):
             raise ParameterError(f"size is (height, width), each from 1 to 16384; got {self.size!r}.")
         if self.size is not None and self.size[0] * self.size[1] > LARGEST:
             raise ParameterError(f"size has at most {LARGEST} pixels; got {self.size[0]} times {self.size[1]}.")
-        if self.fit not in ("stretch", "crop", "inside"):
-            raise ParameterError(f"fit is 'stretch', 'crop' or 'inside'; got {self.fit!r}.")
+        if self.fit not in get_args(Fit):
+            raise ParameterError(f"fit is 'stretch', 'crop', 'inside' or 'cut'; got {self.fit!r}.")
+        if self.resample not in FILTERS:
+            raise ParameterError(f"resample is one of {', '.join(map(repr, FILTERS))}; got {self.resample!r}.")
 
     def resized(self, height: int, width: int) -> tuple[int, int]:
         """The (height, width) that a whole picture is scaled to before anything is cut off."""
-        if self.size is None:
+        if self.size is None or self.fit == "cut":
             return height, width
         if self.fit == "stretch":
             return self.size
@@ -58,6 +64,9 @@ def fit_image(image: Image, view: View) -> Image:
     if view.size is None:
         return image
     width, height = image.size
+    if view.fit == "cut":
+        x, y = (width - view.size[1]) // 2, (height - view.size[0]) // 2
+        return image.crop((x, y, x + view.size[1], y + view.size[0]))
     box = None
     to = view.resized(height, width)
     if view.fit == "crop":
@@ -68,7 +77,8 @@ def fit_image(image: Image, view: View) -> Image:
         box = (left, top, min(width, left + keep_w), min(height, top + keep_h))
     if box is None and to == (height, width):
         return image
-    return image.resize((to[1], to[0]), Pillow.Resampling.BICUBIC, box=box, reducing_gap=2.0)
+    by = Pillow.Resampling[view.resample.upper()]
+    return image.resize((to[1], to[0]), by, box=box, reducing_gap=2.0)
 
 
 def view_array(picture: Array, view: View) -> Array:

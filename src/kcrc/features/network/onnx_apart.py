@@ -19,6 +19,7 @@ from kcrc.arrays import Array
 from kcrc.errors import DataError, StateError
 from kcrc.features.network.onnx_child import receive, send
 from kcrc.files.npy import from_npy, to_npy
+from kcrc.files.plain_json import read_json
 
 MEMORY = 8 << 30  # bytes that a network may take, beside four times its file
 SECONDS = 120.0  # that a picture may take, and the loading of the network
@@ -46,7 +47,7 @@ class ApartSession:
         )
         self._end = weakref.finalize(self, _ended, self._process, self._owner)
         settings = {"source": source, "threads": threads, "output": output, "memory": MEMORY + 4 * len(content)}
-        self._exchange(json.dumps(settings).encode(), content, seconds=SECONDS)
+        self.vector_outputs = _names(self._exchange(json.dumps(settings).encode(), content, seconds=SECONDS))
 
     @property
     def usable(self) -> bool:
@@ -95,6 +96,16 @@ class ApartSession:
             return f"it took more than {SECONDS:g} seconds for a picture"
         how = signal.Signals(-code).name if -code in set(signal.Signals) else f"exit code {code}"
         return f"onnxruntime broke down over it ({how})"
+
+
+def _names(reply: bytes) -> tuple[str, ...]:
+    try:
+        found = read_json(reply)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise DataError("The process of the network gave no list of its outputs.")
+    return tuple(found)
 
 
 def _ended(process: subprocess.Popen[bytes], owner: int) -> None:

@@ -70,7 +70,7 @@ def main() -> None:
         onnxruntime()
         _give_up(settings["memory"])
         session = Session(second[1], source=settings["source"], threads=settings["threads"], output=settings["output"])
-        send(replies, b"")
+        send(replies, json.dumps(session.vector_outputs).encode())
     except (KCRCError, MemoryError) as problem:
         send(replies, _words(problem), fine=False)
         return

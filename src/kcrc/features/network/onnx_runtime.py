@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def onnxruntime() -> Any:
 
 class Session:
     """A network ready to run in this process: ``run`` takes (n, …) float32 and gives its output ``output`` (or the
-    first). ``source`` names the file in errors."""
+    first). ``vector_outputs`` are the others that are one vector a picture. ``source`` names the file in errors."""
 
     usable = True
 
@@ -56,6 +57,8 @@ class Session:
         self._source = source
         self._input = inputs[0].name
         self._output = output or outputs[0].name
+        # By what the file says of them: (n, d) numbers, or with axes of length 1 behind.
+        self.vector_outputs = tuple(o.name for o in outputs[1:] if "float" in o.type and _is_vector(o.shape))
 
     def run(self, ready: Array) -> Array:
         """The output for a batch."""
@@ -64,6 +67,10 @@ class Session:
         except Exception as problem:  # onnxruntime's own exceptions share no base class
             raise DataError(f"The network {self._source} failed: {first_line(problem)}") from problem
         return np.asarray(result)
+
+
+def _is_vector(shape: Sequence[Any] | None) -> bool:
+    return shape is not None and len(shape) >= 2 and all(side == 1 for side in shape[2:])
 
 
 def first_line(problem: Exception) -> str:
