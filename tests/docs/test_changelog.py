@@ -13,9 +13,9 @@ KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
 
 def test_versions_come_newest_first_each_with_its_day():
     versions = re.findall(r"^## (.+)$", TEXT, re.M)
-    assert versions[0] == "Unreleased"
-    assert all(re.fullmatch(r"\d+\.\d+\.\d+\w* - \d{4}-\d{2}-\d{2}", one) for one in versions[1:])
-    assert versions[1].split(" - ")[0] == kcrc.__version__
+    assert versions[0] == "[Unreleased]"
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\w*\] - \d{4}-\d{2}-\d{2}", one) for one in versions[1:])
+    assert versions[1].split(" - ")[0] == f"[{kcrc.__version__}]"
     days = [one.split(" - ")[1] for one in versions[1:]]
     assert days == sorted(days, reverse=True)
 
