@@ -35,8 +35,8 @@ STAND_IN: Protocol = {
 }  # fmt: skip
 
 CAUSE = (
-    "On these features a learned dictionary is about as good as a local one: its atoms are as many, but made of all "
-    "3060 examples. The paper's figure is of other features, and names no weights of the terms its dictionaries were "
+    "On these features a learned dictionary is as good as a local one, or better: its atoms are as many, but made of "
+    "all 3060 examples. The paper's figure is of other features, and names no weights of the terms its dictionaries were "
     "learned with."
 )
 
