@@ -75,7 +75,7 @@ def summary() -> str:
     found = facts(worker_count(None))
     compiled = "NumPy only" if found["compiled"] == "none" else "compiled module"
     return (
-        f"{cpu_model()}, {found['cores']} cores, {platform.system()}, Python {found['versions']['python']}, "
+        f"{cpu_model()}, {found['cores']} {'core' if found['cores'] == 1 else 'cores'}, {platform.system()}, Python {found['versions']['python']}, "
         f"NumPy {found['versions']['numpy']}, {compiled}"
     )
 
