@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits
 
 from kcrc import KCRCClassifier
 
+plt.style.use("kcrc.style")
 X, y = load_digits(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(X))
 X, y = X[order], y[order]

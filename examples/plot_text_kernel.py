@@ -14,6 +14,7 @@ import numpy as np
 
 from kcrc import KCRCClassifier
 
+plt.style.use("kcrc.style")
 words = {
     "birds": "sparrow blackbird goldfinch kingfisher woodpecker swallow nightingale thrush starling bullfinch",
     "trees": "hawthorn blackthorn hornbeam sycamore hazel rowan elder juniper chestnut walnut",

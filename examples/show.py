@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 PICTURES = DOCS / "pictures" / "examples"
-STYLE = HERE / "style.mplstyle"
+STYLE = HERE.parent / "src" / "kcrc" / "style.mplstyle"
 STAMPS = PICTURES / "made-of.txt"
 
 
@@ -25,13 +25,13 @@ def names() -> list[str]:
 
 
 def run(name: str, picture: Path | None) -> None:
-    """Run one example; its figure goes to ``picture``."""
+    """Run one example as if by itself; its figure goes to ``picture``."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    with plt.style.context(STYLE), warnings.catch_warnings():
+    with plt.style.context("default"), warnings.catch_warnings():
         warnings.simplefilter("error")
         shown, plt.show = plt.show, lambda: None
         try:

@@ -55,6 +55,7 @@ def command_line(folder: Path) -> None:
 
 if __name__ == "__main__":
     assert "site-packages" in kcrc.__file__, kcrc.__file__
+    assert (Path(kcrc.__file__).parent / "style.mplstyle").is_file(), "the style of the examples is missing"
     assert native is not None or os.environ.get("KCRC_EXPECT_COMPILED") != "1", "the compiled path is missing"
     with tempfile.TemporaryDirectory() as place:
         library(Path(place))

@@ -18,7 +18,7 @@ _spec.loader.exec_module(show)
 
 
 def test_there_are_examples():
-    assert len(show.names()) >= 11
+    assert len(show.names()) >= 12
 
 
 @pytest.mark.parametrize("name", show.names())
@@ -27,6 +27,7 @@ def test_an_example_runs_and_draws(name, tmp_path):
     with Image.open(tmp_path / "picture.png") as picture:
         assert picture.width > 600
         assert len(picture.convert("L").getcolors(1 << 16)) > 20  # not an empty sheet
+        assert round(picture.info["dpi"][0]) == 120  # the style is the script's own, so that alone it draws the same
 
 
 def test_the_page_is_made_of_the_examples():
