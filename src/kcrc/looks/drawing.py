@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from typing import Any
 
 from kcrc.arrays import Array
@@ -11,6 +12,8 @@ from kcrc.looks.pictures import PictureForm
 
 CHOSEN, OTHER = "#1b6ca8", "#9aa3ab"
 MOST = 16  # lines
+NAME = 28  # letters of a name in one line: the name of a join is a list
+ROOM = 50  # % of the width that the words on a bar take
 
 
 def draw_choice(choice: Choice, images: Any, form: PictureForm, path: str | os.PathLike[str] | None = None) -> Any:
@@ -20,7 +23,7 @@ def draw_choice(choice: Choice, images: Any, form: PictureForm, path: str | os.P
     from matplotlib.figure import Figure
 
     tried = [score for score in choice.scores if score.asked][:MOST]
-    figure = Figure(figsize=(10, 1.2 + 0.9 * len(tried)), layout="constrained")
+    figure = Figure(figsize=(10, 1.2 + 0.75 * len(tried)), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(len(tried), 3, width_ratios=[6, 1, 1])
     for line, score in enumerate(tried):
@@ -40,10 +43,12 @@ def draw_choice(choice: Choice, images: Any, form: PictureForm, path: str | os.P
 def _line(axis: Any, score: LookScore, *, chosen: bool) -> None:
     axis.barh([0], [100 * score.accuracy], color=CHOSEN if chosen else OTHER)
     axis.set_xlim(0, 100)
-    axis.set_yticks([0], [score.name], fontsize=9)
+    axis.set_yticks([0], [textwrap.fill(score.name, NAME)], fontsize=9)
     axis.set_xticks([])
     behind = f", {score.behind:.1f} ± {score.error:.1f} behind" if score.behind else ""
-    axis.text(1, 0, f"{score.right} of {score.asked}{behind}", va="center", fontsize=8, color="white")
+    within = 100 * score.accuracy >= ROOM
+    place, ink = (1.0, "white") if within else (100 * score.accuracy + 1, "black")
+    axis.text(place, 0, f"{score.right} of {score.asked}{behind}", va="center", fontsize=8, color=ink)
     axis.spines[["top", "right", "bottom"]].set_visible(False)
 
 
