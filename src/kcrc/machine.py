@@ -74,8 +74,9 @@ def summary() -> str:
     """One line: processor, cores, system, Python and NumPy; and whether the compiled module is there."""
     found = facts(worker_count(None))
     compiled = "NumPy only" if found["compiled"] == "none" else "compiled module"
+    cores = "1 core" if found["cores"] == 1 else f"{found['cores']} cores"
     return (
-        f"{cpu_model()}, {found['cores']} {'core' if found['cores'] == 1 else 'cores'}, {platform.system()}, Python {found['versions']['python']}, "
+        f"{cpu_model()}, {cores}, {platform.system()}, Python {found['versions']['python']}, "
         f"NumPy {found['versions']['numpy']}, {compiled}"
     )
 

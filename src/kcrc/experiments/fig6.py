@@ -36,8 +36,8 @@ STAND_IN: Protocol = {
 
 CAUSE = (
     "On these features a learned dictionary is as good as a local one, or better: its atoms are as many, but made of "
-    "all 3060 examples. The paper's figure is of other features, and names no weights of the terms its dictionaries were "
-    "learned with."
+    "all 3060 examples. The paper's figure is of other features, and names no weights of the terms its dictionaries "
+    "were learned with."
 )
 
 
