@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from kcrc import metrics
+from kcrc import KCRCClassifier, metrics
 from kcrc.errors import ParameterError
 from problems import given
 
@@ -182,7 +182,8 @@ def test_examples_that_leave_with_most_others_are_asked_beside_those_that_leave_
     X, y = rng.standard_normal((12, 3)), np.arange(12) % 2
     audit = given(n_neighbors=None, metric="plain", gamma=1.0).fit(X, y, groups=[0] * 10 + [1, 2]).audit()
     assert audit.asked == 12
-    assert {len(suspect.because) for suspect in audit.mislabelled if suspect.row < 10} == {1}
+    suspects = audit.mislabelled + audit.doubtful
+    assert {len(suspect.because) for suspect in suspects if suspect.row < 10} == {1}
 
 
 def test_an_example_alone_in_its_class_is_not_accused(rng):
@@ -204,3 +205,37 @@ def test_of_one_class_nothing_is_asked(rng):
     audit = given().fit(rng.standard_normal((9, 3)), ["a"] * 9).audit()
     assert (audit.asked, audit.right, audit.alone, audit.one_class) == (0, 0, 0, True)
     assert "only one class, so nothing can be told apart yet" in repr(audit)
+
+
+@pytest.mark.parametrize("each", [2, 3])
+def test_a_handful_of_examples_accuses_nobody(each):
+    """Without one of two, a class has half of what the other has: the answer leans away from it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((2 * each, 10)), np.repeat(["a", "b"], each)
+    X[each] = X[0]  # a copy under another label is found all the same
+    audit = KCRCClassifier().fit(X, y).audit()
+    assert (audit.asked, audit.mislabelled, audit.doubtful, audit.idle) == (0, [], [], [])
+    assert [(c.row, c.other) for c in audit.clashes] == [(0, each)]
+    assert audit.too_few
+    assert f"{2 * each} examples are too few to ask any" in repr(audit)
+
+
+def test_what_the_features_do_not_tell_is_no_wrong_label():
+    """Noise: most answers are wrong, and hardly likelier than the label."""
+    X, y = np.random.default_rng(2).standard_normal((18, 10)), np.arange(18) % 3
+    audit = KCRCClassifier().fit(X, y).audit()
+    assert len(audit.doubtful) > 9
+    assert audit.mislabelled == []
+
+
+def test_of_two_in_a_class_neither_is_called_wrong():
+    """One of them lies amid another class; which of the two the label fits, nobody can tell from two."""
+    rng = np.random.default_rng(2)
+    centres = 6.0 * rng.standard_normal((3, 8))
+    y = np.array([0] * 12 + [1] * 12 + [2] * 3)
+    X = centres[y] + 0.3 * rng.standard_normal((27, 8))
+    X[26] = centres[0] + 0.3 * rng.standard_normal(8)
+    three = given(n_neighbors=12).fit(X, y).audit()
+    assert three.rows.tolist() == [26]
+    two = given(n_neighbors=12).fit(X[[*range(24), 25, 26]], y[[*range(24), 25, 26]]).audit()
+    assert (two.rows.tolist(), 25 in [s.row for s in two.doubtful]) == ([], True)

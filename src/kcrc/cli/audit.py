@@ -50,7 +50,7 @@ def audit(
 
     \b
     mislabelled  the other examples contradict its label, and nothing near it supports the label
-    doubtful     they contradict its label, but its class is near: more often hard than wrong
+    doubtful     they contradict its label, but its class is near, or has only one other example
     clash        the same picture, or almost, has another label
     idle         it never helped towards a right answer
 

@@ -14,11 +14,13 @@ from kcrc.cli.intake import tell
 from kcrc.cli.output import note, progress, say, shown, typed
 from kcrc.errors import FileError
 from kcrc.progress import leader_bar
+from kcrc.report.few_words import caution, too_few_to_say
 from kcrc.report.words import counted
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
     from kcrc.gallery.seeing import Seeing
+    from kcrc.tuning import Tuning
 
 
 @click.command(short_help="Make a gallery from a folder of class folders.")
@@ -150,5 +152,13 @@ def _choose(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
             f"{typed('tune', gallery.path)} chooses them from the examples."
         ) from None
     if tuning is not None and len(gallery.classes) > 1:
-        few = counted(tuning.trials, "example")
-        note(f"left out one by one, {tuning.accuracy:.1%} of {few} are answered right")
+        note(_measured(tuning, len(gallery), len(gallery.classes)))
+
+
+def _measured(tuning: Tuning, examples: int, classes: int) -> str:
+    """How many of the examples are answered right by the others; without a number where it would mean nothing."""
+    if (why := too_few_to_say(tuning.trials)) is not None:
+        return why
+    few = caution(tuning.trials, examples, classes)
+    told = f"left out one by one, {tuning.accuracy:.1%} of {counted(tuning.trials, 'example')} are answered right"
+    return told if few is None else f"{told}; {few}"

@@ -14,6 +14,7 @@ from kcrc.cli.batch import Batch, warn
 from kcrc.cli.output import column, complain, note, progress, say, say_json, shown
 from kcrc.cli.pages import page_options, publish
 from kcrc.errors import DataError
+from kcrc.report.few_words import caution, too_few_to_say
 from kcrc.report.words import counted, file_name, percent, some_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,9 @@ def evaluate(
             )
         alike = batch.likeness()
         alone = opened.classes[0] if len(opened.classes) == 1 else None
+        few = None
+        if folder is None and alone is None:
+            few = caution(told.total, len(opened), len(opened.classes))
         if html is not None or open_page:
             page = _page(
                 opened,
@@ -80,7 +84,7 @@ def evaluate(
                 alike,
                 folder=folder,
                 worst=worst,
-                notes=_uncounted(told, found, inside, known=known, name=file_name, alone=alone),
+                notes=_uncounted(told, found, inside, known=known, name=file_name, alone=alone, few=few),
             )
             publish(page, name="evaluation", html=html, open_page=open_page)
         if png is not None:
@@ -89,12 +93,17 @@ def evaluate(
             draw_confusion(told, png)
             note(f"wrote {shown(png)}")
     warn(alike, found.names)
-    for sentence in _uncounted(told, found, inside, known=known, name=shown, alone=alone):
+    for sentence in _uncounted(told, found, inside, known=known, name=shown, alone=alone, few=few):
         note(sentence)
     if as_json:
         say_json(_as_json(told, found, inside, alike))
     else:
-        _print(told, found, worst, "image" if folder else "example", alone=alone)
+        nothing = None
+        if alone is not None:
+            nothing = "With one class nothing can be told apart yet, so this says nothing."
+        elif folder is None and too_few_to_say(told.total) is not None:
+            nothing = "So few examples say nothing of other images."
+        _print(told, found, worst, "image" if folder else "example", nothing)
     return 1 if found.problems else 0
 
 
@@ -178,10 +187,11 @@ def _uncounted(
     known: bool,
     name: Callable[[str], str],
     alone: str | None,
+    few: str | None,
 ) -> list[str]:
     """Whatever is not in the numbers, or should not be, in sentences; ``name`` shows the name of an image, ``alone`` is
-    the only class of a gallery that has no other."""
-    sentences = []
+    the only class of a gallery that has no other, ``few`` why the numbers say little."""
+    sentences = [] if few is None else [f"{few[0].upper()}{few[1:]}."]
     if alone is not None:
         sentences.append(
             f"There is only one class, {shown(alone)}, so nothing can be told apart yet: with no other answer to give, "
@@ -218,14 +228,12 @@ def _as_json(told: Evaluation, found: Measured, inside: Sequence[str], alike: Li
     }
 
 
-def _print(told: Evaluation, found: Measured, worst: int, what: str, *, alone: str | None) -> None:
+def _print(told: Evaluation, found: Measured, worst: int, what: str, nothing: str | None) -> None:
+    """``nothing`` says, where the share means nothing, why."""
     low, high = told.interval
     how = "" if what == "image" else ", each asked as if it were not in the gallery"
     say(f"{told.right} of {counted(told.total, what)} right{how}: {told.accuracy:.1%}")
-    if alone is None:
-        say(f"Of more images like these, likely {low:.1%} to {high:.1%} (95% interval).")
-    else:
-        say("With one class nothing can be told apart yet, so this says nothing.")
+    say(nothing or f"Of more images like these, likely {low:.1%} to {high:.1%} (95% interval).")
     if told.mistakes and worst:
         say("\nThe mistakes, those it was surest of first:")
         for at in told.mistakes[:worst]:

@@ -1,6 +1,6 @@
 """Which stored examples deserve a second look: each is asked as if it were not stored, and watched while others are.
 
-mislabelled  the answer contradicts the label, which is likely wrong; the likeliest first
+mislabelled  the answer clearly contradicts the label, which is likely wrong; the likeliest first
 doubtful     the answer contradicts the label, which is possible all the same; in the same order
 clashes      an (almost) identical example has another label; the nearest first
 idle         took part in no right answer, though it was among the neighbours; the most often asked in vain first
@@ -12,6 +12,11 @@ example lies near its class, a wrong label lies anywhere: a label 15 times as li
 alone (with few classes, where a wrong label lies near more often, 15 + 90/C times). Dictionaries of the nearest
 examples and of the nearest classes leave out different classes. So both are asked, where classes are small enough to
 be, and a label is by chance only as far as both say so.
+
+All that is about labels, and holds where answers are good. Where they are not, ε is large and nothing is unlikelier
+than chance; so the answer has to be twice as likely as the label as well. In a class of two, each is all that speaks
+for the other, and if one is wrong, nobody can tell which: both are only in doubt. And of fewer than eight examples
+none is asked: one that leaves takes so much of its class along that the others lean to the other classes.
 """
 
 from __future__ import annotations
@@ -29,11 +34,14 @@ from kcrc.confidence.findings import Clash, Idle, Suspect
 from kcrc.errors import ParameterError
 from kcrc.evidence import Evidence
 from kcrc.left_out.answers import LeftOut, answers_without
-from kcrc.left_out.groups import class_stays, duplicate_groups
+from kcrc.left_out.fewest import FEWEST
+from kcrc.left_out.groups import duplicate_groups, staying
 from kcrc.model import FittedModel
 
 PART = 0.01  # of the query's energy: less is no part in an answer
 NEAR = 0.25  # of the usual distance to the nearest example: nearer is almost identical
+CLEAR = 2.0  # times as likely as the label is an answer that contradicts it clearly
+MATES = 2  # others of its class that stay, to tell a wrong label from a wrong example beside it
 TIMES, FEW = 15.0, 90.0  # as likely as one by chance, and more for few classes: such a label is left alone
 NEAREST, CLASSES = 75, 8  # examples or classes in the dictionaries that give the second opinion on a label
 SMALL = 200  # examples that so many classes have together, at most, to be asked
@@ -67,9 +75,10 @@ def audit(model: FittedModel, confidence: Confidence, rows: Array | None, progre
         which = np.flatnonzero(np.isin(model.ids, wanted))
     one_class = len(np.unique(model.labels)) == 1
     # Without others of its class no answer can be its label, and among one class no other: neither says anything.
-    askable = class_stays(model.labels, confidence.exclusion.groups_of(model))[which]
-    alone = 0 if one_class else int((~askable).sum())
-    which = which[:0] if one_class else which[askable]
+    mates = staying(model.labels, confidence.exclusion.groups_of(model))
+    alone = 0 if one_class else int((mates[which] == 0).sum())
+    too_few = not one_class and 0 < int((mates > 0).sum()) < FEWEST
+    which = which[:0] if one_class or too_few else which[mates[which] > 0]
     seen: list[_Watched] = []
     for start in range(0, len(which), STEP):
         seen += answers_without(
@@ -77,16 +86,18 @@ def audit(model: FittedModel, confidence: Confidence, rows: Array | None, progre
         )
         progress(min(1.0, (start + STEP) / len(which)))
     if not seen:
-        return Audit(len(model), 0, 0, [], _copies(model), [], alone=alone, one_class=one_class)
+        return Audit(len(model), 0, 0, [], _copies(model), [], alone=alone, one_class=one_class, too_few=too_few)
     wrong = np.concatenate([w.answer for w in seen]) != model.labels[which]
     suspects = _suspects(model, which, seen, np.flatnonzero(wrong), confidence)
     least = 1.0 / (TIMES + FEW / len(model.classes))
+    told_apart = set(model.ids[mates >= MATES].tolist())
+    clear = [s.by_chance >= least and s.probability >= CLEAR * s.of_label and s.row in told_apart for s in suspects]
     return Audit(
         examples=len(model),
         asked=len(which),
         right=int((~wrong).sum()),
-        mislabelled=[s for s in suspects if s.by_chance >= least],
-        doubtful=[s for s in suspects if s.by_chance < least],
+        mislabelled=[s for s, is_clear in zip(suspects, clear, strict=True) if is_clear],
+        doubtful=[s for s, is_clear in zip(suspects, clear, strict=True) if not is_clear],
         clashes=_copies(model) + _clashes(model, which, seen),
         idle=_idle(model, seen),
         alone=alone,

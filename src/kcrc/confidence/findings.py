@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kcrc.arrays import Array
+from kcrc.left_out.fewest import FEWEST
 
 TOP = 3  # findings of a kind that are told in a few lines
 
@@ -104,19 +105,22 @@ class Audit:
     right : int
         How many of those were answered as they are labelled.
     mislabelled : list of Suspect
-        They contradict their label, and nothing near them speaks for it; the likeliest first.
+        They clearly contradict their label, and nothing near them speaks for it; the likeliest first.
     clashes : list of Clash
         Pairs that are almost identical but labelled differently; the nearest first.
     idle : list of Idle
         They took part in no right answer; those that were in most dictionaries first.
     doubtful : list of Suspect
-        They contradict their label too, but lie near their class: hard examples more often than wrong ones.
+        They contradict their label too, but lie near their class (hard examples more often than wrong ones), or are
+        one of two of it.
     unseen : int
         Examples of a gallery that have no picture kept, so that copies of them in another size were not looked for.
     alone : int
         Examples that could not be asked, for without them nothing of their class is left to answer.
     one_class : bool
         Whether there is only one class, so that no example could be asked.
+    too_few : bool
+        Whether there are too few examples, so that none was asked: the answers would tell nothing.
     expected_wrong : float
         How many labels are expected to be wrong altogether: the sum of ``by_chance`` over all suspects.
     rows : ndarray of int
@@ -135,6 +139,7 @@ class Audit:
     unseen: int = 0
     alone: int = 0
     one_class: bool = False
+    too_few: bool = False
 
     @property
     def expected_wrong(self) -> float:
@@ -151,6 +156,11 @@ class Audit:
         """Which examples could not be asked, and why, in words; None where all could."""
         if self.one_class:
             return "There is only one class, so nothing can be told apart yet: store examples of another."
+        if self.too_few:
+            return (
+                f"{self.examples} examples are too few to ask any as if it were not there: {FEWEST} or more are needed "
+                "that are not alone in their class."
+            )
         if not self.alone:
             return None
         who = "1 example" if self.alone == 1 else f"{self.alone} examples"

@@ -23,6 +23,7 @@ from kcrc.evidence import Evidence
 from kcrc.kernels import Linear, VectorKernel
 from kcrc.left_out.dictionaries import neighbours_without
 from kcrc.left_out.exclusion import Exclusion, Removed, TrialKernel, profile_of
+from kcrc.left_out.fewest import FEWEST as FEWEST
 from kcrc.left_out.sample import stratified_by_row
 from kcrc.left_out.surroundings import MICROSECOND, STORED
 from kcrc.left_out.whole import CodesWithout, Inverse
@@ -36,7 +37,6 @@ T = TypeVar("T")
 TRIALS = 2000  # asked in fit at most; the error of a 95 % quantile is then half a point
 ITERATIVE_TRIALS = 300  # the same for coders that iterate
 GLOBAL_TRIALS = 100  # the same for a global dictionary, of which each trial factorises another
-FEWEST = 8  # below this nothing can be learned of confidence
 ENTRIES = 4_000_000  # residuals kept of them at most, trials × classes
 WORK = 5e10  # arithmetic spent on them in fit at most: a few seconds
 

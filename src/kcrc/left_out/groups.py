@@ -50,7 +50,12 @@ def duplicate_groups(X: Array, groups: Array | None) -> Array:
     return np.asarray(connected_components(links, directed=False)[1][:n])
 
 
+def staying(labels: Array, groups: Array) -> Array:
+    """(n,) how many others of its class stay when an example leaves with its group, a group counting once."""
+    pairs = np.unique(np.stack([labels, groups], axis=1), axis=0)
+    return np.asarray(np.bincount(pairs[:, 0])[labels] - 1)
+
+
 def class_stays(labels: Array, groups: Array) -> Array:
     """(n,) bool: whether others of its class stay when an example leaves with its group."""
-    pairs = np.unique(np.stack([labels, groups], axis=1), axis=0)
-    return np.asarray(np.bincount(pairs[:, 0])[labels] > 1)
+    return staying(labels, groups) > 0

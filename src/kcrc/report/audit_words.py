@@ -10,8 +10,8 @@ ABOUT_SUSPECTS = (
     "Beside it are the examples that spoke most for the other class, with the share each had in the answer."
 )
 ABOUT_DOUBTFUL = (
-    "They were given another class too, but lie near their own: hard pictures more often than wrong labels. Look at "
-    "them before you change anything."
+    "They were given another class too, but not clearly: they lie near their own, which makes them hard pictures more "
+    "often than wrong labels, or only one other example is of their class. Look at them before you change anything."
 )
 ABOUT_CLASHES = "At least one label of each pair is wrong, or the picture shows both."
 _ABOUT_UNSEEN = "{n} without a picture in the gallery: copies of them in another size are not looked for."

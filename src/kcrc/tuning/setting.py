@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kcrc.errors import ParameterError
+from kcrc.left_out.fewest import FEWEST
 
 
 @dataclass(frozen=True)
@@ -194,11 +195,13 @@ class Tuning:
         width = "" if b.gamma is None else f" gamma={b.gamma:.4g}"
         share = "" if b.share is None else f"c = {b.share:g} of the most, "
         score = self.scores[b]
+        asked = f"leave-one-out accuracy {score.accuracy:.2%} ± {score.error:.2%} on {score.trials} examples"
+        if score.trials < FEWEST:
+            asked = f"too few examples ({score.trials}) to measure the accuracy"
         tried = "1 setting" if len(self.scores) == 1 else f"{len(self.scores)} settings"
         return (
             f"Tuning: metric {b.geometry}, {b.n_neighbors} nearest {b.locality}, {b.kernel} kernel{width}, {share}"
-            f"mu={b.mu:g}, {b.form}, {b.decision}; leave-one-out accuracy {score.accuracy:.2%} ± {score.error:.2%} "
-            f"on {score.trials} examples; {tried} in {self.seconds:.1f} s"
+            f"mu={b.mu:g}, {b.form}, {b.decision}; {asked}; {tried} in {self.seconds:.1f} s"
         )
 
     def plot(self, path: str | Path | None = None) -> Any:
