@@ -60,7 +60,7 @@ def test_an_answer_nobody_speaks_against(standing: str, fruit: Path, watch: Watc
     ]
     altered(page, label="apple", how="unanimous", runner_up=None, support=1.0, parts=parts, tips=None, others=[],
             probability=0.997, likely=[["apple", 0.997], ["plum", 0.003]], set=["apple"])  # fmt: skip
-    same = "Without any 16 of the examples that speak for it the answer would be the same."
+    same = "No small set of examples was found without which the answer would be another."
     page.tab.route("**/api/turning", lambda route: route.fulfill(json={"found": [], "exact": False, "sentence": same}))
     page.ask(fruit / TIPPED)
     assert "7 examples, and all agree" in page.text(".side-head")
