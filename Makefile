@@ -54,7 +54,7 @@ sanitize: $(VENV)/.dev  ## the native tests with memory and arithmetic watched (
 wheel: $(VENV)/.dev  ## sdist and wheel in dist/: built twice alike, audited, tried without a compiler
 	PYTHON=$(BIN)/python .ci/wheel
 
-lowest:  ## the lowest versions we promise, with the wheel of `make wheel`
+lowest:  ## the lowest versions we promise, of extras too, with the wheel of `make wheel`
 	PYTHON=$(PYTHON) WORKERS=$(WORKERS) .ci/lowest
 
 pythons:  ## newer Pythons on this machine, with the sdist of `make wheel`: built for each, smoke-tested, tested
@@ -87,5 +87,5 @@ format: $(VENV)/.dev  ## put the sources into shape
 	$(BIN)/clang-format -i $(NATIVE)
 
 clean:  ## remove the virtual environment and everything made
-	rm -rf $(VENV) .venv-lowest build dist demo-out page-out bench-out reproduce-out site fuzz-out.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-lowest-extras build dist demo-out page-out bench-out reproduce-out site fuzz-out.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f src/kcrc/_fused/*.so src/kcrc/_fused/not_built.txt
