@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from kcrc.errors import ParameterError, UnknownName
+from kcrc.errors import KCRCError, ParameterError, UnknownName
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -161,7 +161,8 @@ class Registry(Generic[T]):
         UnknownName
             Where there is no such name; the message lists those there are.
         ParameterError
-            Where it has no such option (the message lists those it has), or where one that it needs is missing.
+            Where it has no such option (the message lists those it has), where one that it needs is missing, or where
+            one is of another kind than it takes (a text for a number).
 
         Examples
         --------
@@ -185,7 +186,17 @@ class Registry(Generic[T]):
             takes = ", ".join(accepted) or "no options"
             raise ParameterError(f"The {self.kind} '{name}' has no option '{unknown[0]}'. It takes: {takes}.")
         self._need(name, maker, options)
-        return maker(**options)
+        from kcrc.options import check_options  # which needs NumPy
+
+        try:
+            made = maker(**options)  # which may know more of its options, and say it better
+        except KCRCError:
+            raise
+        except Exception:
+            check_options(f"the {self.kind} '{name}'", maker, options)
+            raise
+        check_options(f"the {self.kind} '{name}'", maker, options)
+        return made
 
     def _need(self, name: str, maker: Callable[..., T], options: Mapping[str, Any]) -> None:
         """Raise an error that names the options without a default that are missing, if there are any."""

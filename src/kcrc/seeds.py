@@ -28,3 +28,9 @@ def seed_of(random_state: Any) -> int:
             f"got {random_state!r}."
         )
     return int(random_state)
+
+
+def check_seed(seed: int) -> None:
+    """Raise a ParameterError for a whole number that is no seed."""
+    if not 0 <= seed <= LARGEST:
+        raise ParameterError(f"seed is a whole number from 0 to {LARGEST}; got {seed!r}.")

@@ -239,3 +239,11 @@ def test_what_killed_builds_left_is_cleared(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         ".notes.kcrc.building", "fourth.kcrc", "second.kcrc", "third.kcrc",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("option", ["size=32", "size=32x32", "size=(32,)", "colour=yes"])
+def test_an_option_of_the_wrong_kind_is_the_typists_mistake(run: Run, option: str) -> None:
+    code, out, err = run("build", "photos", "-f", "pixels", "--option", option, "-o", "new.kcrc")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"kcrc: {option.partition('=')[0]} of the feature 'pixels' is " in err
+    assert not Path("new.kcrc").exists()

@@ -169,12 +169,13 @@ def _names(data: bytes) -> list[str]:
 
 
 def option_value(text: str) -> tuple[str, Any]:
-    """NAME=VALUE; the value as JSON where it is (3, 0.5, true, [32, 32]), else as text."""
+    """NAME=VALUE; the value as JSON where it is (3, 0.5, true, [32, 32] or (32, 32)), else as text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise ParameterError(f"An option is NAME=VALUE; got '{shown(text)}'.")
     try:
-        plain = json.loads(value)
+        pair = value.startswith("(") and value.endswith(")")
+        plain = json.loads(f"[{value[1:-1]}]" if pair else value)
     except (ValueError, RecursionError):
         plain = value
     return name.replace("-", "_"), tuple(plain) if isinstance(plain, list) else plain

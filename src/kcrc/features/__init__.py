@@ -73,7 +73,7 @@ def make(name: str, **options: Any) -> Feature:
     UnknownName
         Where there is no such feature.
     ParameterError
-        Where it has no such option.
+        Where it has no such option, or an option is not what it takes.
 
     Examples
     --------
@@ -88,7 +88,10 @@ def make(name: str, **options: Any) -> Feature:
     _load(name)
     from kcrc.features.base import registry
 
-    return registry.make(name, **options)
+    made = registry.make(name, **options)
+    if options:
+        made.check()
+    return made
 
 
 def restore(

@@ -26,6 +26,7 @@ from kcrc.features.estimator import Estimator
 from kcrc.features.images import AS_IT_IS, decode, read, read_chunks
 from kcrc.features.views import LARGEST, View, view_array
 from kcrc.files.annotations import fits, hints_of
+from kcrc.options import check_options
 from kcrc.registry import Registry
 
 registry: Registry[Feature] = Registry("feature")
@@ -72,7 +73,7 @@ class Feature(Estimator):
 
     def fit(self, images: Images, labels: Any = None) -> Self:
         """Learn from training images; a feature that learns nothing only checks its options."""
-        self._check()
+        self.check()
         if self.learns:
             if len(images) == 0:
                 raise DataError(f"The feature '{self.kind}' cannot be fitted on no images.")
@@ -81,7 +82,7 @@ class Feature(Estimator):
 
     def transform(self, images: Images) -> Array:
         """Vectors (n, d) float32 of the images."""
-        self._check()
+        self.check()
         self._ensure_fitted()
         parts = [self.transform_seen(batch) for batch in self.batches(images)]
         return np.concatenate(parts) if parts else np.empty((0, self.dim), np.float32)
@@ -96,8 +97,17 @@ class Feature(Estimator):
         """The length of a vector."""
         raise NotImplementedError
 
+    def check(self) -> None:
+        """Raise a ParameterError for options of the wrong kind, or that make no sense."""
+        given = self.get_params(deep=False)
+        check_options(f"the feature '{self.kind}'", type(self), given)
+        threads = given.get("threads")
+        if threads is not None and threads < 1:
+            raise ParameterError(f"threads is at least 1, or None for all cores; got {threads!r}.")
+        self._check()
+
     def _check(self) -> None:
-        """Raise a ParameterError for options that make no sense."""
+        """Raise a ParameterError for options that are of the right kind and make no sense."""
 
     def _learn(self, images: Images, labels: Any) -> None:
         raise NotImplementedError
@@ -159,7 +169,7 @@ class Feature(Estimator):
         """The options that change the vectors, as plain JSON values."""
         kept = {k: v for k, v in self.get_params(deep=False).items() if k not in self.only_speed}
         try:
-            return dict(json.loads(json.dumps(kept)))
+            return dict(json.loads(json.dumps(kept, default=_python)))
         except (TypeError, ValueError):
             raise ParameterError(
                 f"The options of the feature '{self.kind}' must be plain values; got {kept}."
@@ -192,7 +202,7 @@ class Feature(Estimator):
             raise DataError(f"The state of '{cls.kind}' has {str(given[wrong])[:40]!r} as its option '{wrong}'.")
         try:
             feature = cls(**given)
-            feature._check()
+            feature.check()
             for name in feature.fitted_arrays:
                 if name in state:
                     setattr(feature, name, state[name])
@@ -221,6 +231,13 @@ class Feature(Estimator):
             little = value.astype(value.dtype.newbyteorder("<"), copy=False)
             digest.update(f"{name} {little.dtype.str} {little.shape}".encode() + little.tobytes())
         return f"{self.kind}:{digest.hexdigest()[:32]}"
+
+
+def _python(value: Any) -> Any:
+    """A number of NumPy's as one of Python's, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(value)
 
 
 def _plain(values: Sequence[Any]) -> bool:

@@ -88,7 +88,7 @@ class FunctionFeature(Feature):
         try:
             given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
             restored = cls(function, **given)
-            restored._check()
+            restored.check()
         except TypeError as problem:
             raise DataError(f"The state of the feature 'callable' is damaged: {problem}.") from problem
         return restored

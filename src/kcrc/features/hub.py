@@ -53,7 +53,7 @@ def from_hub(address: str, *, file: str | None = None, **options: Any) -> Onnx:
     source = f"{PREFIX}{found[1]}@{got.commit}/{got.file}"
     said = {**prepared_by(got.preparation, source), "pooling": "auto", "source": source}
     feature = Onnx(got.network, **{**said, **options})
-    feature._check()
+    feature.check()
     if got.sha256 is not None and feature.sha256 != got.sha256:
         raise DataError(
             f"{source}: what was fetched is not what the hub describes (SHA-256 {feature.sha256[:12]}… in place of "

@@ -92,7 +92,7 @@ class JoinedLooks(Feature):
         for member in self.members:
             if not isinstance(member, Feature) or member.kind in UNFIT:
                 raise ParameterError(f"{member!r:.100} cannot be joined with other features.")
-            member._check()
+            member.check()
         if self.dim > WIDEST:
             raise ParameterError(f"The features have {self.dim} numbers together; at most {WIDEST} are joined.")
         _ = self.view
@@ -145,7 +145,7 @@ class JoinedLooks(Feature):
         try:
             members = tuple(restore(_member_state(state, number)) for number in range(len(plain)))
             joined = cls(names=tuple(options["names"]), members=members, weights=tuple(options["weights"]))
-            joined._check()
+            joined.check()
         except KCRCError as problem:
             raise DataError(f"The state of the feature 'looks' is damaged: {problem}") from problem
         return joined

@@ -11,9 +11,10 @@ from kcrc.errors import DataError, ParameterError
 from kcrc.features.base import Feature, Images, Pictures, checked_array, register, stacked
 from kcrc.features.principal import principal_axes
 from kcrc.features.views import Fit, View
-from kcrc.seeds import seed_of
+from kcrc.seeds import check_seed
 
 Size = tuple[int, int] | None
+_LARGEST = 1 << 29  # numbers in the matrix of random faces
 
 
 class _Flat(Feature):
@@ -126,13 +127,18 @@ class RandomFaces(_Projected):
 
     def _check(self) -> None:
         super()._check()
-        seed_of(self.seed)
+        check_seed(self.seed)
 
     def _learn(self, images: Images, labels: Any) -> None:
         first = next(iter(self.batches(images[:1])))
         self._draw(self._rows(first).shape[1])
 
     def _draw(self, width: int) -> None:
+        if self.n_components * width > _LARGEST:
+            raise ParameterError(
+                f"n_components = {self.n_components} of images with {width} values would take a matrix of more than "
+                f"{_LARGEST} numbers. Give a smaller size or fewer."
+            )
         self.n_pixels_ = np.int64(width)
         rng = np.random.RandomState(self.seed)  # the one stream that is promised never to change
         matrix = rng.standard_normal((self.n_components, width))
@@ -148,7 +154,7 @@ class RandomFaces(_Projected):
 
     def _check_state(self) -> None:
         width = self.n_pixels_
-        if not isinstance(width, int | np.integer) or not 0 < int(width) * self.n_components <= 1 << 29:
+        if not isinstance(width, int | np.integer) or not 0 < int(width) * self.n_components <= _LARGEST:
             raise DataError(
                 f"The state of 'random-faces' is damaged: n_pixels_ is {width!r} for {self.n_components} numbers."
             )

@@ -16,6 +16,7 @@ from kcrc.features.codebook import hard, learn_words, llc
 from kcrc.features.dense_sift import LENGTH, dense_sift
 from kcrc.features.principal import principal_axes
 from kcrc.features.views import View
+from kcrc.seeds import check_seed
 
 _DENSEST = 250_000  # patches of one image
 _SAMPLE = 60_000  # descriptors the words are learned from
@@ -83,6 +84,7 @@ class Pyramid(Feature):
             raise ParameterError(
                 f"coding is 'llc' or 'hard' and pooling 'max' or 'sum'; got {self.coding!r} and {self.pooling!r}."
             )
+        check_seed(self.seed)
         if not 1 <= self.levels <= 5:
             raise ParameterError(f"levels is 1 to 5; got {self.levels!r}.")
         if self.n_words < 8 or (self.n_components is not None and self.n_components < 1):
@@ -94,7 +96,6 @@ class Pyramid(Feature):
                 f"patch is a multiple of 4, step at least 1, longest_side at least the patch; got {self.patch}, "
                 f"{self.step}, {self.longest_side}."
             )
-
         if (self.longest_side // self.step) ** 2 > _DENSEST:
             raise ParameterError(
                 f"step {self.step} has more than {_DENSEST} patches on an image of {self.longest_side} pixels a side."
