@@ -1,6 +1,7 @@
 """What a Linux wheel asks of a machine, and what it shows to others: python .ci/audit_wheel.py WHEEL.
 
-Fails where the wheel needs a newer glibc than NEWEST, and where a compiled file exports more than its PyInit_*.
+Fails where the wheel needs a newer glibc than NEWEST, and where a compiled file exports more than its PyInit_*
+and weak copies of templates of the C++ library.
 """
 
 import io
