@@ -116,6 +116,14 @@ def test_what_waits_is_said_and_done_once():
     assert kept.model_.method.metric is fixed
 
 
+def test_a_kernel_without_a_width_learns_none():
+    X, y = samples()
+    linear = {"kernel": "linear", "gamma": "scale", "metric": "plain"}
+    assert made(linear).fit(X, y).forget([0]).renewal_due_ is None
+    within = made({**linear, "metric": "within"}).fit(X, y).forget([0])
+    assert within.renewal_due_ == "Learned anew from the examples when next asked: the metric."
+
+
 def test_adding_does_what_waits_no_sooner(monkeypatch):
     X, y = samples()
     clf = made({"metric": "within"}).fit(X, y)

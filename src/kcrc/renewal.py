@@ -30,7 +30,7 @@ def learned(parameters: Parameters, method: Method) -> tuple[str, ...]:
         "the metric": method.metric.learns and not metrics.is_fixed(given.metric),
         "the distance": distance.learns,
         "the coarse distance": given.n_candidates is not None and resolve(given.coarse_distance).learns,
-        WIDTH: method.wide_as_data,
+        WIDTH: method.wide_as_data and hasattr(method.kernel, "gamma"),  # the linear one has none
         "the matrix given": isinstance(given.kernel, str) and given.kernel == "precomputed",
     }
     return tuple(name for name, holds in follows.items() if holds)
