@@ -20,7 +20,7 @@ WRONG = [
     ("pixels", "size", "(32,32)", "two whole numbers, such as (8, 8) or None; got '(32,32)'"),
     ("pixels", "size", (3.5, 2), "two whole numbers"),
     ("pixels", "colour", "yes", "True or False"),
-    ("pixels", "fit_to", 3, "'stretch', 'crop' or 'inside'; got 3"),
+    ("pixels", "fit_to", 3, "'stretch', 'crop', 'inside' or 'cut'; got 3"),
     ("random-faces", "n_components", "many", "a whole number"),
     ("random-faces", "n_components", 1 << 40, "a matrix of more than"),
     ("random-faces", "seed", None, "a whole number"),
@@ -103,7 +103,7 @@ def test_what_a_part_says_itself_goes_first() -> None:
 def test_annotations_that_cannot_be_looked_up_are_not_checked() -> None:
     def maker(size: Nowhere = None) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
-    check_options("a part", maker, {"size": "anything"})
+    assert check_options("a part", maker, {"size": "anything"}) is None
 
 
 def test_kinds_in_words() -> None:

@@ -133,7 +133,7 @@ def test_lines_gather_the_repeats_of_each_point() -> None:
 def test_running_times_are_set_beside_the_papers() -> None:
     def timed(series: str, ms: float, threads: str) -> Run:
         cell = {"x": "MNIST", "series": series, "seed": 0, "threads": threads, "K": 50}
-        return Run(cell, {"ms": ms, "fit_seconds": 0.1}, {}, "")
+        return Run(cell, {"ms": ms, "fit_seconds": 0.1, "n_train": 500}, {}, "")
 
     runs = [timed(s, ms * f, t) for s, ms in (("KCRC-LCD", 0.05), ("SRC-GD", 5.0)) for t, f in (("all", 1), ("one", 2))]
     first, second = tables34._rows(runs, "MNIST")
