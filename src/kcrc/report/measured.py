@@ -126,7 +126,8 @@ def left_out(gallery: Gallery, *, progress: Callable[[float], None]) -> Measured
 
     def case(at: int) -> Case:
         one = which[at : at + 1]
-        (asked,) = answers_without(model, confidence.exclusion, one, lambda evidence, _: evidence)
+        # Also where all neighbours agree: the page shows who had which share.
+        (asked,) = answers_without(model, confidence.exclusion, one, lambda evidence, _: evidence, code_all=True)
         chances = confidence.probabilities(asked)[0]
         picture = gallery.thumbnail(int(model.ids[one[0]]))
         return case_from(
