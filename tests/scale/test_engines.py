@@ -155,6 +155,19 @@ def test_a_dask_address_of_a_kind_that_cannot_be_spoken_is_said_in_words(monkeyp
         engines.make("dask", address="ucx://127.0.0.1:1")
 
 
+def test_a_script_without_its_guard_is_told_what_to_do(tmp_path: Path) -> None:
+    """The worker that imports the script would start a cluster of its own, and so on."""
+    script = tmp_path / "script.py"
+    script.write_text("from kcrc.scale import engines\nengines.make('dask', workers=1)\n")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1
+    assert "kcrc.errors.StateError: A worker that is being started cannot start a Dask cluster." in done.stderr
+    assert "bootstrapping" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("kcrc.errors.StateError: There is no Dask cluster to work with at this machine:")
+    assert 'has to be under if __name__ == "__main__":' in last
+
+
 def test_a_dask_cluster_whose_workers_are_gone_is_not_waited_for_without_end(monkeypatch) -> None:
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(on_dask, "PATIENCE", 0.1)

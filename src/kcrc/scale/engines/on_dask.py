@@ -6,6 +6,7 @@ and has no dashboard, and one of others belongs in a network of its own.
 
 from __future__ import annotations
 
+import multiprocessing
 import secrets
 import threading
 from collections.abc import Callable, Sequence
@@ -19,6 +20,10 @@ from kcrc.scale.engines.base import REPEATS, Engine, Held, check_workers
 _objects: dict[tuple[str, int], Any] = {}  # of a worker's process: what it holds, by a name nobody else has
 _making = threading.Lock()
 BEGINNING = 60.0  # seconds for a first worker to come
+GUARD = (
+    'In a script, what it does has to be under if __name__ == "__main__": for the workers are processes that import '
+    "it, and would start a cluster each."
+)
 PATIENCE = 2.0  # seconds until somebody looks whether a worker that is waited for is still there
 
 
@@ -113,6 +118,8 @@ class OnDask(Engine):
     def __init__(self, *, address: str | None = None, workers: int | None = None) -> None:
         check_workers(workers)
         distributed = load_dask()
+        if address is None and getattr(multiprocessing.current_process(), "_inheriting", False):
+            raise StateError(f"A worker that is being started cannot start a Dask cluster. {GUARD}")
         import dask
 
         self._settings: Any = dask.config.set({"distributed.scheduler.allowed-failures": REPEATS})
@@ -130,7 +137,8 @@ class OnDask(Engine):
         except (OSError, ValueError, RuntimeError, TimeoutError, TypeError, ImportError) as problem:
             self.close()
             where = address or "this machine"
-            raise StateError(f"There is no Dask cluster to work with at {where}: {problem}") from None
+            hint = f" {GUARD}" if address is None and isinstance(problem, RuntimeError) else ""
+            raise StateError(f"There is no Dask cluster to work with at {where}: {problem}{hint}") from None
         self.workers = max(1, sum(self._client.nthreads().values()))
 
     def hold(self, makers: Sequence[Callable[[], Any]]) -> Held:
