@@ -222,11 +222,24 @@ class Case:
                 self._ask(classifier)
             except KCRCError as why:
                 ended = f"not extended: {why}"
+            if not self._fits_together(classifier):
+                classifier.forget(np.arange(len(self.examples), len(self.examples) + len(self.more)))
+                _need(self._ask(classifier) == ended, "answers without what did not fit")
+                return ended
             known = np.intersect1d(self.forgotten, classifier.model_.ids)
             if 0 < len(known) < len(classifier.model_):
                 classifier.forget(known)
                 self._ask(classifier)
             return ended
+
+    def _fits_together(self, classifier: KCRCClassifier) -> bool:
+        """Whether what is learned from the examples can be learned with those that were added: numbers that are fine by
+        themselves may be too large for a kernel beside others, and are refused when it is first asked."""
+        try:
+            return len(classifier.model_) > 0
+        except DataError as why:
+            _need("forget() them" in str(why), "words of what to do")
+            return False
 
     def _ask(self, classifier: KCRCClassifier) -> str:
         X, n, classes = self.queries, len(self.queries), classifier.classes_

@@ -31,7 +31,7 @@ from kcrc.confidence.holder import ConfidenceHolder, Groups
 from kcrc.confidence.open_set import leaning
 from kcrc.confidence.verbs import Confident
 from kcrc.distances.pair_cache import PairCounts
-from kcrc.errors import ParameterError, StateError, UnknownName
+from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.evidence import Evidence, joined
 from kcrc.growth import Growth
 from kcrc.learning_sample import learned_from, sample_rows, sample_size, touches
@@ -407,7 +407,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def _renewed(self, model: FittedModel) -> FittedModel:
         parameters, few = Parameters(self, model.method.seed), learned_from(model)
         among = few.raw[:, few.ids] if parameters.precomputed else few.raw
-        return model.by(renewed(parameters, model.method, widened(among), few.labels))
+        try:
+            return model.by(renewed(parameters, model.method, widened(among), few.labels))
+        except DataError as why:  # the examples came one by one, and only together do they not fit the parameters
+            raise DataError(
+                f"{why} The examples that came since it last answered do not fit its parameters: forget() them, or fit "
+                "with others."
+            ) from why
 
     def _learns_from(self, model: FittedModel, positions: Array, gone: Array) -> bool:
         """Whether something was learned from any of the examples at ``positions``."""
