@@ -88,6 +88,22 @@ def test_show_says_what_is_known(kcrc: Run, home: Path) -> None:
     assert "--force" in err
 
 
+def test_the_only_one_of_its_class_has_nearest_and_no_answer(kcrc: Run) -> None:
+    """Left out, its class cannot be answered: whatever came would be called a contradiction."""
+    kcrc("relabel", "birds.kcrc", "2", "--label", "auk")
+    code, out, _ = kcrc("show", "birds.kcrc", "2")
+    assert code == 0
+    assert "answer    none: if it were not in the gallery, nothing of its class would be left to answer\n" in out
+    assert "its label has" not in out
+    assert 1 <= out.count("nearest   #") <= 5
+    found = json.loads(kcrc("show", "birds.kcrc", "2", "--json")[1])
+    assert found["own_answer"] is None
+    assert [near["label"] for near in found["nearest"]].count("auk") == 0
+    assert len(found["nearest"]) == out.count("nearest   #")
+    other = json.loads(kcrc("show", "birds.kcrc", "3", "--json")[1])
+    assert other["own_answer"]["nearest"] == other["nearest"]
+
+
 def test_the_nearest_are_others_and_the_answer_is_that_of_the_audit(kcrc: Run) -> None:
     kcrc("relabel", "birds.kcrc", "2", "--label", "wren")
     found = json.loads(kcrc("show", "birds.kcrc", "2", "--json")[1])

@@ -12,6 +12,7 @@ from sklearn.model_selection import cross_val_score
 
 from kcrc import ImageClassifier, KCRCClassifier, errors, looks
 from kcrc.files.archive import read_archive, write_archive
+from kcrc.looks.chosen import Choice, LookScore
 from looks.drawings import SHAPES, drawing, drawings
 
 NEW, TRUTH = drawings(4, first=100)
@@ -30,6 +31,16 @@ def test_it_answers_right_and_says_what_it_chose(fitted):
     assert {line["look"] for line in choice.table} == {"pixels", "hog", "tangent", "join of hog + pixels"}
     assert choice.sentence in repr(choice)
     assert "behind 0.0 ± 0.0 points" in repr(choice)
+
+
+def test_the_columns_hold_names_of_joins():
+    names = ["hog", "join of hog + pixels + colour", "join of " + " + ".join(["coarse pyramid"] * 6)]
+    choice = Choice({"hog": 1.0}, tuple(LookScore(name, right=3, asked=4) for name in names), "single", 3, 4)
+    short, join, long = repr(choice).splitlines()[1:]
+    assert short.index("3 of 4 right") == join.index("3 of 4 right") == 2 + 48 + 1 + 5 + 2
+    assert long.startswith(f"  {names[2]} ")
+    narrow = repr(Choice({"hog": 1.0}, (LookScore("hog", right=3, asked=4),), "single", 3, 4)).splitlines()[1]
+    assert narrow.index("3 of 4 right") == 2 + 16 + 1 + 5 + 2
 
 
 def test_all_looks_are_judged_on_the_same_examples(fitted):

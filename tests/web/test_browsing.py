@@ -46,6 +46,12 @@ def test_one_example_and_its_picture(client: httpx.Client) -> None:
     told = client.get("/api/examples/1").json()
     assert (told["label"], told["source"]) == ("heron", "0.jpg")
     assert told["own_answer"]["answer"] == "heron"
+    assert all("/" not in near["source"] for near in (*told["own_answer"]["nearest"], *told["nearest"]))
+    assert client.post("/api/relabel", json={"examples": [1], "label": "auk", "new_class": True}).status_code == 200
+    alone = client.get("/api/examples/1").json()
+    assert alone["own_answer"] is None  # which the page passes over
+    assert [near["source"] for near in alone["nearest"]]
+    assert all("/" not in near["source"] for near in alone["nearest"])
     assert client.get("/api/thumbnails/1").content.startswith(b"\xff\xd8")
     for missing in ("/api/examples/99", "/api/thumbnails/99", "/api/thumbnails/99999999999999999999"):
         assert client.get(missing).status_code == 404

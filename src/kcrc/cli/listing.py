@@ -118,11 +118,12 @@ def _print(found: Portrait) -> None:
     if found.picture is not None and size is not None:
         say(f"picture   {size[0]} × {size[1]} pixels, {len(found.picture) / 1000:.1f} kB are kept (--save)")
     say(f"sha256    {one.content.hex()}")
-    if own is None:
-        return
-    agrees = "as labelled" if own.answer == one.label else f"its label has {percent(own.of_label)}"
-    say(f"answer    {shown(own.answer)} {percent(own.probability)}, as if it were not in the gallery: {agrees}")
-    for near in own.nearest:
+    if own is not None:
+        agrees = "as labelled" if own.answer == one.label else f"its label has {percent(own.of_label)}"
+        say(f"answer    {shown(own.answer)} {percent(own.probability)}, as if it were not in the gallery: {agrees}")
+    elif found.nearest:
+        say("answer    none: if it were not in the gallery, nothing of its class would be left to answer")
+    for near in found.nearest:
         look = f", near by {shown(listed(near.near_by))}" if near.near_by else ""
         say(f"nearest   #{near.id} {shown(near.label)}, distance {near.distance:.4g}  {shown(near.source)}{look}")
 

@@ -38,13 +38,13 @@ class OwnAnswer:
     answer: str
     probability: float
     of_label: float
-    nearest: tuple[NearExample, ...]
 
 
 @dataclass(frozen=True)
 class Portrait:
     """One example, in or removed. ``added_by`` and ``removed_by`` are entries of the history, ``labels`` those it had
-    before and the entry that took each away; ``own`` is None where it cannot be asked."""
+    before and the entry that took each away. ``nearest`` are the examples nearest to it; ``own`` is None where it
+    cannot be asked: no other is of its class, and whatever is answered would be wrong, or no other is left."""
 
     example: Example
     added_by: Entry | None
@@ -52,9 +52,11 @@ class Portrait:
     removed_by: Entry | None
     picture: bytes | None
     own: OwnAnswer | None
+    nearest: tuple[NearExample, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain values, for JSON."""
+        """In plain values, for JSON; the nearest stand beside the answer too, for who knows them there."""
+        nearest = [vars(one) for one in self.nearest]
         return {
             **facts_of(self.example),
             "added_by": None if self.added_by is None else _step(self.added_by),
@@ -68,8 +70,9 @@ class Portrait:
                 "answer": self.own.answer,
                 "probability": self.own.probability,
                 "of_label": self.own.of_label,
-                "nearest": [vars(one) for one in self.own.nearest],
+                "nearest": nearest,
             },
+            "nearest": nearest,
         }
 
     @property
@@ -107,19 +110,24 @@ def portrait(gallery: Gallery, example: int) -> Portrait:
         return Portrait(as_example(record), entry(record.added_by), labels, entry(record.removed_by), picture, None)
 
     found = gallery.read(look)
-    return found if found.removed_by is not None else replace(found, own=own_answer(gallery, example))
+    if found.removed_by is not None:
+        return found
+    own, nearest = own_answer(gallery, example)
+    return replace(found, own=own, nearest=nearest)
 
 
-def own_answer(gallery: Gallery, example: int) -> OwnAnswer | None:
-    """What the others say of an example, as ``audit`` asks them; None where it leaves with all others."""
+def own_answer(gallery: Gallery, example: int) -> tuple[OwnAnswer | None, tuple[NearExample, ...]]:
+    """What the others say of an example, as ``audit`` asks them, and the nearest of them. No answer where nothing of
+    its class is left to say its label, and nothing at all where it leaves with all others."""
     from kcrc.left_out.answers import answers_without
+    from kcrc.left_out.groups import class_stays
 
     answerer = gallery.answering.answerer()
     model, confidence = answerer.model, answerer.confidence
     which = np.flatnonzero(model.ids == example)
     groups = confidence.exclusion.groups_of(model)
     if not len(which) or (groups == groups[which[0]]).all():
-        return None
+        return None, ()
 
     evidence = answers_without(model, confidence.exclusion, which, lambda evidence, _: evidence)[0]
     share, winner = confidence.probabilities(evidence)[0], int(evidence.winner[0])
@@ -136,5 +144,7 @@ def own_answer(gallery: Gallery, example: int) -> OwnAnswer | None:
         )
         for place in order
     )
+    if not class_stays(model.labels, groups)[which[0]]:
+        return None, nearest
     of_label = float(share[model.labels[which[0]]])
-    return OwnAnswer(str(model.classes[winner]), float(share[winner]), of_label, nearest)
+    return OwnAnswer(str(model.classes[winner]), float(share[winner]), of_label), nearest

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+NARROWEST, WIDEST = 16, 48  # characters of the column of names
+
 
 @dataclass(frozen=True)
 class LookScore:
@@ -127,6 +129,7 @@ class Choice:
 
     def __repr__(self) -> str:
         lines = [f"Choice: {self.sentence}"]
+        width = min(WIDEST, max([NARROWEST, *(len(score.name) for score in self.scores)]))
         for line in self.table:
             chosen = f"{line['weight']:5.0%}" if line["weight"] else "     "
             behind = f", behind {line['behind']:.1f} ± {line['error']:.1f} points" if self.way != "copies" else ""
@@ -134,7 +137,7 @@ class Choice:
                 f"{line['right']} of {line['asked']} right, loss {line['loss']:.3f}{behind}, "
                 f"{1e-3 * line['price']:.2g} ms a picture"
             )
-            lines.append(f"  {line['look']:<16} {chosen}  {told}")
+            lines.append(f"  {line['look']:<{width}} {chosen}  {told}")
         return "\n".join(lines)
 
 

@@ -75,8 +75,7 @@ async def example(request: Request) -> Response:
         found = (await service.apart(lambda: portrait(service.gallery, number))).to_dict()
     except DataError as problem:
         raise Refusal(404, str(problem)) from None
-    own = found["own_answer"]
-    for one in [found, *([] if own is None else own["nearest"])]:
+    for one in [found, *found["nearest"]]:
         one["source"] = file_name(one["source"])
     return JSONResponse({**found, "revision": service.gallery.settings.revision})
 
