@@ -66,6 +66,36 @@ def test_a_code_lets_one_browser_in_once(served: Served) -> None:
     assert client.get("/", params={"code": code}).status_code == 401
 
 
+@pytest.mark.parametrize(
+    ("headers", "secure"),
+    [
+        ({}, False),
+        ({"X-Forwarded-Proto": "https"}, True),
+        ({"X-Forwarded-Proto": "HTTPS, http"}, True),  # the first is the browser's
+        ({"X-Forwarded-Proto": "http, https"}, False),
+        ({"Host": "birds.example", "Origin": "https://birds.example"}, True),
+        ({"Host": "birds.example", "Referer": "https://birds.example/"}, True),
+        ({"Host": "birds.example", "Referer": "https://elsewhere.example/"}, False),
+        ({"Host": "birds.example", "Referer": "http://birds.example/"}, False),
+        ({"Host": "birds.example", "Referer": "https://[birds.example/"}, False),
+    ],
+)
+def test_behind_a_proxy_that_speaks_tls_the_cookie_goes_by_it_alone(
+    served: Served, headers: dict[str, str], secure: bool
+) -> None:
+    guard = Guard(token="secret", names=("127.0.0.1", "localhost", "birds.example"))
+    client, code = served(guard=guard), guard.new_code()
+    entered = client.get("/", params={"code": code}, headers=headers)
+    assert entered.status_code == 303
+    assert ("secure" in entered.headers["set-cookie"].lower()) is secure
+
+
+def test_with_a_certificate_the_cookie_goes_by_tls_alone(served: Served) -> None:
+    guard = Guard(token="secret", secure=True)
+    client, code = served(guard=guard), guard.new_code()
+    assert "secure" in client.get("/", params={"code": code}).headers["set-cookie"].lower()
+
+
 def test_every_answer_carries_the_headers_that_keep_a_page_to_itself(client: httpx.Client) -> None:
     for answer in (client.get("/api/gallery"), client.get("/nothing"), client.get("/", headers={"Host": "x"})):
         policy = answer.headers["content-security-policy"]

@@ -58,8 +58,8 @@ class Pace:
 class Guard:
     """``names`` are those the server answers to; ``token`` is needed where one is given, and comes as a bearer, or as
     the cookie that one of the ``codes`` was exchanged for, each once; ``rate`` (requests a second from one address, 0:
-    any number) and ``secure`` (cookies go by TLS alone) are for servers that others reach. ``pace``: one that several
-    processes share, in place of ``rate``."""
+    any number) and ``secure`` (cookies go by TLS alone, also where no proxy says that it speaks it) are for servers that
+    others reach. ``pace``: one that several processes share, in place of ``rate``."""
 
     def __init__(
         self,
@@ -120,7 +120,9 @@ class Guard:
             self.codes.clear()
             self.entered()
             entered = RedirectResponse("/", 303)
-            entered.set_cookie(COOKIE, self.token, httponly=True, samesite="strict", secure=self.secure)
+            entered.set_cookie(
+                COOKIE, self.token, httponly=True, samesite="strict", secure=self.secure or _by_tls(headers)
+            )
             return entered
         why = "This server needs its token: as 'Authorization: Bearer …', or open the address with a fresh code."
         raise Refusal(401, why, headers={"WWW-Authenticate": "Bearer"})
@@ -131,6 +133,19 @@ def _host(address: str) -> str:
         return (urlsplit(address).hostname or "").lower()
     except ValueError:
         return ""
+
+
+def _by_tls(headers: Headers) -> bool:
+    """Whether a proxy in front, or the browser, says that the request came by TLS.
+
+    Whoever says so wrongly gets a cookie that is sent less often, never more."""
+    if headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https":
+        return True
+    try:
+        pages = [urlsplit(headers.get(name, "")) for name in ("origin", "referer")]
+    except ValueError:
+        return False
+    return any(page.scheme == "https" and page.netloc.lower() == headers.get("host", "").lower() for page in pages)
 
 
 def _same(given: str, known: str) -> bool:
