@@ -58,8 +58,8 @@ class Pace:
 class Guard:
     """``names`` are those the server answers to; ``token`` is needed where one is given, and comes as a bearer, or as
     the cookie that one of the ``codes`` was exchanged for, each once; ``rate`` (requests a second from one address, 0:
-    any number) and ``secure`` (cookies go by TLS alone, also where no proxy says that it speaks it) are for servers that
-    others reach. ``pace``: one that several processes share, in place of ``rate``."""
+    any number) and ``secure`` (cookies go by TLS alone, whether or not a proxy says that it speaks it) are for servers
+    that others reach. ``pace``: one that several processes share, in place of ``rate``."""
 
     def __init__(
         self,
