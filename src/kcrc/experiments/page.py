@@ -164,7 +164,7 @@ def _head(reports: Sequence[dict[str, Any]], missing: Sequence[str], base: str, 
         into = ", ".join(dict.fromkeys(landed[commit] for commit in gone))
         lines += [
             "",
-            f"The commits {', '.join(gone)} are not in the history: their work came into it, put together, as {into}. "
+            f"Not in the history: {', '.join(gone)}. What was measured there came into it, put together, as {into}. "
             "“-dirty” says that files of the checkout differed from the commit when it was measured.",
         ]
     if missing:
