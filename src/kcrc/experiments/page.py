@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -102,18 +102,9 @@ def compose(out: Path, page: Path, order: Sequence[str]) -> Path:
         raise DataError(f"{out} holds no report yet. Run `kcrc reproduce` first.")
     missing = [name for name in order if not (out / name / "report.json").is_file()]
     base = Path(os.path.relpath(out, page.parent)).as_posix()
-    parts = [_head(reports, missing, base, landed(out)), *(_section(report, base) for report in reports)]
+    parts = [_head(reports, missing, base), *(_section(report, base) for report in reports)]
     write_aside(page, ("\n".join(parts).rstrip() + "\n").encode())
     return page
-
-
-def landed(out: Path) -> dict[str, str]:
-    """Commits that the history does not have, and the ones their code came into it with (``commits.csv``, if any)."""
-    path = out / "commits.csv"
-    if not path.is_file():
-        return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        return {row["commit"]: row["landed as"] for row in csv.DictReader(file)}
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -129,7 +120,7 @@ def _read(path: Path) -> dict[str, Any]:
     return record
 
 
-def _head(reports: Sequence[dict[str, Any]], missing: Sequence[str], base: str, landed: Mapping[str, str]) -> str:
+def _head(reports: Sequence[dict[str, Any]], missing: Sequence[str], base: str) -> str:
     claims = [claim for report in reports for claim in report["claims"]]
     counts = {held: sum(claim["held"] is held for claim in claims) for held in HELD}
     close = {held: sum(claim["held"] is held and claim["beyond_chance"] is False for claim in claims) for held in HELD}
@@ -159,14 +150,6 @@ def _head(reports: Sequence[dict[str, Any]], missing: Sequence[str], base: str, 
             f"| [{report['title']}](#{_anchor(report['title'])}) | {report['scale']} | {_span(report['repeats'])} | "
             f"{_span(report['queries'])} | {held.count(True)} of {len(held)} | {', '.join(report['commits'])} |"
         )
-    cited = {commit.removesuffix("-dirty") for report in reports for commit in report["commits"]}
-    if gone := sorted(cited & set(landed)):
-        into = ", ".join(dict.fromkeys(landed[commit] for commit in gone))
-        lines += [
-            "",
-            f"Not in the history: {', '.join(gone)}. What was measured there came into it, put together, as {into}. "
-            "“-dirty” says that files of the checkout differed from the commit when it was measured.",
-        ]
     if missing:
         lines += ["", f"Not run yet, or without data: {', '.join(missing)}."]
     return "\n".join(lines) + "\n"
