@@ -195,6 +195,16 @@ def test_whole_classes_are_counted_as_large_as_those_that_may_be_near():
     assert {setting.locality for setting in even.margins} == {"atoms", "classes"}
 
 
+def test_one_class_far_larger_than_all_others_keeps_whole_classes_from_being_tried():
+    """It is near in few trials, but each trial is as wide as if it were: 600 atoms and more."""
+    rng = np.random.default_rng(0)
+    y = np.r_[np.repeat(0, 600), np.repeat(np.arange(1, 301), 12)]
+    X = rng.normal(size=(len(y), 5)) + rng.normal(size=(301, 5))[y]
+    search, _, _ = searched(X, y, seconds=0.2, names=("plain",))
+    assert 2 * search.field.typical_class < 250
+    assert {setting.locality for setting in search.margins} == {"atoms"}
+
+
 def test_a_few_larger_classes_do_not_keep_whole_classes_from_being_tried():
     """Three classes of 60 among eighty of 12: an example's class has 25 on average, so four whole ones are tried."""
     rng = np.random.default_rng(0)

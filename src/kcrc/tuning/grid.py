@@ -85,6 +85,12 @@ class Grid:
         most = self.most(name, kernel)
         return self.field.n_classes if most == self.field.largest else max(1, self.field.classes_within(most))
 
+    @property
+    def affordable_classes(self) -> int:
+        """Whole classes that are few enough atoms, and no more than twice as many where the largest are near."""
+        usual = int(LARGEST_CLASSES / self.field.typical_class + 1e-9)
+        return min(usual, self.field.classes_within(2 * LARGEST_CLASSES))
+
     def first(self, name: str) -> list[Setting]:
         """Where the walk starts in a geometry: with atoms, which cost less, where whole classes are not asked for."""
         return self._starts(name, self._open("locality", ("atoms",)))
@@ -120,12 +126,12 @@ class Grid:
             return sorted({min(max(4, s // members), most) for s in SIZES})
         typical = self.field.typical_class
         most = self.most_classes(name, kernel)
-        if "locality" not in self.fixed and min(LARGEST_CLASSES / typical, self.field.n_classes - 1, most) < 2:
+        if "locality" not in self.fixed and min(self.affordable_classes, self.field.n_classes - 1, most) < 2:
             return []  # two classes are too many atoms, or all there are
         if "n_neighbors" in self.fixed:
             given = min(int(self.fixed["n_neighbors"]), self.field.n_classes)
             return [given] if given <= most or len(self.makers) == 1 else []
-        return [min(most, int(np.clip(START / typical, 2, CLASS_COUNT)))]
+        return [min(most, max(2, self.affordable_classes), int(np.clip(START / typical, 2, CLASS_COUNT)))]
 
     def _widths(self, name: str) -> list[tuple[str, float | None]]:
         """(kernel, gamma) pairs; gammas are placed from the data's own distances."""
@@ -169,7 +175,7 @@ class Grid:
         if s.locality == "atoms":
             most = min(LARGEST // self.geometry(s.geometry).members, self.most(s.geometry, s.kernel))
         else:
-            most = min(int(LARGEST_CLASSES / self.field.typical_class + 1e-9), self.most_classes(s.geometry, s.kernel))
+            most = min(self.affordable_classes, self.most_classes(s.geometry, s.kernel))
         return [size for size in (s.n_neighbors // 2, 2 * s.n_neighbors) if 2 <= size <= most]
 
 
