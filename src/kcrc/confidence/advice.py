@@ -13,7 +13,8 @@ from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.labelling import Candidate
 from kcrc.confidence.learning_curve import Gain, LearningCurve, Point, learning_curve
 from kcrc.errors import StateError
-from kcrc.left_out.answers import FEWEST, LeftOut
+from kcrc.left_out.answers import LeftOut
+from kcrc.left_out.fewest import FEWEST
 from kcrc.model import FittedModel
 
 MORE = 10  # examples of a class

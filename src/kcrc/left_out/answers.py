@@ -23,7 +23,7 @@ from kcrc.evidence import Evidence
 from kcrc.kernels import Linear, VectorKernel
 from kcrc.left_out.dictionaries import neighbours_without
 from kcrc.left_out.exclusion import Exclusion, Removed, TrialKernel, profile_of
-from kcrc.left_out.fewest import FEWEST as FEWEST
+from kcrc.left_out.fewest import FEWEST
 from kcrc.left_out.sample import stratified_by_row
 from kcrc.left_out.surroundings import MICROSECOND, STORED
 from kcrc.left_out.whole import CodesWithout, Inverse

@@ -20,7 +20,7 @@ from kcrc.arrays import Array
 from kcrc.classifier import KCRCClassifier
 from kcrc.errors import KCRCError
 from kcrc.evidence import joined
-from kcrc.left_out.answers import FEWEST
+from kcrc.left_out.fewest import FEWEST
 from kcrc.looks.base import Look, Pictures
 from kcrc.looks.chosen import Choice, LookScore
 from kcrc.looks.copies import copies_of

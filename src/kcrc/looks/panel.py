@@ -16,8 +16,9 @@ from kcrc.confidence.calibration import STRANGERS, Calibration, Confidence
 from kcrc.confidence.holder import Groups
 from kcrc.confidence.open_set import signs
 from kcrc.evidence import Evidence, joined
-from kcrc.left_out.answers import FEWEST, TRIALS, LeftOut
+from kcrc.left_out.answers import TRIALS, LeftOut
 from kcrc.left_out.exclusion import Exclusion
+from kcrc.left_out.fewest import FEWEST
 from kcrc.left_out.sample import stratified_by_row
 from kcrc.looks.base import Pictures
 from kcrc.looks.expert import Expert, without_themselves
