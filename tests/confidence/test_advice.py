@@ -9,6 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from kcrc import KCRCClassifier
+from kcrc.confidence.labelling import _about
 from kcrc.errors import ParameterError, StateError
 from problems import given
 
@@ -61,6 +62,11 @@ def test_what_lies_between_classes_and_what_is_strange_is_to_be_labelled(fitted)
     assert "none of the classes" in whys[5]
     assert "or" in whys[4]
     assert all(0 < c.worth <= 1 for c in found)
+
+
+@pytest.mark.parametrize(("p", "said"), [(0.004, "under 1%"), (0.01, "1%"), (0.5, "50%"), (0.998, "over 99%")])
+def test_no_class_is_said_to_be_certain_or_impossible(p, said):
+    assert _about(p) == said
 
 
 def test_one_of_each_kind_is_enough(fitted):

@@ -119,5 +119,10 @@ def _candidate(doubt: Doubt, row: int) -> Candidate:
     elif len(names) == 1:
         why = f"{names[0]} is the only class"
     else:
-        why = " or ".join(f"{name} ({p:.0%})" for name, p in likely) + "?"
+        why = " or ".join(f"{name} ({_about(p)})" for name, p in likely) + "?"
     return Candidate(row, float(doubt.worth[row]), likely, why)
+
+
+def _about(p: float) -> str:
+    """Whole per cent, and never 0 or 100: nothing is certain."""
+    return "under 1%" if p < 0.01 else "over 99%" if p > 0.99 else f"{p:.0%}"
