@@ -141,7 +141,7 @@ def test_one_class_alone_is_told_from_nothing(run, birds: Path) -> None:
     for number in range(10):
         photo(birds / "one" / "wren" / f"{number}.jpg", "wren", number)
     _, out, err = run("build", "one", "-o", "one.kcrc", "-f", "pixels")
-    assert "there is only one class" in err
+    assert "there is only one class, so nothing can be told apart yet: add another with 'kcrc add'" in err
     assert "100" not in err
     why = "there is only one class, wren, so nothing can be told apart"
     assert run("predict", "one.kcrc", "test/wren/50.jpg")[1] == f"test/wren/50.jpg\tunknown\t-\t{why}\n"

@@ -59,7 +59,7 @@ def test_what_was_left_out_is_counted_by_reason(run, monkeypatch: pytest.MonkeyP
         "  1 in already, the same bytes: photos/robin/again.jpg",
         "  1 in no class folder: photos/loose.jpg",
         "  1 RAW beside a picture of the same name, which is taken: photos/wren/1.CR2",
-        "  1 no picture that kcrc reads: 1 .txt",
+        "  1 of a kind that kcrc does not read: 1 .txt",
         "Worth a look:",
     ]
     assert lines[11] == "  1 class folder without a picture: kite"

@@ -107,7 +107,7 @@ def built(run: Run, names: Names) -> None:
         "  1 broken: photos/bonsai/cut.jpg",
         f"  1 in already, the same bytes: photos/laptop/{names['laptop'][0]}",
         f"  2 in no class folder: photos/{names['flamingo'][0]}, photos/{names['flamingo'][1]}",
-        "  2 no picture that kcrc reads: 1 .avif, 1 .txt",
+        "  2 of a kind that kcrc does not read: 1 .avif, 1 .txt",
     ]
     assert err[7:10] == [
         "Worth a look:",

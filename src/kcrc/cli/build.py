@@ -138,7 +138,7 @@ def _choose(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
     """Choose the parameters; the usual ones where that is not wanted, or is interrupted."""
     path = shown(gallery.path)
     if len(gallery.classes) == 1:
-        note("there is only one class, so nothing can be told apart yet: kcrc add another")
+        note("there is only one class, so nothing can be told apart yet: add another with 'kcrc add'")
     if no_tune:
         gallery.answering.settle()
         note(f"The parameters are the usual ones; {typed('tune', gallery.path)} chooses them from the examples.")

@@ -64,7 +64,7 @@ def _beside(folders: Sequence[ClassFolders]) -> Iterable[str]:
         others.update(found.others)
     if others:
         some = [f"{number} {shown(ending)}" for ending, number in others.most_common()]
-        yield f"{sum(others.values())} no picture that kcrc reads: {some_of(some, 8)}"
+        yield f"{sum(others.values())} of a kind that kcrc does not read: {some_of(some, 8)}"
 
 
 def _folders(folders: Sequence[ClassFolders]) -> Iterable[str]:
