@@ -40,7 +40,13 @@ QUOTED = "Gehe1m%3An%2Fs%3Fs%40x"
         ("postgresql://u@h/db?password=it's he1m&gallery=x", "postgresql://u@h/db?password=***&gallery=x"),
         ("postgresql://u@h/db?gallery=x&sslpassword='he1m", "postgresql://u@h/db?gallery=x&sslpassword=***"),
         ("password=it'she1m user=u", "password=*** user=u"),
-        ("postgresql://u:he1m@a/db to postgresql://v:he1m@b/db", "postgresql://u:***@a/db to postgresql://v:***@b/db"),
+        ("postgresql://u:he1m@a/db to postgresql://v:he1m@b/db", "postgresql://u:***@b/db"),
+        ("postgresql://u:a@he1m postgresql://he1m@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://u:he1m@he1m 'postgresql://he1m:he1m@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://u:5 postgresql://he1m@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://u@v:5/a postgresql://he1m@h/db", "postgresql://u@v:***@h/db"),
+        ("postgresql://h/db?password=a postgresql://he1m", "postgresql://h/db?password=***"),
+        ("postgresql://h/db?some_new_option=a postgresql://he1m", "postgresql://h/db?some_new_option=***"),
         ("postgresql://u@h/db", "postgresql://u@h/db"),
         ("birds.kcrc", "birds.kcrc"),
         ("https://example.org/a:b", "https://example.org/a:b"),
@@ -68,7 +74,26 @@ def test_passwords_are_hidden_wherever_they_stand(text: str, shown: str) -> None
     assert ServerAddress(text) == text  # whoever connects has it whole
 
 
-PIECES = [*":/@?&=%#'\"\\ ,;[]\t", "://", "password=", "5432", "https://", "he1m"]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://u@a/db to postgresql://v@b:5/db",
+        "postgresql://u:***@a:5/db to postgresql://v:***@b/db?port=5, not postgresql://w@c/db",
+        "'postgresql://a/db?gallery=x' to 'postgresql://v:***@b/db'",
+    ],
+)
+def test_addresses_that_show_no_password_stay_as_they_are_side_by_side(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+def test_one_address_is_never_read_as_two() -> None:
+    assert str(ServerAddress("postgresql://u:***@a postgresql://he1m@h/db")) == "postgresql://u:***@h/db"
+    with pytest.raises(KCRCError, match=r"u:\*\*\*@127\.0\.0\.1/db") as caught:
+        Gallery.open("postgresql://u:***@a postgresql://he1m@127.0.0.1/db")
+    assert "he1m" not in str(caught.value)
+
+
+PIECES = [*":/@?&=%#'\"\\ ,;[]\t", "://", "password=", "5432", "https://", " postgresql://", "he1m"]
 AWKWARD = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 

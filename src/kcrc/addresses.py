@@ -14,6 +14,7 @@ _SCHEME = re.compile(r"[A-Za-z][\w+.-]*://")
 _ANOTHER = re.compile(r"(?:(?<=\s)|(?<=\s['\"(<]))postgres(?:ql)?://")  # of two in one text, as in 'copy … to …'
 _HOST = r"(?:\[[\w.:%]*\]|[\w.%-]*)(?::\d+)?"
 _NO_PASSWORD = re.compile(rf"(?:[^:/?@\s]*@)?{_HOST}(?:,{_HOST})*(?=$|[^:@\w]|:\s)")  # a user and hosts
+_ENDED = re.compile(rf"(?s)[^:]*(?::{re.escape(HIDDEN)}@[^@]*)?")  # no password, or one that is hidden
 _QUERY = re.compile(r"\?(?=[^\s?=]+=)")
 _FIELD = re.compile(
     r"(?is)(?:(?P<option>(?<=[?&])(?:ssl)?password)=[^&]*"  # of an address, up to the next
@@ -26,7 +27,7 @@ class ServerAddress(str):
     """An address that is shown without its password, whoever shows it; what it holds is whole."""
 
     def __str__(self) -> str:
-        return without_secrets("".join(self))
+        return address_without_secrets("".join(self))
 
     def __repr__(self) -> str:
         return repr(str(self))
@@ -38,21 +39,29 @@ def without_secrets(text: str) -> str:
     if first is not None:
         starts = [first.start()]
         for another in _ANOTHER.finditer(text, first.end()):
-            if _is_whole(text[starts[-1] : another.start()]):
+            if _has_ended(text[starts[-1] : another.start()]):
                 starts.append(another.start())
         shown = [_address_without(text[start:end]) for start, end in pairwise([*starts, len(text)])]
         text = text[: starts[0]] + "".join(shown)
-    return _FIELD.sub(lambda found: f"{found['option'] or found['name']}={HIDDEN}", text)
+    return _fields_without(text)
 
 
-def _is_whole(address: str) -> bool:
-    """Whether another address may begin after it: its password, where it has one, has ended. Who writes '@', a space
-    and postgresql:// into a password cannot be told from who writes two addresses."""
+def address_without_secrets(address: str) -> str:
+    """What is known to be one address, with its password hidden, also where that reads as if another began in it."""
+    first = _SCHEME.search(address)
+    if first is not None:
+        address = address[: first.start()] + _address_without(address[first.start() :])
+    return _fields_without(address)
+
+
+def _has_ended(address: str) -> bool:
+    """Whether another address may begin after it. After a ':', even that of a port, or a secret option, a blank and
+    postgresql:// may as well be in the password; not after one that is hidden already, as that of each address is
+    before a sentence is made of several."""
     rest = address.partition("://")[2]
-    if "@" in rest.partition(":")[2]:
-        rest = rest.rpartition("@")[2]
-    plain = _NO_PASSWORD.match(rest)
-    return plain is not None and ":" not in rest[plain.end() :]
+    query = _QUERY.search(rest)
+    start, options = (rest, []) if query is None else (rest[: query.start()], rest[query.end() :].split("&"))
+    return _ENDED.fullmatch(start) is not None and all(_option_without(option) == option for option in options)
 
 
 def _address_without(address: str) -> str:
@@ -76,3 +85,7 @@ def _option_without(option: str) -> str:
     if unquote(key) in SHOWN:
         return option
     return f"{key}={HIDDEN}" if mark else HIDDEN
+
+
+def _fields_without(text: str) -> str:
+    return _FIELD.sub(lambda found: f"{found['option'] or found['name']}={HIDDEN}", text)

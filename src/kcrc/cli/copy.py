@@ -33,5 +33,6 @@ def copy(gallery: Path | str, goal: Path | str) -> int:
             examples = copied(opened.store, goal, report=report)
     except KeyboardInterrupt:
         raise Stopped(f"nothing was made; '{shown(goal)}' is not there.") from None
-    say(f"{shown(goal)}: {counted(examples, 'example')}, compared with {shown(gallery)}")
+    say(f"{shown(goal)}: {counted(examples, 'example')}, compared with ", end="")
+    say(shown(gallery))  # by itself: of two addresses in a text, the second may be the rest of a password
     return 0

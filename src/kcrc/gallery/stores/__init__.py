@@ -11,7 +11,7 @@ import importlib
 import os
 import re
 
-from kcrc.addresses import without_secrets
+from kcrc.addresses import address_without_secrets
 from kcrc.errors import FileError, StateError
 from kcrc.gallery.contract import StoreKind
 
@@ -31,8 +31,9 @@ def kind_of(address: str | os.PathLike[str]) -> StoreKind:
     scheme = found[1].lower() if found else _FILE
     if scheme not in KINDS:
         known = ", ".join(f"'{name}://'" for name in sorted(KINDS) if name)
+        shown = address_without_secrets(str(address))
         raise FileError(
-            f"'{without_secrets(str(address))}' begins like an address, and there is no way to keep a gallery at '{scheme}://'"
+            f"'{shown}' begins like an address, and there is no way to keep a gallery at '{scheme}://'"
             + (f" (there is for {known})." if known else ". Give the path of a file.")
         )
     kind = KINDS[scheme]

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from kcrc.addresses import without_secrets
+from kcrc.addresses import address_without_secrets, without_secrets
 from kcrc.errors import FileError
 
 USUAL = "gallery"
@@ -40,7 +40,7 @@ class Address:
 def parsed(address: str | os.PathLike[str]) -> Address:
     """An address as it was given."""
     text = os.fspath(address)
-    shown = without_secrets(text)
+    shown = address_without_secrets(text)
     if not _READABLE.fullmatch(text):  # libpq would look for a server by the name of half the password
         raise FileError(
             f"'{shown}' cannot be read: a user or a password in it holds '@', '/' or ':' as such. Write %40 for '@', "
