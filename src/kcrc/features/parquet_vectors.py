@@ -15,6 +15,7 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.errors import DataError, ParameterError
 from kcrc.features.vector_columns import LABEL_KEYS, NAME_KEYS, check_width, column_of
+from kcrc.files.parquet_footer import opened_parquet
 
 _LONGEST = 65_536  # bytes of a name, a label or a number in words
 _AT_ONCE = 1 << 20  # bytes of a column that are read ahead
@@ -55,13 +56,11 @@ class ParquetVectors:
 
     def _opened(self, file: Any) -> tuple[Any, Any]:
         """The file, texts in dictionaries, and what it says of its columns."""
-        first = self._arrow.parquet.ParquetFile(file)
+        first = opened_parquet(file, self._table, DataError)
         schema = first.schema_arrow
         texts = [field.name for field in schema if _is_text(field.type)]
-        again = self._arrow.parquet.ParquetFile(
-            file, metadata=first.metadata, read_dictionary=texts, buffer_size=_AT_ONCE
-        )
-        return again, schema
+        options = {"metadata": first.metadata, "read_dictionary": texts, "buffer_size": _AT_ONCE}
+        return opened_parquet(file, self._table, DataError, **options), schema
 
     def _claimed_width(self, wanted: int | None) -> int:
         """How many numbers a vector has; an error where the file claims more of them than it has rows for."""

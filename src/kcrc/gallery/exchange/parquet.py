@@ -9,6 +9,7 @@ from typing import Any
 
 from kcrc.errors import FileError, ParameterError
 from kcrc.files.aside import aside
+from kcrc.files.parquet_footer import opened_parquet
 from kcrc.files.plain_file import read_plain
 from kcrc.gallery.exchange.contract import BYTES, IMAGE_NAMES, ROWS, Labelled, Picture, from_mapping, to_mapping
 
@@ -29,10 +30,10 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 
 def read(path: Path) -> Iterator[Labelled]:
-    _, parquet = _pyarrow()
+    _pyarrow()
     content = read_plain(path, limit=BYTES, what="file of labels")
     try:
-        yield from _rows(parquet.ParquetFile(io.BytesIO(content)), path)
+        yield from _rows(opened_parquet(io.BytesIO(content), str(path), FileError), path)
     except FileError:
         raise
     except Exception as problem:  # pyarrow raises of many kinds for a damaged file
