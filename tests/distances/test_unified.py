@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -217,3 +219,25 @@ def test_views_need_a_distance_that_knows_them():
         given(7, distance=unified, kernel="exp").fit({}, y)
     coarse = given(7, distance=unified, kernel="exp", n_candidates=20, coarse_distance=Unified({"left": "manhattan"}))
     assert set(coarse.fit(X, y).predict(Q)) <= set(y)
+
+
+@pytest.mark.parametrize(
+    "views",
+    ["image", "", 3, True, [], [1], ["shape"], [("shape",)], {"shape": 3}, {"shape": None}, {"shape": []}, object()],
+)
+def test_odd_views_are_refused_in_a_sentence(views):
+    with pytest.raises(ParameterError, match=r"views is None, or a dict .* as in \{'shape': 'image'\}; got "):
+        Unified({"shape": "tangent", "ink": "manhattan"}, views=views)
+
+
+@pytest.mark.parametrize("views", [{"sheep": "image"}, {"shape": "image", 3: "sums"}, [(["shape"], "image")]])
+def test_views_of_members_that_are_not_there_are_refused(views):
+    with pytest.raises(UnknownName, match=r"Unknown member .* Known: ink, shape"):
+        Unified({"shape": "tangent", "ink": "manhattan"}, views=views)
+
+
+def test_views_stay_what_they_are():
+    given = Unified({"shape": "tangent", "ink": "manhattan"}, views={"shape": "image", "ink": "sums"})
+    assert given.views == (("ink", "sums"), ("shape", "image"))
+    assert replace(given).views == given.views
+    assert replace(Unified(views={})).views == ()

@@ -69,10 +69,7 @@ class Unified(Distance):
         members = _named(self.members)
         names = [name for name, _ in members]
         weights = _checked_weights(self.weights, names)
-        views = None if self.views is None else tuple(sorted(dict(self.views).items()))
-        for name, _ in views or ():
-            if name not in names:
-                raise UnknownName("member", name, names)
+        views = _checked_views(self.views, names)
         setattr_ = object.__setattr__
         setattr_(self, "members", members)
         setattr_(self, "weights", weights)
@@ -240,6 +237,24 @@ def _named(members: Any) -> tuple[tuple[str, Distance], ...]:
                 "yourself; list the members of a unified distance one by one."
             )
     return tuple(pairs)
+
+
+def _checked_views(views: Any, names: list[str]) -> tuple[tuple[str, str], ...] | None:
+    """(member, view) in the order of their names, from a dict or from what this made of one."""
+    if views is None:
+        return None
+    pairs = list(views.items()) if isinstance(views, Mapping) else views
+    in_pairs = isinstance(pairs, (list, tuple)) and all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs)
+    empty = isinstance(views, list) and not views
+    if not in_pairs or empty or not all(isinstance(view, str) for _, view in pairs):
+        raise ParameterError(
+            "views is None, or a dict of the names of views by the names of members, as in "
+            f"{{{names[0]!r}: 'image'}}; got {views!r}."
+        )
+    for name, _ in pairs:
+        if name not in names:
+            raise UnknownName("member", name, names)
+    return tuple(sorted((name, view) for name, view in pairs))
 
 
 def _checked_weights(weights: Any, names: list[str]) -> Any:
