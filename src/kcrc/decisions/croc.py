@@ -4,6 +4,7 @@
 
 Chi, Porikli: "Classification and boosting with multiple collaborative representations" (PAMI 2014). Dᵢ⁺y is the
 shortest least-squares code zᵢ of the query by the class's own atoms: ‖y − DᵢDᵢ⁺y‖² = ‖y‖² − Σ b_j z_j.
+The weight w is a choice that other data can decide; here nothing is learned for it, and it stays one half.
 """
 
 from __future__ import annotations
