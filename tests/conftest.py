@@ -11,11 +11,20 @@ import numpy as np
 import pytest
 
 from kcrc.bench.postgres_server import PostgresServer, running
+from kcrc.parallel import worker_count
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # tests that import onnxruntime by themselves are quiet too
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("KCRC_DATA", ROOT.parent / "shared" / "data"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Processes that run tests side by side share out the cores: where their matrix products have more threads than
+    there are cores, one waits for another, and a small solve takes many times as long. They inherit what is set here;
+    a number that is set already stays."""
+    if processes := getattr(config.option, "numprocesses", None):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, worker_count(None) // processes)))
 
 
 @pytest.fixture
