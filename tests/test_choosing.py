@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from kcrc import KCRCClassifier, choosing, distances, kernels, metrics
+from kcrc.blas import FOREIGN
 from kcrc.choosing import Ground, Wish, searches_kernel, settled, takes_any_metric, takes_vectors
 from kcrc.distances import Unified
 from kcrc.parameters import Parameters
+from kcrc.tuning.choose import choose
 from problems import Costly, given, problem
 
 EUCLIDEAN, MANHATTAN, UNION = (distances.make(name) for name in ("euclidean", "manhattan", "unified"))
@@ -32,6 +35,28 @@ def test_a_wish_fills_in_what_follows():
     assert wish(kernel="precomputed").params["metric"] == "plain"
     assert wish(form="raw", kernel="rbf").params["kernel"] == "linear"
     assert wish().params == dict.fromkeys(wish().params, "auto")
+
+
+def test_one_thread_chooses_where_one_is_asked_for(monkeypatch):
+    def threads():
+        found = ThreadpoolController().select(user_api="blas").lib_controllers
+        return {library.filepath: library.num_threads for library in found if FOREIGN not in library.filepath}
+
+    inside = []
+
+    def watched(request, X, y):
+        inside.append(threads())
+        return choose(request, X, y)
+
+    monkeypatch.setattr("kcrc.tuning.choose.choose", watched)
+    X, y = problem(0)[:2]
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        for n_jobs in (1, 2):
+            KCRCClassifier(n_jobs=n_jobs, tuning_seconds=0.1).fit(X, y)
+        assert threads() == before
+    assert set(inside[0].values()) == {1}
+    assert inside[1] == before  # what somebody set is not raised
 
 
 def test_which_kernels_are_searched():

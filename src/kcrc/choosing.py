@@ -6,6 +6,7 @@ Each step gives a value that the next one starts from. The search itself is in `
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,13 @@ import numpy as np
 
 from kcrc import kernels, metrics
 from kcrc.arrays import Array, widened
+from kcrc.blas import one_blas_thread
 from kcrc.distances.base import Distance
 from kcrc.distances.pair_cache import COSTLY, PairCache, pair_caches
 from kcrc.distances.unified import to_be_weighted
 from kcrc.kernels import Kernel
 from kcrc.moments import units_differ
+from kcrc.parallel import worker_count
 from kcrc.parameter_table import SEARCHED, byte_count
 from kcrc.prepared import POSITION, Prepared, Samples
 from kcrc.progress import share_bar
@@ -47,7 +50,9 @@ def chosen(parameters: Parameters, X: Array, y: Array, groups: Any) -> Chosen:
     X = widened(X)
     ground = Ground.of(parameters, wish, X, y)
     given = parameters.given
-    with share_bar("choosing parameters", show=given.verbose) as progress:
+    # Who asks for one thread has one core to give: small solves on more threads than cores wait for each other.
+    alone = one_blas_thread() if worker_count(given.n_jobs) == 1 else nullcontext()
+    with alone, share_bar("choosing parameters", show=given.verbose) as progress:
         request = Request(
             params=ground.params,
             distance=ground.distance,

@@ -115,7 +115,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         About how long choosing the "auto" parameters may take on two ordinary cores; small data need far less. It is
         counted in arithmetic, so the same data give the same choice however busy the machine is.
     n_jobs : int or None, default=None
-        Threads for batches of queries; None uses all cores.
+        Threads, for batches of queries and for choosing; None uses all cores.
     memory_budget : int or str, default="512MB"
         What a call may use beyond the data, in bytes or like "2GB". Batches are cut to fit.
     storage : str, Path or None, default=None

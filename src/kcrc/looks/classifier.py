@@ -55,7 +55,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         About how long choosing looks and parameters may take. It is counted in arithmetic, so the same pictures give
         the same choice however busy the machine is.
     n_jobs : int or None, default=None
-        Threads for batches of queries; None uses all cores.
+        Threads, for batches of queries and for choosing; None uses all cores.
     memory_budget : int or str, default="512MB"
         What a call may use beyond the data, in bytes or like "2GB".
     random_state : int, RandomState, Generator or None, default=None
