@@ -28,14 +28,6 @@ class Refusal(Exception):
         super().__init__(why)
         self.status, self.why, self.conflict, self.headers = status, why, conflict, dict(headers or {})
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """It may come from another process."""
-        return _refusal, (self.status, self.why, self.conflict, self.headers)
-
-
-def _refusal(status: int, why: str, conflict: Mapping[str, Any] | None, headers: Mapping[str, str] | None) -> Refusal:
-    return Refusal(status, why, conflict, headers=headers)
-
 
 def refused_as(problem: Refusal) -> Response:
     body: dict[str, Any] = {"error": visible(problem.why)[:_LONGEST]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -37,45 +36,37 @@ OPEN = ("/api/health",)  # answered without the token
 
 
 class Pace:
-    """So many requests a second from one address, as many at once as fill some seconds; threads may ask at once."""
+    """So many requests a second from one address, as many at once as fill some seconds."""
 
     def __init__(self, rate: float, seconds: float = 4.0) -> None:
         self.rate, self.most = rate, max(1.0, rate * seconds)
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._lock = threading.Lock()
 
     def allows(self, address: str) -> bool:
-        with self._lock:
-            now = time.monotonic()
-            left, then = self._left.pop(address, (self.most, now))
-            left = min(self.most, left + self.rate * (now - then))
-            self._left[address] = (left - 1.0 if left >= 1.0 else left, now)
-            if len(self._left) > CLIENTS:
-                self._left.popitem(last=False)
-            return left >= 1.0
+        now = time.monotonic()
+        left, then = self._left.pop(address, (self.most, now))
+        left = min(self.most, left + self.rate * (now - then))
+        self._left[address] = (left - 1.0 if left >= 1.0 else left, now)
+        if len(self._left) > CLIENTS:
+            self._left.popitem(last=False)
+        return left >= 1.0
 
 
 class Guard:
     """``names`` are those the server answers to; ``token`` is needed where one is given, and comes as a bearer, or as
     the cookie that one of the ``codes`` was exchanged for, each once; ``rate`` (requests a second from one address, 0:
     any number) and ``secure`` (cookies go by TLS alone, whether or not a proxy says that it speaks it) are for servers
-    that others reach. ``pace``: one that several processes share, in place of ``rate``."""
+    that others reach."""
 
     def __init__(
-        self,
-        *,
-        names: Iterable[str] = LOOPBACK,
-        token: str | None = None,
-        rate: float = 0.0,
-        secure: bool = False,
-        pace: Pace | None = None,
+        self, *, names: Iterable[str] = LOOPBACK, token: str | None = None, rate: float = 0.0, secure: bool = False
     ) -> None:
         self.names = frozenset(name.lower() for name in names)
         self.entered: Callable[[], None] = lambda: None
         """Called when a code was used."""
         self.token, self.secure = token, secure
         self.codes: set[str] = set()
-        self.pace = pace or (Pace(rate) if rate else None)
+        self.pace = Pace(rate) if rate else None
 
     def new_code(self) -> str:
         """A code that lets one browser in, once."""
