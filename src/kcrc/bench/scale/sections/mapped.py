@@ -27,10 +27,11 @@ def pieces(measured: dict[str, Any]) -> Sequence[Piece]:
         'X = np.load("examples.npy", mmap_mode="r")  # float16, float32 or float64\n'
         "clf = KCRCClassifier().fit(X, y)\n"
         "```",
-        "A mapped array, in C order, stays in its file: it is not copied, and it must not change while the classifier "
-        "is used. Whatever needs all examples (checks, the metric, the codes, the search) reads them block by block; "
-        "solving the problem of one query reads only its K neighbours. The search is exact: with the same parameters, "
-        "the answers are the same as with the examples in memory.",
+        "A mapped array of these types, in C order, stays in its file: it is not copied, and it must not change while "
+        "the classifier is used. (Any other becomes an array in memory.) Whatever needs all examples (checks, the "
+        "metric, the codes, the search) reads them block by block; solving the problem of one query reads only its K "
+        "neighbours. The search is exact: with the same parameters, the answers are the same as with the examples in "
+        "memory.",
         "What is made of the examples and is as large as they are goes into temporary files: the eight-bit codes that "
         "the search reads (one byte per value), and the examples again, in single precision, if a metric changes them. "
         "The folder for temporary files (`TMPDIR`) has to be on a disk: in one that the system keeps in memory "
