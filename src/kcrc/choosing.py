@@ -85,7 +85,7 @@ class Wish:
     open: bool
 
     @classmethod
-    def of(cls, given: Any, *, sampled: bool) -> Wish:
+    def of(cls, given: Any, *, sampled: bool = False) -> Wish:
         """From a classifier's parameters; ``sampled``: the examples at hand are a sample of all."""
         params = {name: getattr(given, name) for name in SEARCHED}
         named_projection = isinstance(given.projection, str) and given.projection != "identity"
