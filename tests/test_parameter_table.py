@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,7 +36,6 @@ RIGHT = {
     "tuning_seconds": (60, 0.5),
     "n_jobs": (None, 1, -1),
     "memory_budget": (2**20, "1.5GB"),
-    "storage": (None, ".", Path(".")),
     "random_state": (None, 3, np.random.default_rng(0), np.random.RandomState(0)),
     "verbose": (None, True, 0),
 }
@@ -62,7 +60,6 @@ WRONG = {
     "tuning_seconds": (0, "auto", -1),
     "n_jobs": (0, 1.5),
     "memory_budget": ("lots", 10, True),
-    "storage": ("no such folder", 3, True),
     "random_state": (-1, "seed"),
     "verbose": ("loud",),
 }

@@ -44,7 +44,7 @@ class Chosen:
 
 def chosen(parameters: Parameters, X: Array, y: Array, groups: Any) -> Chosen:
     """From parameters that have been checked, and the examples X (n, d) with their class numbers y (n,)."""
-    wish = Wish.of(parameters.given)
+    wish = Wish.of(parameters.given, sampled=parameters.sampled)
     if not wish.open:
         return Chosen(wish.params)
     X = widened(X)
@@ -85,8 +85,8 @@ class Wish:
     open: bool
 
     @classmethod
-    def of(cls, given: Any) -> Wish:
-        """From a classifier's parameters."""
+    def of(cls, given: Any, *, sampled: bool = False) -> Wish:
+        """From a classifier's parameters; ``sampled``: the examples at hand are a sample of all."""
         params = {name: getattr(given, name) for name in SEARCHED}
         named_projection = isinstance(given.projection, str) and given.projection != "identity"
         left = to_be_weighted(given.distance) is not None or named_projection
@@ -97,7 +97,7 @@ class Wish:
                 params["kernel"] = "exp"  # of the given distances, the RBF's form
         elif _is(params["kernel"], "precomputed"):
             params["metric"] = "plain"
-        if given.storage is not None:
+        if sampled:
             params["locality"] = "atoms"  # whole classes of examples that are larger than memory would be so too
         if params["form"] == "raw":
             params["kernel"] = "linear"  # whatever was said of one: the vectors themselves are the dictionary

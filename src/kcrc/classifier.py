@@ -17,15 +17,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc import coding, distances, kernels, magnitudes, metrics, projections
 from kcrc.answering.answerer import Answerer
 from kcrc.answering.following import with_examples
-from kcrc.answering.samples import FLOATS, SampleForm, check_numbers
+from kcrc.answering.samples import FLOATS, SampleForm
 from kcrc.answering.turning import Turning, turning_points
 from kcrc.answering.what_if import evidence_if
 from kcrc.arrays import Array, widened
+from kcrc.choosing import Chosen
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.holder import ConfidenceHolder, Groups
 from kcrc.confidence.open_set import leaning
@@ -35,6 +36,7 @@ from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.evidence import Evidence, joined
 from kcrc.growth import Growth
 from kcrc.learning_sample import learned_from, sample_rows, sample_size, touches
+from kcrc.mapped import streamed
 from kcrc.model import FittedModel
 from kcrc.parameter_table import byte_count
 from kcrc.parameters import Parameters
@@ -42,7 +44,6 @@ from kcrc.receipts import ExampleDigests, Receipt, choices, receipt_for
 from kcrc.renewal import as_chosen, learned, renewed
 from kcrc.seeds import seed_of
 from kcrc.standing import Standing
-from kcrc.storage import storage_of
 from kcrc.views import are_views, layout_of
 
 if TYPE_CHECKING:
@@ -117,11 +118,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Threads, for batches of queries and for choosing; None uses all cores.
     memory_budget : int or str, default="512MB"
-        What a call may use beyond the data, in bytes or like "2GB". Batches are cut to fit.
-    storage : str, Path or None, default=None
-        A folder for examples that are larger than memory: they are kept in files there, mapped into memory and read in
-        a stream, and what is learned from examples is learned from a sample of them (docs/scale.md). The files have no
-        name and go with the classifier; ``save`` keeps it. None keeps the examples in memory.
+        What a call may use beyond the data, in bytes or like "2GB". Batches are cut to fit. Where X is a mapped array
+        larger than this (``np.load(path, mmap_mode="r")``), what is learned from examples is learned from a sample of
+        them (docs/scale.md).
     random_state : int, RandomState, Generator or None, default=None
         For random projections and the sample of examples tried. None is the fixed seed 0, so answers never change.
         From a RandomState or Generator each fit draws one seed, which ``model_.method.seed`` tells.
@@ -204,7 +203,6 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         tuning_seconds: float = 60.0,
         n_jobs: int | None = None,
         memory_budget: int | str = "512MB",
-        storage: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
@@ -228,7 +226,6 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self.tuning_seconds = tuning_seconds
         self.n_jobs = n_jobs
         self.memory_budget = memory_budget
-        self.storage = storage
         self.random_state = random_state
         self.verbose = verbose
 
@@ -243,7 +240,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array of shape (n, …), or views
-            The examples: vectors, images, or a dict of views (name -> array); (n, n) where precomputed.
+            The examples: vectors, images, or a dict of views (name -> array); (n, n) where precomputed. A mapped array
+            of floating numbers stays in its file, which must not change then.
         y : array of shape (n,)
             Their labels.
         groups : array of shape (n,), or None, default=None
@@ -302,24 +300,25 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     ) -> None:
         """Choose, and build the model anew from these examples; ``among`` are the columns of a precomputed matrix that
         they still are, where some were forgotten."""
-        parameters = Parameters(self, seed_of(self.random_state), brief)
+        size = sample_size(vectors, len(vectors), byte_count(self.memory_budget))
+        parameters = Parameters(self, seed_of(self.random_state), brief, sampled=size < len(vectors))
         parameters.check()
-        storage = storage_of(self.storage)
         among, known, together = vectors if among is None else among, numbers, groups
-        if storage.mapped:
-            few = sample_rows(ids, sample_size(vectors.shape[1], byte_count(self.memory_budget)), parameters.seed)
+        if parameters.sampled:
+            few = sample_rows(ids, size, parameters.seed)
             among, known = vectors[few], np.unique(numbers[few], return_inverse=True)[1]
             together = None if groups is None else np.asarray(groups)[few]
         chosen = parameters.chosen(among, known, together)
-        wide = vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values)
-        if wide:
-            vectors, among = vectors if storage.mapped else widened(vectors), widened(among)
+        if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values):
+            all_of_them, vectors = among is vectors, streamed(widened, vectors)
+            among = vectors if all_of_them else widened(among)
         method, scaled = parameters.method(among, known, chosen.values)
         whole = scaled if among is vectors else None
-        pairs = None if storage.mapped else chosen.pairs
+        if parameters.sampled:  # what was measured on the way is of the sample
+            chosen = Chosen(chosen.values, chosen.tuning)
         self.model_ = FittedModel.build(
-            method, vectors, classes, numbers, ids, pairs, scaled=whole, prepared=chosen.prepared, searchable=False,
-            storage=storage, wide=wide,
+            method, vectors, classes, numbers, ids, chosen.pairs, scaled=whole, prepared=chosen.prepared,
+            searchable=False,
         )  # fmt: skip
         self.classes_ = classes
         self._confidence = ConfidenceHolder(Groups.of(ids, groups), fixed=metrics.is_fixed(self.metric))
@@ -425,11 +424,12 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self._standing, self._digests = standing, digests
         self.classes_, self.growth_ = classes, growth
 
-    def _grown(self, model: FittedModel, growth: Growth, rows: Array, gone: Array) -> None:
-        """Go on with the examples of ``model``, of which ``rows`` are new and those at ``gone`` are none."""
-        due = self._standing.due or self._learns_from(model, np.arange(len(model) - len(rows), len(model)), gone)
-        digests = None if self._digests is None else self._digests.after(model, rows, gone)
-        self._goes_on(Standing(model, due=due, gone=gone), growth, model.classes, digests)
+    def _grown(self, model: FittedModel, growth: Growth, rows: Array) -> None:
+        """Go on with the examples of ``model``, of which ``rows`` are new."""
+        new = np.arange(len(model) - len(rows), len(model))
+        due = self._standing.due or self._learns_from(model, new, np.empty(0, np.intp))
+        digests = None if self._digests is None else self._digests.after(model, rows)
+        self._goes_on(Standing(model, due=due), growth, model.classes, digests)
 
     def learn_anew(self) -> Self:
         """Learn anew, when it is next needed, all that is learned from the examples, confidence too; what was chosen
@@ -526,9 +526,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         growth = self.growth_
         first = growth.next_row
         ids = np.arange(first, first + len(labels)) if rows is None else _row_numbers(rows, len(labels), first=first)
-        model, gone = self._standing.grown_from()
-        grown = with_examples(model, vectors, labels, ids, announced=classes)
-        self._grown(grown, growth.added(len(labels), next_row=int(ids[-1]) + 1), ids, gone)
+        grown = with_examples(self._standing.examples, vectors, labels, ids, announced=classes)
+        self._grown(grown, growth.added(len(labels), next_row=int(ids[-1]) + 1), ids)
         return self
 
     def _announced(self, classes: Any) -> Self:
@@ -537,7 +536,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         none = np.empty((0, model.raw.shape[1]), model.raw.dtype)
         empty = np.empty(0, np.intp)
         announced = model.with_examples(none, wider, empty, np.searchsorted(wider, model.classes), empty)
-        self._grown(announced, self.growth_, empty, empty)
+        self._grown(announced, self.growth_, empty)
         return self
 
     @property
@@ -596,9 +595,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     @property
     def _choices(self) -> bytes:
-        parameters = self.get_params(deep=False)
-        del parameters["storage"]  # where examples are is no choice that makes an answer
-        return choices(parameters, None if self.tuning_ is None else self.tuning_.best)
+        return choices(self.get_params(deep=False), None if self.tuning_ is None else self.tuning_.best)
 
     def verify(self, receipt: Receipt) -> bool:
         """Whether ``receipt`` is of this state: none of its rows is stored, the digest of the rows that remain is the
@@ -824,7 +821,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def _asked(self, X: Any) -> tuple[Answerer, Array]:
         """Who answers, and the queries (n, d) as scikit-learn checks them."""
         check_is_fitted(self)
-        answerer = self._answerer(self._standing.asked(self._renewed))
+        answerer = self._answerer(self.model_)
         if not answerer.samples.is_plain(X):  # else scikit-learn's checks, longer than the answer, have nothing to say
             X = answerer.samples.side_by_side(X)
             with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
@@ -871,16 +868,16 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, storage: str | os.PathLike[str] | None = None) -> KCRCClassifier:
-        """The classifier that ``save`` wrote: the same answers. Safe for files of any origin. ``storage`` is a folder
-        for examples that are larger than memory; what a file says of it is not heeded.
+    def load(cls, path: str | os.PathLike[str], *, mmap_mode: str | None = None) -> KCRCClassifier:
+        """The classifier that ``save`` wrote: the same answers. Safe for files of any origin.
 
         Parameters
         ----------
         path : str or path
             The file.
-        storage : str, path or None, default=None
-            A folder for examples that are larger than memory.
+        mmap_mode : {"r"} or None, default=None
+            "r" keeps the examples in a mapped file, a copy in the folder for temporary files, where they are larger
+            than memory.
 
         Returns
         -------
@@ -900,7 +897,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         from kcrc.files.saving import load
 
-        return load(path, storage=storage)
+        return load(path, mmap_mode=mmap_mode)
 
     @classmethod
     def restored(cls, described: Description, model: FittedModel) -> KCRCClassifier:
@@ -918,7 +915,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         KCRCClassifier
             Fitted, ready to be asked.
         """
-        known = set(KCRCClassifier._get_param_names()) - {"storage"}  # no file says where to write
+        known = set(KCRCClassifier._get_param_names())  # files of earlier versions say more
         made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
         made.tuning_, made.growth_ = described.tuning, described.growth
         made.model_, made.classes_ = replace(model, method=as_chosen(made, model.method)), model.classes
@@ -970,25 +967,15 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         if reset:
             self.views_ = layout_of(X) if are_views(X) else {}
         X = SampleForm((), self.views_).side_by_side(X)
-        if self.storage is not None and isinstance(X, np.ndarray) and X.dtype in FLOATS and X.ndim == 2 and len(X):
-            X, y = self._checked_in_a_stream(np.ascontiguousarray(X), y, reset=reset)
-        else:
-            with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
-                X, y = validate_data(self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True)
+        X, y = validate_data(  # whether all are numbers is looked at with their lengths, without an array as large as X
+            self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True, ensure_all_finite=False
+        )
         with warnings.catch_warnings():  # one example a class is what few-shot users have, and no regression
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
             check_classification_targets(y)
         if reset:
             self.sample_shape_ = X.shape[1:]
         return self._samples.flat(X), y
-
-    def _checked_in_a_stream(self, X: Array, y: Any, *, reset: bool) -> tuple[Array, Array]:
-        """As scikit-learn checks X and y, without an array as large as X."""
-        validate_data(self, X[:1], reset=reset, dtype=FLOATS)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        check_numbers(X)
-        return X, y
 
     def _refuse_precomputed(self, verb: str) -> None:
         if Parameters(self).precomputed:

@@ -1,31 +1,32 @@
-"""The examples that something is learned from: all of them, or a sample where they are too many to be in memory.
+"""The examples that something is learned from: all of them, or a sample where they are larger than memory.
 
-Mapped examples are looked at one after the other to store and to search them, and no more. Parameters, a metric, the
-width of a kernel and how sure answers are come from a sample: those of whom a number, drawn from the row number and the
-seed, is least. One that comes or goes outside it changes nothing of what was learned, and one that leaves it makes room
-for the next: it is always the sample that a fit with the same examples and row numbers would take.
+Examples in a mapped file that is larger than the memory budget are looked at one after the other to store and to
+search them, and no more. Parameters, a metric, the width of a kernel and how sure answers are come from a sample: those
+of whom a number, drawn from the row number and the seed, is least. One that comes or goes outside it changes nothing of
+what was learned, and one that leaves it makes room for the next: it is always the sample that a fit with the same
+examples and row numbers would take.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.left_out.sample import chance
+from kcrc.mapped import is_mapped
 from kcrc.model import FittedModel
-from kcrc.storage import MEMORY
 
 MOST = 10_000
 FEWEST = 500
 SHARE = 64  # bytes of the memory budget to each value of the sample
-NOBODY: Array = np.empty(0, np.intp)
 
 
-def sample_size(width: int, budget: int) -> int:
-    """How many examples of this width are looked at together."""
-    return int(np.clip(budget // (SHARE * width), FEWEST, MOST))
+def sample_size(X: Array, n: int, budget: int) -> int:
+    """How many of n examples like those of X are looked at together: all, but where they are larger than memory."""
+    width = X.shape[1]
+    if not is_mapped(X) or n * width * X.itemsize <= budget:
+        return n
+    return min(n, int(np.clip(budget // (SHARE * width), FEWEST, MOST)))
 
 
 def sample_rows(ids: Array, size: int, seed: int) -> Array:
@@ -35,24 +36,24 @@ def sample_rows(ids: Array, size: int, seed: int) -> Array:
     return np.sort(np.argpartition(chance(ids, seed), size)[:size])
 
 
-def learned_from(model: FittedModel, gone: Array = NOBODY) -> FittedModel:
-    """The model of those that things are learned from, in memory; the examples at ``gone`` are none of them."""
-    if not model.storage.mapped:
+def learns_from_all(model: FittedModel) -> bool:
+    """Whether things are learned from all examples of a model."""
+    return sample_size(model.raw, len(model), model.method.memory_budget) == len(model)
+
+
+def learned_from(model: FittedModel) -> FittedModel:
+    """The model of those that things are learned from, in memory."""
+    if learns_from_all(model):
         return model
-    there = np.delete(np.arange(len(model)), gone) if len(gone) else np.arange(len(model))
-    size = sample_size(model.raw.shape[1], model.method.memory_budget)
-    rows = there[sample_rows(model.ids[there], size, model.method.seed)]
-    stores = {key: store.taken(rows) for key, store in model.stores.items()}
-    few = replace(model, labels=model.labels[rows], ids=model.ids[rows], stores=stores, index=None, storage=MEMORY)
-    return few.searched()
+    rows = sample_rows(model.ids, sample_size(model.raw, len(model), model.method.memory_budget), model.method.seed)
+    return FittedModel.build(model.method, model.raw[rows], model.classes, model.labels[rows], model.ids[rows])
 
 
-def touches(model: FittedModel, positions: Array, gone: Array = NOBODY) -> bool:
-    """Whether any example at ``positions`` is one of those that things are learned from, the ones at ``gone`` apart."""
-    if not model.storage.mapped:
+def touches(model: FittedModel, positions: Array, gone: Array) -> bool:
+    """Whether any example at ``positions`` is one of those that things are learned from; the ones at ``gone`` are none
+    of them."""
+    size = sample_size(model.raw, len(model) - len(gone), model.method.memory_budget)
+    if size == len(model) - len(gone):
         return True
-    there = np.ones(len(model), bool)
-    there[gone] = False
-    size = sample_size(model.raw.shape[1], model.method.memory_budget)
-    rows = np.flatnonzero(there)[sample_rows(model.ids[there], size, model.method.seed)]
-    return bool(np.isin(positions, rows).any())
+    there = np.delete(np.arange(len(model)), gone)
+    return bool(np.isin(positions, there[sample_rows(model.ids[there], size, model.method.seed)]).any())

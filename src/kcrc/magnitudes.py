@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc.arrays import Array, blocks
 from kcrc.errors import DataError
-from kcrc.storage import blocks
 
 LENGTHS: dict[int, tuple[float, float]] = {4: (1e-15, 1e15), 8: (1e-60, 1e60)}
 """The least and the most, by the bytes of a number: a single query is too quick to ask a type for its name."""
@@ -44,17 +43,26 @@ def check(X: Array, precision: np.dtype[Any], *, or_else: str = "") -> None:
     """Raise unless ``served``, block after block; ``or_else`` says what else would help."""
     for block in blocks(*X.shape):
         if not served(X[block], precision):
+            _check_numbers(X[block], block.start)
             _refuse(X[block], precision, "", or_else, block.start)
 
 
-def check_scaled(X: Array, precision: np.dtype[Any], metric: str, *, first: int = 0) -> None:
-    """Raise where a row under a metric is too long. It may be as short as it likes: so near to the mean. ``first`` is
-    the number of the first row."""
-    if not _squares(X)[1] <= LENGTHS[precision.itemsize][1] ** 2:
-        _refuse(X, precision, f" under the metric {metric}", "", first)
+def check_scaled(X: Array, precision: np.dtype[Any], metric: str) -> None:
+    """Raise where a row under a metric is too long. It may be as short as it likes: so near to the mean."""
+    for block in blocks(*X.shape):
+        if not _squares(X[block])[1] <= LENGTHS[precision.itemsize][1] ** 2:
+            _refuse(X[block], precision, f" under the metric {metric}", "", block.start)
 
 
-def _refuse(X: Array, precision: np.dtype[Any], where: str, or_else: str, first: int = 0) -> None:
+def _check_numbers(X: Array, first: int) -> None:
+    finite = np.isfinite(X)
+    if not finite.all():
+        what = "NaN" if np.isnan(X).any() else "infinity"
+        row = first + int((~finite).any(axis=1).argmax())
+        raise DataError(f"Input X contains {what}: row {row} has a value that is no number to compare by.")
+
+
+def _refuse(X: Array, precision: np.dtype[Any], where: str, or_else: str, first: int) -> None:
     least, most = LENGTHS[precision.itemsize]
     lengths = _lengths(X)
     fine = ((lengths >= least) | (lengths == 0)) & (lengths <= most)

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from kcrc import magnitudes
-from kcrc.arrays import Array, widened
+from kcrc.arrays import Array
 from kcrc.coding.base import Coder
 from kcrc.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.distances.pair_cache import FILL_SECONDS, PairCache, PairCounts, pair_caches, pair_count
 from kcrc.kernels import DistanceKernel, Kernel
+from kcrc.mapped import streamed
 from kcrc.metrics import Metric
 from kcrc.neighbours.base import EXACT, NeighbourIndex
 from kcrc.neighbours.searches import index_by
@@ -26,11 +27,9 @@ from kcrc.neighbours.union import UnionIndex
 from kcrc.prepared import Prepared, PreparedExamples, Preparer, Samples
 from kcrc.projections.base import Projection
 from kcrc.spaces import Basis, Space
-from kcrc.storage import MEMORY, Storage, blocks
 
 RAW = "raw"
 _SEARCHED = "searched"  # in a pickle: an index is to be made
-Stores = dict[Hashable, PreparedExamples]
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,6 @@ class FittedModel:
     class_means: Samples | None
     pairs: Mapping[str, PairCache] = field(default_factory=dict)
     """Distances between examples by the costly components of the kernel's distance, those measured so far."""
-    storage: Storage = MEMORY  # where the arrays of the examples are
 
     @property
     def pair_counts(self) -> PairCounts:
@@ -156,26 +154,20 @@ class FittedModel:
         scaled: Array | None = None,
         prepared: Mapping[Hashable, Prepared] | None = None,
         searchable: bool = True,
-        storage: Storage = MEMORY,
-        wide: bool = False,
     ) -> FittedModel:
         """From examples as they were given; ``scaled`` is what the metric makes of them, where that is known already,
         ``pairs`` are distances between them that are, ``prepared`` what parts keep of them. What searches among them
-        may wait (``searchable`` False) until it is needed: see ``searched``. Into a ``storage`` that is mapped they are
-        written in a stream, ``wide`` where half precision is to become single."""
-        if storage.mapped:
-            stores = cls._streamed(method, given, ids, storage, wide=wide)
-        else:
-            made = cls._prepared(method, given, ids, scaled, prepared)
-            stores = {key: PreparedExamples(prepared) for key, prepared in made.prepared_by_key.items()}
-        bare = cls(method, classes, labels, ids, stores, None, None, None, storage=storage)
+        may wait (``searchable`` False) until it is needed: see ``searched``."""
+        made = cls._prepared(method, given, ids, scaled, prepared)
+        stores = {key: PreparedExamples(prepared) for key, prepared in made.prepared_by_key.items()}
+        bare = cls(method, classes, labels, ids, stores, None, None, None)
         paired = replace(bare, pairs=bare._paired(pairs or {}))
         return (paired._filled() if searchable else paired)._derived(labels, searchable=searchable)
 
     def _paired(self, known: Mapping[str, PairCache]) -> dict[str, PairCache]:
         """A cache for each costly component, those that are known and empty ones."""
         kernel, method = self.method.kernel, self.method
-        if method.n_neighbors is None or not isinstance(kernel, DistanceKernel) or self.storage.mapped:
+        if method.n_neighbors is None or not isinstance(kernel, DistanceKernel):
             return {}
         distance, n = kernel.distance, len(self)
         caches = pair_caches(distance, n, dtype=self.vectors.dtype, budget=method.memory_budget // 2)
@@ -199,14 +191,12 @@ class FittedModel:
         ids: Array,
         scaled: Array | None = None,
         known: Mapping[Hashable, Prepared] | None = None,
-        first: int = 0,
     ) -> Samples:
         """What all parts keep of new examples, and the examples as given where the metric changes them. Of a matrix
-        that the caller computed, the column of an example is its row number, also when others were forgotten. In an
-        error the rows count from ``first``."""
-        vectors = method.metric.transform(given) if scaled is None else scaled
+        that the caller computed, the column of an example is its row number, also when others were forgotten."""
+        vectors = streamed(method.metric.transform, given) if scaled is None else scaled
         if vectors is not given:
-            magnitudes.check_scaled(vectors, vectors.dtype, type(method.metric).__name__, first=first)
+            magnitudes.check_scaled(vectors, vectors.dtype, type(method.metric).__name__)
         wanted = {part.preparation for part in method.parts}
         made = {key: one for key, one in (known or {}).items() if key in wanted}
         made[VECTORS] = prepare_vectors(vectors)
@@ -216,16 +206,6 @@ class FittedModel:
         for part in method.parts:
             samples.of(part)
         return samples
-
-    @classmethod
-    def _streamed(cls, method: Method, given: Array, ids: Array, storage: Storage, *, wide: bool) -> Stores:
-        """The stores of examples that are looked at block by block."""
-        stores: Stores = {}
-        for block in blocks(*given.shape):
-            some = widened(given[block]) if wide else given[block]
-            for key, new in cls._prepared(method, some, ids[block], first=block.start).prepared_by_key.items():
-                stores[key] = (stores.get(key) or PreparedExamples.reserved(new, len(given), storage)).appended(new)
-        return stores
 
     @property
     def searchable(self) -> bool:
@@ -258,7 +238,6 @@ class FittedModel:
                 budget=method.memory_budget // len(distance.components),
                 k=max(method.n_candidates or 0, method.n_neighbors),
                 n_jobs=method.n_jobs,
-                storage=self.storage,
             )
             index = UnionIndex.over(distance, atoms, make) if distance.is_union else make(distance, atoms)
         return replace(self, index=index)
@@ -305,7 +284,7 @@ class FittedModel:
         same = all(getattr(mine, name) is getattr(method, name) for name in ("metric", "distance", "coarse_distance"))
         if same and all(part.preparation in self.stores for part in method.parts):
             return replace(self, method=method)._derived(self.labels, self.index)
-        return FittedModel.build(method, self.raw, self.classes, self.labels, self.ids, storage=self.storage)
+        return FittedModel.build(method, self.raw, self.classes, self.labels, self.ids)
 
     def without(self, rows: Array) -> FittedModel:
         """Without the examples at ``rows`` (positions)."""
@@ -332,8 +311,8 @@ class FittedModel:
     def __setstate__(self, state: dict[str, Any]) -> None:
         searched = state.pop(_SEARCHED, False)
         self.__dict__.update(state)
-        if searched:  # what is read is in memory, whatever it was before
-            self.__dict__["index"] = replace(self, storage=MEMORY)._derived(self.labels).index
+        if searched:
+            self.__dict__["index"] = self._derived(self.labels).index
 
     def without_empty_classes(self) -> FittedModel:
         """With only the classes that have examples."""

@@ -6,7 +6,6 @@ asks of another is in ``kcrc.parameters``.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,12 +101,6 @@ def _seed(value: Any) -> None:
         seed_of(value)
 
 
-def check_folder(value: Any) -> None:
-    """Raise unless it is a folder, or None."""
-    if value is not None and not (isinstance(value, str | os.PathLike) and os.path.isdir(value)):
-        raise ParameterError(f"storage is a folder that is there, or None; got {value!r}. Make it, or give another.")
-
-
 def _flag_or_none(name: str, value: Any) -> None:
     if value is not None and not isinstance(value, (bool, np.bool_, int)):
         raise ParameterError(f"{name} is True, False or None; got {value!r}.")
@@ -148,7 +141,6 @@ TABLE = (
     Parameter("tuning_seconds", ("float",), partial(positive, "tuning_seconds")),
     Parameter("n_jobs", ("int", "None"), worker_count),
     Parameter("memory_budget", ("int", "str"), byte_count),
-    Parameter("storage", ("str", "Path", "None"), check_folder),
     Parameter("random_state", ("int", "RandomState", "Generator", "None"), _seed),
     Parameter("verbose", ("bool", "None"), partial(_flag_or_none, "verbose")),
 )

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Parameters:
     """The parameters ``given`` to a classifier, whose samples have been looked at (their shape and views), and the
-    ``seed`` that was drawn for this fit; ``brief``: what is "auto" is chosen by a short search."""
+    ``seed`` that was drawn for this fit; ``brief``: what is "auto" is chosen by a short search; ``sampled``: examples
+    are larger than memory, and what is learned comes from a sample of them."""
 
     given: KCRCClassifier
     seed: int = 0
     brief: bool = False
+    sampled: bool = False
 
     @property
     def precomputed(self) -> bool:
@@ -58,31 +60,28 @@ class Parameters:
             check_form(space, coder, projections.resolve(given.projection))
         if given.n_candidates is not None and given.n_neighbors is None:
             raise ParameterError("n_candidates needs n_neighbors: a global dictionary has no candidates.")
-        self.check_mapped()
+        if self.sampled:
+            self._check_sampled()
         wanted = 1 if isinstance(given.n_neighbors, str) else given.n_neighbors or 1
         if given.n_candidates is not None and given.n_candidates < wanted:
             raise ParameterError(
                 f"n_candidates={given.n_candidates} must be at least n_neighbors={given.n_neighbors} (K_c ≥ K_f)."
             )
 
-    def check_mapped(self) -> None:
-        """Raise where examples are to be mapped and a dictionary would be as large as they are many."""
+    def _check_sampled(self) -> None:
+        """Raise where all examples, larger than memory, would have to be in it."""
         given = self.given
-        if given.storage is None:
-            return
-        why = {
+        for reason, holds in {
             "n_neighbors=None is a dictionary of all examples": given.n_neighbors is None,
             'locality="classes" takes whole classes': given.locality == "classes",
             "a precomputed matrix has as many columns as there are examples": self.precomputed,
-        }
-        if given.search not in ("auto", "exact"):
-            raise ParameterError(
-                f'search="{given.search}" keeps a copy of the examples in memory, where with storage they are too many '
-                'to be. Use search="exact", or no storage.'
-            )
-        for reason, holds in why.items():
+            f'search="{given.search}" keeps a copy of the examples': given.search not in ("auto", "exact"),
+        }.items():
             if holds:
-                raise ParameterError(f"storage is for local dictionaries: {reason}. Give n_neighbors, or no storage.")
+                raise ParameterError(
+                    f"X is a mapped array larger than memory_budget={given.memory_budget!r}, and {reason}. Raise "
+                    'memory_budget to its size, or search exactly with a number of neighbours (locality="atoms").'
+                )
 
     def keeps_halves(self, chosen: dict[str, Any]) -> bool:
         """Whether examples in half precision can stay so: where the compiled search and stage read them as they are.

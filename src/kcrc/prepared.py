@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kcrc.arrays import Array, widened
-from kcrc.storage import MEMORY, Storage, blocks
+from kcrc.mapped import is_mapped, room, streamed_parts
 
 POSITION = "position"  # of an example among the columns of a matrix that the caller computed
 
@@ -50,23 +50,29 @@ class Prepared:
 
 
 class _Buffer:
-    """Arrays with room to grow, in a ``storage``; ``used`` rows of them are owned by some PreparedExamples."""
+    """Arrays with room to grow; ``used`` rows of them are owned by some PreparedExamples."""
 
-    __slots__ = ("arrays", "process", "storage", "used")
+    __slots__ = ("arrays", "process", "used")
 
-    def __init__(self, arrays: dict[str, Array], used: int, storage: Storage = MEMORY) -> None:
+    def __init__(self, arrays: dict[str, Array], used: int) -> None:
         self.arrays = arrays
         self.used = used
-        self.storage = storage
         self.process = os.getpid()
+
+    def has_room(self, start: int, stop: int) -> bool:
+        """Whether rows from ``start`` to ``stop`` can be written: nobody else has, and a process that was forked shares
+        no mapped file with its parent."""
+        if self.used != start or stop > min(len(array) for array in self.arrays.values()):
+            return False
+        return self.process == os.getpid() or not any(is_mapped(array) for array in self.arrays.values())
 
 
 class PreparedExamples:
     """The prepared examples: a value, like a tuple, whose ``appended`` shares memory where it can.
 
     The first append moves the examples to a buffer with an eighth to spare (and so leaves the caller's array
-    alone); those after it write only the new rows until the spare is used up. In mapped files the spare is there from
-    the start.
+    alone); those after it write only the new rows until the spare is used up. What is mapped moves to another mapped
+    file.
     """
 
     __slots__ = ("_buffer", "_length")
@@ -74,13 +80,6 @@ class PreparedExamples:
     def __init__(self, prepared: Prepared) -> None:
         self._buffer = _Buffer(dict(prepared.parts), len(prepared))
         self._length = len(prepared)
-
-    @classmethod
-    def reserved(cls, like: Prepared, n: int, storage: Storage) -> PreparedExamples:
-        """A store of nothing yet, with room in ``storage`` for what is kept of n samples like these."""
-        capacity = storage.room(n)
-        arrays = {name: storage.zeros((capacity, *part.shape[1:]), part.dtype) for name, part in like.parts.items()}
-        return cls._over(_Buffer(arrays, 0, storage), 0)
 
     @classmethod
     def _over(cls, buffer: _Buffer, length: int) -> PreparedExamples:
@@ -98,15 +97,16 @@ class PreparedExamples:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Its own rows: those behind them in the buffer are somebody else's."""
-        return _again, (self.prepared, self._buffer.storage)
+        return PreparedExamples, (self.prepared,)
 
     def appended(self, new: Prepared) -> PreparedExamples:
         """A store with ``new`` behind these; this one stays what it was."""
+        if not len(new):
+            return self  # the caller's array may be one that cannot be written to
         start, stop = self._length, self._length + len(new)
         buffer = self._buffer
-        room = min(len(array) for array in buffer.arrays.values())
-        if buffer.used != start or stop > room or not buffer.storage.owned_by(buffer.process):
-            buffer = _Buffer(self._moved(stop + stop // 8 + 64), start, buffer.storage)
+        if not buffer.has_room(start, stop):
+            buffer = _Buffer(self._moved(stop + stop // 8 + 64), start)
         for name, array in buffer.arrays.items():
             array[start:stop] = new[name]
         buffer.used = stop
@@ -115,25 +115,17 @@ class PreparedExamples:
     def _moved(self, capacity: int) -> dict[str, Array]:
         moved = {}
         for name, array in self._buffer.arrays.items():
-            moved[name] = self._buffer.storage.zeros((capacity, *array.shape[1:]), array.dtype)
+            moved[name] = room((capacity, *array.shape[1:]), array.dtype, mapped=is_mapped(array))
             moved[name][: self._length] = array[: self._length]
         return moved
 
-    def taken(self, rows: Array) -> PreparedExamples:
-        """A store in memory with these rows."""
-        return PreparedExamples(Prepared({name: part[rows] for name, part in self.prepared.parts.items()}))
-
     def kept(self, keep: Array) -> PreparedExamples:
         """A store with only the rows where ``keep`` is true, in their order."""
-        parts, rows = self.prepared.parts, np.flatnonzero(keep)
-        left = PreparedExamples.reserved(self.prepared, len(rows), self._buffer.storage)
-        for block in blocks(len(rows), max(part[:1].size for part in parts.values())):
-            left = left.appended(Prepared({name: part[rows[block]] for name, part in parts.items()}))
-        return left
-
-
-def _again(prepared: Prepared, storage: Storage) -> PreparedExamples:
-    return PreparedExamples._over(_Buffer(dict(prepared.parts), len(prepared), storage), len(prepared))
+        rows, left = np.flatnonzero(keep), {}
+        for name, part in self.prepared.parts.items():
+            left[name] = room((len(rows), *part.shape[1:]), part.dtype, mapped=is_mapped(part))
+            np.take(part, rows, axis=0, out=left[name], mode="clip")  # the other modes make a copy on the way
+        return PreparedExamples(Prepared(left))
 
 
 class Preparer(Protocol):
@@ -149,7 +141,7 @@ class Samples:
     """A batch of samples and, for each distance or kernel that asks, what it keeps of them: prepared once.
 
     ``columns`` (n,), of stored examples: where each stands among the columns of a matrix that was computed by the
-    caller. Nothing else looks at it, and queries have none.
+    caller. Nothing else looks at it, and queries have none. What is kept of stored examples in a mapped file is mapped.
     """
 
     __slots__ = ("X", "_columns", "_made")
@@ -166,9 +158,12 @@ class Samples:
         """What ``part`` keeps of these samples."""
         key = part.preparation
         if key not in self._made:
-            made = part.prepare(self.X)
-            if self._columns is not None and POSITION in made.parts:
-                made = Prepared({**made.parts, POSITION: self._columns})
+            if self._columns is None:
+                made = part.prepare(self.X)
+            else:
+                made = Prepared(streamed_parts(lambda some: part.prepare(some).parts, self.X))
+                if POSITION in made.parts:
+                    made = Prepared({**made.parts, POSITION: self._columns})
             self._made[key] = made
         return self._made[key]
 

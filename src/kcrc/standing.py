@@ -3,16 +3,13 @@
 Where something was learned from the examples (a covariance, a kernel's width) and examples came or went, it has to be
 learned anew from those there are: then nothing of a forgotten one stays, and a new one counts in full. That looks at
 every example, and so do closing the gap that a forgotten one leaves in the arrays and making what searches among them;
-all of it waits until somebody asks. In mapped files a gap waits longer: a question passes over the examples that are
-gone, and the files are written anew without them when PASSED_OVER are, when somebody wants the model itself, or when
-what was learned from one of them is due.
+all of it waits until somebody asks.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +17,6 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.learning_sample import learned_from
 from kcrc.model import FittedModel
-from kcrc.neighbours.passing import PassingIndex
-
-PASSED_OVER = 256  # each is one more neighbour to look up, and its numbers are still in the file
 
 
 class Standing:
@@ -36,17 +30,11 @@ class Standing:
         self._model = model
         self._due = due
         self._gone = np.empty(0, np.intp) if gone is None else gone
-        self._passing: FittedModel | None = None
         self._lock = threading.RLock()
 
     @property
     def due(self) -> bool:
         return self._due
-
-    @property
-    def mapped(self) -> bool:
-        """Whether the examples are in mapped files."""
-        return self._model.storage.mapped
 
     def __len__(self) -> int:
         """How many examples there are."""
@@ -59,44 +47,12 @@ class Standing:
         with self._lock:
             if len(self._gone):
                 self._model = self._model.without(self._gone).without_empty_classes()
-                self._gone, self._passing = np.empty(0, np.intp), None
+                self._gone = np.empty(0, np.intp)
             return self._model
-
-    def asked(self, renewed: Callable[[FittedModel], FittedModel]) -> FittedModel:
-        """The model for questions, which may still have examples in its arrays that are gone: none is found."""
-        if not len(self._gone):
-            return self.ready(renewed)
-        with self._lock:
-            if self._passing is None and self._can_wait():
-                assert self._model.index is not None
-                self._passing = replace(self._model, index=PassingIndex(self._model.index, self._gone))
-            return self.ready(renewed) if self._passing is None else self._passing
-
-    def _can_wait(self) -> bool:
-        """Whether the gaps in the arrays need not be closed to answer a question."""
-        model, gone = self._model, self._gone
-        return (
-            model.storage.mapped
-            and not self._due
-            and 0 < len(gone) <= PASSED_OVER
-            and model.index is not None
-            and model.index.compiled
-            and len(self.classes()) == len(model.classes)
-        )
-
-    def grown_from(self) -> tuple[FittedModel, Array]:
-        """A model to put new examples behind, and the positions of those that are gone from it."""
-        with self._lock:
-            if self._can_wait():
-                return self._model, self._gone
-            return self.examples, self._gone
 
     def learned_from(self, renewed: Callable[[FittedModel], FittedModel]) -> FittedModel:
         """The model of the examples that things are learned from."""
-        with self._lock:
-            if self._can_wait():
-                return learned_from(self._model, self._gone)
-            return learned_from(self.ready(renewed))
+        return learned_from(self.ready(renewed))
 
     def ready(self, renewed: Callable[[FittedModel], FittedModel]) -> FittedModel:
         """The model as it can be asked; ``renewed`` gives one that has learned anew."""
@@ -132,7 +88,7 @@ class Standing:
     def __getstate__(self) -> dict[str, Any]:
         """Without the examples that are gone: what is kept elsewhere must not hold them."""
         with self._lock:
-            return {"_model": self.examples, "_due": self._due, "_gone": self._gone, "_passing": None}
+            return {"_model": self.examples, "_due": self._due, "_gone": self._gone}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

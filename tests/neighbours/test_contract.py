@@ -14,7 +14,6 @@ import pytest
 from kcrc.distances.base import prepare_vectors
 from kcrc.distances.pixel import Cosine, Euclidean, SquaredEuclidean
 from kcrc.neighbours.base import Neighbourhood, NeighbourIndex
-from kcrc.neighbours.passing import PassingIndex
 from kcrc.neighbours.scan import ScanIndex, native
 from kcrc.neighbours.searches import SEARCHES, index_by
 from kcrc.scale.indexes import LIBRARIES
@@ -324,9 +323,3 @@ def test_exact_searches_say_so():
     X, _ = data(300)
     assert all(made(search, X).search == "exact" for search in ("auto", "exact", "cells"))
     assert isinstance(made("exact", X), ScanIndex) or native is None
-
-
-@pytest.mark.parametrize("search", ALL)
-def test_what_passes_over_examples_says_what_it_searches_by(search):
-    index = made(search, data(300)[0])
-    assert PassingIndex(index, np.array([3])).search == index.search

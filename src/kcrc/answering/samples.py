@@ -11,7 +11,6 @@ import numpy as np
 from kcrc import magnitudes
 from kcrc.arrays import Array
 from kcrc.errors import DataError
-from kcrc.storage import blocks
 from kcrc.views import Layout, are_views
 from kcrc.views import joined as joined_views
 
@@ -76,18 +75,8 @@ class SampleForm:
 def checked(X: Array, precision: np.dtype[Any]) -> Array:
     """X (n, d) in the working type, or an error where a value is no number or beyond what it can be computed with."""
     if not magnitudes.served(X, precision):
-        check_numbers(X)
         magnitudes.check(X, precision, or_else=or_wider(precision))
     return X.astype(precision, copy=False)
-
-
-def check_numbers(X: Array) -> None:
-    """Raise where a value of X (n, d) is no number, block after block."""
-    for block in blocks(*X.shape):
-        if not np.isfinite(X[block]).all():
-            what = "NaN" if np.isnan(X[block]).any() else "infinity"
-            row = block.start + int((~np.isfinite(X[block])).any(axis=1).argmax())
-            raise DataError(f"Input X contains {what}: row {row} has a value that is no number to compare by.")
 
 
 def or_wider(precision: np.dtype[Any]) -> str:

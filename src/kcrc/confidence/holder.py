@@ -16,6 +16,7 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.confidence.calibration import Confidence
+from kcrc.learning_sample import learns_from_all
 from kcrc.model import FittedModel
 from kcrc.standing import Standing
 
@@ -97,9 +98,9 @@ class ConfidenceHolder:
     def after(self, standing: Standing) -> ConfidenceHolder:
         """The holder for a state that comes after this one, which was ``standing``."""
         before, groups = self._before, self.groups
-        if self._learned is not None and not standing.mapped:  # of those mapped the sample that was asked is not kept
-            before = EarlierConfidence(self._learned, standing.examples)
         if self._learned is not None:
+            if learns_from_all(standing.examples):  # of others, the sample that was asked is not kept
+                before = EarlierConfidence(self._learned, standing.examples)
             groups = Groups.learned_with(self._learned) if groups is None else groups
         return ConfidenceHolder(groups, fixed=self.fixed, before=before)
 

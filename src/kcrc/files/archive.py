@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc.arrays import BLOCK, Array
 from kcrc.errors import DataError, FileError
 from kcrc.files.aside import aside
 from kcrc.files.npy import from_npy, plain, write_npy
 from kcrc.files.plain_json import read_json
-from kcrc.storage import BLOCK, MEMORY, Storage
+from kcrc.mapped import room
 
 _HEADER = "header.json"
 _HEADER_LIMIT = 10_000_000
@@ -56,12 +56,12 @@ def write_archive(
 
 
 def read_archive(
-    path: str | os.PathLike[str], kind: str, *, version: int | None = None, storage: Storage = MEMORY
+    path: str | os.PathLike[str], kind: str, *, version: int | None = None, mapped: bool = False
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """(header, arrays) of a file that ``write_archive`` made; anything else is a ``FileError``.
 
-    Where a ``version`` is given, a file of another is refused before anything but its header is looked at. The arrays
-    are in ``storage``."""
+    Where a ``version`` is given, a file of another is refused before anything but its header is looked at. Where it
+    is to be ``mapped``, the arrays are in files of their own."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -78,7 +78,7 @@ def read_archive(
                 del members[_HEADER]
                 arrays = {
                     name.removesuffix(".npy"): from_npy(
-                        _content(archive, member, storage), what=f"array '{name}' of '{path}'"
+                        _content(archive, member, mapped), what=f"array '{name}' of '{path}'"
                     )
                     for name, member in members.items()
                 }
@@ -91,11 +91,11 @@ def read_archive(
         raise FileError(f"'{path}' is damaged ({p}).") from None
 
 
-def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, storage: Storage) -> bytes | memoryview:
+def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, mapped: bool) -> bytes | memoryview:
     """The bytes of a part, its crc32 compared."""
-    if not storage.mapped:
+    if not mapped:
         return archive.read(member)
-    held = storage.zeros((member.file_size, 1), np.uint8).reshape(-1).data
+    held = room((member.file_size, 1), np.uint8, mapped=True).reshape(-1).data
     with archive.open(member) as stream:
         for start in range(0, len(held), BLOCK):
             piece = held[start : start + BLOCK]

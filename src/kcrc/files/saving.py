@@ -21,9 +21,9 @@ import numpy as np
 import kcrc
 from kcrc.answering.answerer import Answerer
 from kcrc.answering.samples import SampleForm
-from kcrc.arrays import Array
+from kcrc.arrays import Array, blocks
 from kcrc.confidence.calibration import Confidence
-from kcrc.errors import FileError, KCRCError, StateError
+from kcrc.errors import FileError, KCRCError, ParameterError, StateError
 from kcrc.files.archive import check_version, read_archive, write_archive
 from kcrc.files.bounds import most_memory
 from kcrc.files.coherence import check_answering, check_choice, check_parts
@@ -31,9 +31,6 @@ from kcrc.files.parts import READING_ERRORS, decode, encode
 from kcrc.growth import Growth
 from kcrc.model import FittedModel, Method
 from kcrc.neighbours.searches import available
-from kcrc.parameter_table import check_folder
-from kcrc.parameters import Parameters
-from kcrc.storage import MEMORY, Storage, blocks, storage_of
 from kcrc.tuning.setting import Tuning
 from kcrc.views import Layout
 
@@ -105,16 +102,11 @@ def save(classifier: KCRCClassifier, path: str | os.PathLike[str]) -> None:
     write_archive(path, KIND, header, {**stored, **arrays})
 
 
-def load(path: str | os.PathLike[str], *, storage: str | os.PathLike[str] | None = None) -> KCRCClassifier:
-    """The classifier that ``save`` wrote, its examples in memory or, searched exactly, in the folder ``storage``."""
-    check_folder(storage)
-    place = storage_of(storage)
-    header, arrays, examples = _stored(path, place)
-    made = faced(header, arrays, rebuild_answerer(header, arrays, examples, path=path, storage=place), path=path)
-    if place.mapped:
-        made.set_params(storage=storage, search="exact")
-        Parameters(made).check_mapped()
-    return made
+def load(path: str | os.PathLike[str], *, mmap_mode: str | None = None) -> KCRCClassifier:
+    """The classifier that ``save`` wrote, its examples in memory or, with "r", in a mapped file."""
+    if mmap_mode not in (None, "r"):
+        raise ParameterError(f'mmap_mode must be "r" or None; got {mmap_mode!r}.')
+    return rebuild(*_stored(path, mapped=mmap_mode == "r"), path=path)
 
 
 def load_answerer(path: str | os.PathLike[str]) -> Answerer:
@@ -122,14 +114,12 @@ def load_answerer(path: str | os.PathLike[str]) -> Answerer:
     return rebuild_answerer(*_stored(path), path=path)
 
 
-def _stored(
-    path: str | os.PathLike[str], storage: Storage = MEMORY
-) -> tuple[dict[str, Any], dict[str, Array], Examples]:
-    header, arrays = read_archive(path, KIND, version=VERSION, storage=storage)
+def _stored(path: str | os.PathLike[str], *, mapped: bool = False) -> tuple[dict[str, Any], dict[str, Array], Examples]:
+    header, arrays = read_archive(path, KIND, version=VERSION, mapped=mapped)
     try:
         classes = decode(header["classes"], arrays) if "classes" in header else arrays["classes"]
         labels, ids = (np.array(arrays[name]) for name in ("labels", "ids"))
-        vectors = arrays["vectors"] if storage.mapped else np.array(arrays["vectors"])
+        vectors = arrays["vectors"] if mapped else np.array(arrays["vectors"])
     except READING_ERRORS as problem:
         raise FileError(f"'{path}' lacks a part of the examples ({_short(problem)}).") from None
     return header, arrays, Examples(np.array(classes), vectors, labels, ids)
@@ -139,7 +129,6 @@ def describe(classifier: KCRCClassifier) -> Described:
     """All of a fitted classifier but its examples: a header of plain values, and arrays by name."""
     arrays: dict[str, Array] = {}
     parameters = classifier.get_params(deep=False)
-    del parameters["storage"]  # a place on this machine: who loads the file says where its examples are to be
     if isinstance(parameters["random_state"], np.random.RandomState | np.random.Generator):
         parameters["random_state"] = classifier.model_.method.seed  # what the fit drew of it
     samples = SampleForm(classifier.sample_shape_, classifier.views_, getattr(classifier, "feature_names_in_", None))
@@ -164,12 +153,7 @@ def rebuild(
 
 
 def rebuild_answerer(
-    header: Mapping[str, Any],
-    arrays: Mapping[str, Array],
-    examples: Examples,
-    *,
-    path: object,
-    storage: Storage = MEMORY,
+    header: Mapping[str, Any], arrays: Mapping[str, Array], examples: Examples, *, path: object
 ) -> Answerer:
     """What answers in the classifier of a description with these examples. How its parameters were chosen is not
     looked at, which takes longer than all the rest."""
@@ -181,11 +165,9 @@ def rebuild_answerer(
         method = replace(
             told.method,
             memory_budget=min(told.method.memory_budget, most_memory()),
-            search="exact" if storage.mapped else available(told.method.search),
+            search=available(told.method.search),
         )
-        model = FittedModel.build(
-            method, examples.vectors, examples.classes, examples.labels, examples.ids, storage=storage
-        )
+        model = FittedModel.build(method, examples.vectors, examples.classes, examples.labels, examples.ids)
         check_answering(model)
         return Answerer(model, told.confidence, told.samples)
 

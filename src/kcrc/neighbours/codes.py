@@ -21,7 +21,7 @@ import numpy as np
 
 from kcrc._fused.native import native as _native
 from kcrc.arrays import Array
-from kcrc.storage import MEMORY, Storage
+from kcrc.mapped import is_mapped, room
 
 native: Any = _native  # None where the compiled module is not built; nobody makes codes then
 
@@ -32,31 +32,33 @@ EXAMPLE_MOST, QUERY_MOST = 127, 64  # the largest codes
 
 
 class Codes:
-    """Codes in the order the compiled scan reads them, in a ``storage``, with room to grow; ``used`` slots are taken.
+    """Codes in the order the compiled scan reads them, with room to grow; ``used`` slots are taken.
 
     codes  (panels, steps, rows a panel, coordinates a step) uint8
     facts  (panels, 4, rows a panel) float32: scale, ‖rest‖, ‖scale · c‖, ‖a‖²/2
     rows   (slots,) int32, the example in each slot
     """
 
-    __slots__ = ("codes", "depth", "facts", "process", "rows", "storage", "used")
+    __slots__ = ("codes", "depth", "facts", "process", "rows", "used")
 
-    def __init__(self, capacity: int, depth: int, storage: Storage = MEMORY) -> None:
+    def __init__(self, capacity: int, depth: int, *, mapped: bool = False) -> None:
         panels, steps = -(-capacity // native.code_rows), -(-depth // native.code_step)
-        self.depth, self.storage, self.process = depth, storage, os.getpid()
-        self.codes = storage.zeros((panels, steps, native.code_rows, native.code_step), np.uint8)
-        self.facts = storage.zeros((panels, native.code_facts, native.code_rows), np.float32)
+        self.depth, self.process = depth, os.getpid()
+        self.codes = room((panels, steps, native.code_rows, native.code_step), np.uint8, mapped=mapped)
+        self.facts = room((panels, native.code_facts, native.code_rows), np.float32, mapped=mapped)
         self.rows = np.zeros(panels * native.code_rows, np.int32)
         self.used = 0
 
     @property
     def nbytes(self) -> int:
         """In memory: those of mapped files are not."""
-        return self.rows.nbytes + (0 if self.storage.mapped else self.codes.nbytes + self.facts.nbytes)
+        return self.rows.nbytes + (0 if is_mapped(self.codes) else self.codes.nbytes + self.facts.nbytes)
 
     def has_room(self, used: int, more: int) -> bool:
-        """Whether ``more`` can be put behind the first ``used`` slots, where nobody else has put any."""
-        return self.used == used and used + more <= len(self.rows) and self.storage.owned_by(self.process)
+        """Whether ``more`` can be put behind the first ``used`` slots, where nobody else has put any. A process that
+        was forked shares no mapped file with its parent."""
+        own = self.process == os.getpid() or not is_mapped(self.codes)
+        return own and self.used == used and used + more <= len(self.rows)
 
     def append(self, coordinates: Array, rows: Array) -> None:
         """Scan coordinates (m, depth) float32 of the examples ``rows``."""
@@ -66,7 +68,7 @@ class Codes:
 
     def moved(self, slots: Array, capacity: int) -> Codes:
         """Those in ``slots``, in a place of their own with room for ``capacity``."""
-        moved = Codes(capacity, self.depth, self.storage)
+        moved = Codes(capacity, self.depth, mapped=is_mapped(self.codes))
         for start in range(0, len(slots), ROWS_AT_ONCE):
             old = slots[start : start + ROWS_AT_ONCE]
             new = np.arange(start, start + len(old))
@@ -78,10 +80,9 @@ class Codes:
         return moved
 
 
-def shuffled(n: int, rng: np.random.Generator, storage: Storage) -> Array:
+def shuffled(n: int, rng: np.random.Generator, *, run: int) -> Array:
     """The order n examples are coded in, a fixed shuffle: sorted by class they would keep a query waiting for its own.
-    Those of a mapped file stay together in runs."""
-    run = RUN if storage.mapped else 1
+    A ``run`` of them stays together."""
     order = (run * rng.permutation(-(-n // run))[:, None] + np.arange(run)).ravel()
     return order[order < n]
 

@@ -29,11 +29,11 @@ import numpy as np
 from kcrc._fused.native import native as _native
 from kcrc.arrays import Array
 from kcrc.distances.base import Distance
+from kcrc.mapped import is_mapped
 from kcrc.neighbours.base import Neighbourhood, NeighbourIndex
-from kcrc.neighbours.codes import BESIDE, Codes, share_left, shuffled
+from kcrc.neighbours.codes import BESIDE, RUN, Codes, share_left, shuffled
 from kcrc.neighbours.exact import ExactIndex
 from kcrc.prepared import Prepared
-from kcrc.storage import MEMORY, Storage
 
 native: Any = _native  # None where the compiled module is not built; index_for then never comes here
 
@@ -50,12 +50,12 @@ FARTHEST = 1e15  # length of scan coordinates whose products, and the sums of th
 SINGLE, DOUBLE = float(np.finfo(np.float32).eps) / 2, float(np.finfo(np.float64).eps)
 
 
-def index_for(distance: Distance, atoms: Prepared, *, budget: int, storage: Storage = MEMORY) -> NeighbourIndex:
+def index_for(distance: Distance, atoms: Prepared, *, budget: int) -> NeighbourIndex:
     """The quickest exact index for a distance; ``budget`` bounds what it may keep in memory beyond the examples, in
-    bytes. Where the ``storage`` of the examples is mapped, what is kept of each is beside them and not in memory."""
+    bytes. Where the examples are in a mapped file, so is what is kept of each."""
     if native is None or not distance.orders_like_euclid or not len(atoms) or len(distance.astray(atoms)):
         return ExactIndex(distance, atoms)
-    scan = Scan.over(atoms["vectors"], budget=budget, storage=storage)
+    scan = Scan.over(atoms["vectors"], budget=budget)
     return ExactIndex(distance, atoms) if scan is None else ScanIndex(distance, atoms, scan)
 
 
@@ -122,7 +122,7 @@ class Scan:
     of_others: bool = False
 
     @classmethod
-    def over(cls, vectors: Array, *, budget: int, storage: Storage = MEMORY) -> Scan | None:
+    def over(cls, vectors: Array, *, budget: int) -> Scan | None:
         """For the examples (n, d): with codes, of all coordinates or of leading ones, where they are likely to pay and
         fit the budget.
 
@@ -142,14 +142,15 @@ class Scan:
         bare = replace(bare, scale=scale, longest=longest / scale)
         if n * width < CODES_PAY_FROM:
             return bare
-        affordable = native.most_coded if storage.mapped else min(4 * budget // (5 * n) - BESIDE, native.most_coded)
+        mapped = is_mapped(vectors)
+        affordable = native.most_coded if mapped else min(4 * budget // (5 * n) - BESIDE, native.most_coded)
         widths = [p for p in WIDTHS if p < min(affordable, width)] if n * width >= PRUNING_PAYS_FROM else []
         coded, basis = _choice((sample - centre) / scale, n, widths, rng, all_too=width <= affordable)
         if not coded:
             return bare
         depth = width if basis is None else basis.shape[1] + 1
-        empty = replace(bare, basis=basis, codes=Codes(storage.room(n), depth, storage), count=0)
-        return empty._filled(vectors, shuffled(n, rng, storage))
+        empty = replace(bare, basis=basis, codes=Codes(n, depth, mapped=mapped), count=0)
+        return empty._filled(vectors, shuffled(n, rng, run=RUN if mapped else 1))
 
     def _longest(self, vectors: Array) -> float:
         largest = 0.0
@@ -259,7 +260,7 @@ class Scan:
         if self.codes is None:
             return replace(self, count=left, of_others=True)
         slots = np.flatnonzero(keep[self.codes.rows[: self.count]])
-        codes = self.codes.moved(slots, self.codes.storage.room(left))
+        codes = self.codes.moved(slots, left)
         codes.rows[:left] = (np.cumsum(keep) - 1)[codes.rows[:left]]
         return replace(self, codes=codes, count=left, of_others=True)
 

@@ -11,7 +11,6 @@ from kcrc.neighbours.cells import PAY_FROM, PAY_TO, CellsIndex
 from kcrc.neighbours.scan import ScanIndex, index_for
 from kcrc.prepared import Prepared
 from kcrc.scale.indexes import LIBRARIES, check_installed, finder_named
-from kcrc.storage import MEMORY, Storage
 
 CELLS = "cells"
 SEARCHES = ("auto", "exact", CELLS, *LIBRARIES)
@@ -47,14 +46,13 @@ def index_by(
     budget: int,
     k: int,
     n_jobs: int | None,
-    storage: Storage = MEMORY,
 ) -> NeighbourIndex:
     """The index of a search, for k neighbours mostly; ``budget`` bounds what an exact one may keep beyond the examples,
-    in bytes, ``storage`` is where the examples are. Where an approximate one has nothing to go by, values that single
+    in bytes. Where an approximate one has nothing to go by, values that single
     precision does not hold or no compiled module, it is an exact one."""
     if search not in LIBRARIES:
-        found = index_for(distance, atoms, budget=budget, storage=storage)
-        if not isinstance(found, ScanIndex) or storage is not MEMORY:  # cells are made of examples at hand
+        found = index_for(distance, atoms, budget=budget)
+        if not isinstance(found, ScanIndex):
             return found
         n, width = atoms["vectors"].shape
         tried = search == CELLS or (search == "auto" and n >= PAY_FROM and width <= PAY_TO)

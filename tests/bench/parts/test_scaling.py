@@ -27,5 +27,5 @@ def test_the_mapped_part_leaves_what_its_section_reads(tmp_path: Path) -> None:
     assert main(["bench", "--quick", "--part", "mapped", "--out", str(tmp_path)]) == 0
     text = page.text(tmp_path / "scale", ["mapped"])
     assert "Of 3 queries, 3 had exactly the neighbours" in text
-    assert " 0 of 1,000 labels" in text
+    assert " 0 of 800 labels" in text
     assert "Of the forgotten examples, 0 were" in text

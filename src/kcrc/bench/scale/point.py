@@ -27,12 +27,12 @@ CENTRES, CLASSES, QUERIES, BLOCK = 1000, 50, 200, 65_536
 CHOSEN = {"metric": "plain", "kernel": "rbf", "mu": 0.1, "form": "rkhs", "decision": "residual", "locality": "atoms"}
 WAYS: dict[str, dict[str, Any]] = {
     "exact": {},
-    "mapped": {"storage": "."},
+    "mapped": {},
     "ivf": {"search": "ivf"},
     "hnsw": {"search": "hnsw"},
     "usearch": {"search": "usearch"},
 }
-"""What the classifier is told, by the name of the way; a mapped one is told the folder of the data."""
+"""What the classifier is given, by the name of the way; a mapped one is given mapped examples."""
 FLAT = "faiss flat"
 
 
@@ -118,13 +118,11 @@ def _ours(options: Mapping[str, Any], X: Array, y: Array, k: int) -> Callable[[A
 
 def _in_this_process(way: str, folder: Path, k: int) -> dict[str, Any]:
     queries, y = np.load(folder / "queries.npy"), np.load(folder / "y.npy")
-    told = dict(WAYS.get(way, {}))
-    if "storage" in told:
-        told["storage"] = folder
+    told = WAYS.get(way, {})
     _ours(told, queries, np.arange(len(queries)) % 2, 5)  # imports are no part of it
     base = AnonymousMemory.now()
     with AnonymousMemory() as memory:
-        X = np.load(folder / "X.npy", mmap_mode="r" if "storage" in told else None)
+        X = np.load(folder / "X.npy", mmap_mode="r" if way == "mapped" else None)
         begun = time.perf_counter()
         ask = _flat(X, k) if way == FLAT else _ours(told, X, y, k)
         built = time.perf_counter() - begun

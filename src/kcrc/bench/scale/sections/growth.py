@@ -17,7 +17,7 @@ COLOURS = ("#888888", "#1b6ca8", "#c0504d", "#4f8f4f", "#8f6bb3", "#b8860b")
 FLAT = "faiss flat"
 CHOICES = {
     "exact": ("the examples fit into memory (the default)", '`search="exact"`'),
-    "mapped": ("they fit on a disk but not into memory; also exact", "`storage=FOLDER`"),
+    "mapped": ("they fit on a disk but not into memory; also exact", '`fit(np.load(FILE, mmap_mode="r"), y)`'),
     "ivf": ("exact search is too slow, and missing some neighbours is acceptable", '`search="ivf"`'),
     "hnsw": ("the same, for single queries, if there is time to build a graph", '`search="hnsw"`'),
     "usearch": ("the same, in less memory", '`search="usearch"`'),
@@ -31,7 +31,7 @@ def pieces(measured: dict[str, Any]) -> Sequence[Piece]:
         f"The standard case is n = {typical['n']:,} examples of d = {typical['width']} numbers each, with "
         f"K = {typical['K']} neighbours; n, d and K are varied one at a time. The examples are random vectors around "
         "1,000 centres, with as much variance between the centres as around them. The rows are the ways to find "
-        "neighbours: *exact*, the default; *mapped*, exact with the examples in files (see below); *ivf*, *hnsw* and "
+        "neighbours: *exact*, the default; *mapped*, exact with the examples in a file (see below); *ivf*, *hnsw* and "
         "*usearch*, which are [approximate](search.md); and for comparison *faiss flat*, the exact search of the "
         "library `faiss`.",
         "The times of kcrc are for the whole answer, search and code; those of `faiss` are for the search alone. "

@@ -25,29 +25,30 @@ def pieces(measured: dict[str, Any]) -> Sequence[Piece]:
         "import numpy as np\n"
         "from kcrc import KCRCClassifier\n\n"
         'X = np.load("examples.npy", mmap_mode="r")  # float16, float32 or float64\n'
-        'clf = KCRCClassifier(storage="/fast/disk").fit(X, y)\n'
+        "clf = KCRCClassifier().fit(X, y)\n"
         "```",
-        "`storage` names a folder. The examples are copied into files there, which are mapped into memory, and so are "
-        "the eight-bit codes that the search reads. Whatever needs all examples (checks, the metric, the codes, the "
-        "search) reads them block by block; solving the problem of one query reads only its K neighbours. The search "
-        "is exact: with the same parameters, the answers are the same as with the examples in memory.",
-        "The files take as much space as the examples, the same again (in single precision) if a metric changes "
-        "them, one byte per value for the codes, and an eighth in reserve. The folder has to be on a disk: in one that "
-        "the system keeps in memory (`tmpfs`), nothing is gained.",
-        "**What is learned** from the examples (parameters you did not give, the metric, how sure answers are) is "
-        "learned from a sample of at most 10,000 of them, chosen by row number. The search uses all examples, and so "
-        "does every answer. Probabilities are calibrated on the answers that the sample alone gives, where the "
-        "examples are less dense than in the real search. `audit` and `advise` look at the sample only.",
-        "**Adding** writes the new rows. **Forgetting** takes effect at the next query: forgotten examples are "
-        "skipped. (The first time, all examples are read once for the receipt.) The files are rewritten without "
-        "them when more than 256 have been forgotten, at the first query after something learned depended on one "
-        "of them or a class became empty, at `save`, and whenever you access `clf.model_`. After that "
-        "the files contain nothing of them.",
-        "**The files have no name**, so nobody else can open, shorten or change them, and if the process is "
+        "A mapped array of these types, in C order, stays in its file: it is not copied, and it must not change while "
+        "the classifier is used. (Any other becomes an array in memory.) Whatever needs all examples (checks, the "
+        "metric, the codes, the search) reads them block by block; solving the problem of one query reads only its K "
+        "neighbours. The search is exact: with the same parameters, the answers are the same as with the examples in "
+        "memory.",
+        "What is made of the examples and is as large as they are goes into temporary files: the eight-bit codes that "
+        "the search reads (one byte per value), and the examples again, in single precision, if a metric changes them. "
+        "The folder for temporary files (`TMPDIR`) has to be on a disk: in one that the system keeps in memory "
+        "(`tmpfs`), nothing is gained.",
+        "**What is learned** from examples that are larger than `memory_budget` (parameters you did not give, the "
+        "metric, how sure answers are) is learned from a sample of at most 10,000 of them, chosen by row number. The "
+        "search uses all examples, and so does every answer. Probabilities are calibrated on the answers that the "
+        "sample alone gives, where the examples are less dense than in the real search. `audit` and `advise` look at "
+        "the sample only. Dictionaries of all such examples or of whole classes, matrices computed beforehand, and "
+        "the approximate searches, which keep a copy of their own, are refused.",
+        "**Adding** the first examples copies all to a temporary file with an eighth to spare; those that follow write "
+        "only themselves until that is used up. After **forgetting**, the next query writes the temporary files again, "
+        "and they contain nothing of the forgotten examples. Forget many at once: it takes as long as forgetting one. "
+        "Your own file is never written to, so what must be gone for good has to be removed from it too.",
+        "**The temporary files have no name**, so nobody else can open, shorten or change them, and if the process is "
         "killed nothing is left behind. A full disk is reported before anything is written. To keep a classifier, "
-        "`save` it, and load it with `KCRCClassifier.load(path, storage=...)`; neither needs the examples in memory. "
-        "Dictionaries of all examples or of whole classes, precomputed matrices, and the approximate searches, which "
-        "keep a copy of their own, are refused.",
+        '`save` it, and load it with `KCRCClassifier.load(path, mmap_mode="r")`; neither needs the examples in memory.',
         f"**Under a hard limit.** {measured['n']:,} examples of {measured['width']} numbers in {measured['dtype']} "
         f"({1e-6 * data:,.0f} MB) were used by a process that may allocate no more than "
         f"{1e-6 * measured['limit']:,.0f} MB (`RLIMIT_DATA`; without examples it needs {1e-6 * base:.0f} MB), with "
