@@ -90,10 +90,10 @@ class Guard:
     def _check_names(self, scope: Scope, headers: Headers) -> None:
         """DNS that is turned to this machine, and pages of other sites, are kept out."""
         host = headers.get("host", "")
-        if _host(f"//{host}") not in self.names:
+        if _parts(f"//{host}")[1] not in self.names:
             raise Refusal(421, f"This server does not answer to '{host[:80]}'. Give its name by --name.")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _parts(origin)[2] != host.lower():
             raise Refusal(403, "Requests from other sites are refused.")
         navigating = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if site not in ("none", "same-origin") and not navigating:
@@ -119,11 +119,16 @@ class Guard:
         raise Refusal(401, why, headers={"WWW-Authenticate": "Bearer"})
 
 
-def _host(address: str) -> str:
+def _parts(address: str) -> tuple[str, str, str]:
+    """The scheme, the name and the name with its port; all empty where an address cannot be read.
+
+    ``urlsplit`` raises for a bracket without its pair, and only when it is asked for a port that is no number."""
     try:
-        return (urlsplit(address).hostname or "").lower()
+        found = urlsplit(address)
+        _ = found.port
+        return found.scheme, (found.hostname or "").lower(), found.netloc.lower()
     except ValueError:
-        return ""
+        return "", "", ""
 
 
 def _by_tls(headers: Headers) -> bool:
@@ -132,11 +137,11 @@ def _by_tls(headers: Headers) -> bool:
     Whoever says so wrongly gets a cookie that is sent less often, never more."""
     if headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https":
         return True
-    try:
-        pages = [urlsplit(headers.get(name, "")) for name in ("origin", "referer")]
-    except ValueError:
-        return False
-    return any(page.scheme == "https" and page.netloc.lower() == headers.get("host", "").lower() for page in pages)
+    own = headers.get("host", "").lower()
+    return any(
+        scheme == "https" and place == own
+        for scheme, _, place in (_parts(headers.get(name, "")) for name in ("origin", "referer"))
+    )
 
 
 def _same(given: str, known: str) -> bool:
