@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,12 @@ def pytest_configure(config: pytest.Config) -> None:
     a number that is set already stays."""
     if processes := getattr(config.option, "numprocesses", None):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, worker_count(None) // processes)))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With KCRC_TEST_ORDER, a seed, the tests run in a random order: no test may need what another one left behind."""
+    if seed := os.environ.get("KCRC_TEST_ORDER"):
+        random.Random(seed).shuffle(items)
 
 
 @pytest.fixture
