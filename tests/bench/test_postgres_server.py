@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ PROGRAMS = postgres_server._programs()
 
 
 @pytest.fixture
-def closed_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def closed_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that only root gets into, with the server's programs below it."""
     if os.name != "posix" or os.geteuid() != 0:
         pytest.skip("only root starts the server as another user")
@@ -24,7 +23,7 @@ def closed_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     for name in (package.name, f"{package.name}.libs"):
         (home / name).symlink_to(package.with_name(name))
     monkeypatch.setattr(postgres_server, "_programs", lambda: home / PROGRAMS.relative_to(package.parent))
-    yield home
+    return home
 
 
 def test_programs_below_a_closed_home_run_from_a_copy(closed_home: Path) -> None:
