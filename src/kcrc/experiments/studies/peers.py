@@ -161,9 +161,9 @@ def table(found: dict[str, Any]) -> str:
         "",
         f"Shares of right answers are means of {counts} splits ± their standard deviation. The next three columns are",
         f"processor time, all threads added up, on {SETS[timed_on]}, medians of the splits. **Fit is paid once**:",
-        "kcrc, which gets no arguments, chooses its parameters in it and then adds a class without it; the others learn a",
-        "class by another fit. They have their own defaults or, if *tuned*, rows of unit length and what cross-validation",
-        "chooses from a small grid, of which the time is in *fit*. The linear probe is logistic regression.",
+        "kcrc, which gets no arguments, chooses its parameters in it and adds a class without another; the others are",
+        "fitted again. They have their own defaults or, if *tuned*, rows of unit length and what cross-validation",
+        "chooses from a small grid; the time of that is part of the fit. The linear probe is logistic regression.",
         "Made by `python -m kcrc.experiments.studies.peers`,",
         f"{spelled_source(found)}.",
     ]
