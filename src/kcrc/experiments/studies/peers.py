@@ -150,16 +150,18 @@ def table(found: dict[str, Any]) -> str:
         "can say unknown",
     ]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    measured_ones = [method for method in METHODS if method in sets[timed_on]]
+    measured_ones = [method for method in METHODS if all(method in sets[name] for name in sets)]
     for method in measured_ones:
         cells = [right([one["right"] for one in sets[name][method]]) for name in sets]
         runs = sets[timed_on][method]
         cells += [spelled(median(one[key] for one in runs)) for key in ("fit", "class", "query")]
         lines.append("| " + " | ".join([method, *cells, *OFFERS[method.removesuffix(", tuned")]]) + " |")
-    counts = " to ".join(map(str, sorted({len(runs) for methods in sets.values() for runs in methods.values()})))
+    counts = {len(sets[name][method]) for name in sets for method in measured_ones}
+    several = f"means of {max(counts)} splits ± their standard deviation" if max(counts) > 1 else "of one split"
+    alone = " (without ±: of the first split)" if 1 in counts and len(counts) > 1 else ""
     lines += [
         "",
-        f"Shares of right answers are means of {counts} splits ± their standard deviation. The next three columns are",
+        f"Shares of right answers are {several}{alone}. The next three columns are",
         f"processor time, all threads added up, on {SETS[timed_on]}, medians of the splits. **Fit is paid once**:",
         "kcrc, which gets no arguments, chooses its parameters in it and adds a class without another; the others are",
         "fitted again. They have their own defaults or, if *tuned*, rows of unit length and what cross-validation",
