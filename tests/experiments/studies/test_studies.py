@@ -282,9 +282,7 @@ def test_peers_measures_and_writes_its_table(tmp_path: Path, monkeypatch: pytest
     once = page.read_text("utf-8")
     assert once.startswith(f"before\n{peers.BEGIN}\n|  | digits |")
     assert "old" not in once
-    assert [line.split(" | ")[0] for line in once.splitlines() if "%" in line] == [
-        f"| {name}" for name in peers.METHODS
-    ]
+    assert [line.split(" | ")[0] for line in once.splitlines() if "%" in line] == [f"| {name}" for name in peers.OFFERS]
     assert "–" not in once
     assert peers.main([*options, "--measured", "--readme", str(page)]) == 0
     assert page.read_text("utf-8") == once
@@ -296,9 +294,12 @@ def test_peers_measures_and_writes_its_table(tmp_path: Path, monkeypatch: pytest
     assert after["sets"]["digits"]["SVC, tuned"] == before["sets"]["digits"]["SVC, tuned"]
     assert len(after["sets"]["digits"]["kNN, tuned"]) == 2
     table = peers.table(after)
-    assert re.search(r"^\| kNN, tuned \| \d\d\.\d ± \d\.\d % \|", table, re.M)
+    assert re.search(r"^\| kNN \| \d\d\.\d %, tuned \d\d\.\d ± \d\.\d % \|", table, re.M)
     assert "without ±: of the first split" in table
     assert "Measured by themselves (kNN, tuned): " in table
+    quoting = after | {"quoted": {"kNN, tuned": "From elsewhere.", "SVC, tuned": "From there."}}
+    assert peers.table(quoting).endswith("\nFrom elsewhere.\nFrom there.")
+    assert peers.merged(quoting, after, ["kNN, tuned"])["quoted"] == {"SVC, tuned": "From there."}
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(2.5, "2.5 s"), (0.0213, "21.3 ms"), (4.2e-5, "42 µs")])

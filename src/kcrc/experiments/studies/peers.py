@@ -71,7 +71,7 @@ METHODS: dict[str, Callable[[], Any]] = {
 }
 OFFERS = {  # which examples decided; "unknown"
     "kcrc": ("each with its share", "yes"),
-    "kNN": ("the neighbours, by rank", "no"),
+    "kNN": ("the neighbours, without shares", "no"),
     "SVC": ("no", "no"),
     "linear probe": ("no", "no"),
 }
@@ -130,10 +130,12 @@ def source() -> dict[str, str]:
 
 
 def merged(before: dict[str, Any], found: dict[str, Any], methods: Sequence[str]) -> dict[str, Any]:
-    """What was measured before, with these methods measured again and where that comes from."""
+    """What was measured before, with these methods measured again and where that comes from; figures of them that were
+    quoted from elsewhere are no longer needed."""
     sets = {name: runs | found["sets"].get(name, {}) for name, runs in before["sets"].items()}
     own = {method: {key: found[key] for key in ("commit", "machine", "day")} for method in methods}
-    return {**before, "sets": sets, "later": before.get("later", {}) | own}
+    quoted = {method: text for method, text in before.get("quoted", {}).items() if method not in methods}
+    return {**before, "sets": sets, "later": before.get("later", {}) | own, "quoted": quoted}
 
 
 def table(found: dict[str, Any]) -> str:
@@ -150,13 +152,11 @@ def table(found: dict[str, Any]) -> str:
         "can say unknown",
     ]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    measured_ones = [method for method in METHODS if all(method in sets[name] for name in sets)]
-    for method in measured_ones:
-        cells = [right([one["right"] for one in sets[name][method]]) for name in sets]
-        runs = sets[timed_on][method]
-        cells += [spelled(median(one[key] for one in runs)) for key in ("fit", "class", "query")]
-        lines.append("| " + " | ".join([method, *cells, *OFFERS[method.removesuffix(", tuned")]]) + " |")
-    counts = {len(sets[name][method]) for name in sets for method in measured_ones}
+    for method, offered in OFFERS.items():
+        cells = [cell(sets[name], method, right) for name in sets]
+        cells += [cell(sets[timed_on], method, partial(time_of, key)) for key in ("fit", "class", "query")]
+        lines.append("| " + " | ".join([method, *cells, *offered]) + " |")
+    counts = {len(runs) for methods in sets.values() for runs in methods.values()}
     several = f"means of {max(counts)} splits ± their standard deviation" if max(counts) > 1 else "of one split"
     alone = " (without ±: of the first split)" if 1 in counts and len(counts) > 1 else ""
     lines += [
@@ -171,15 +171,28 @@ def table(found: dict[str, Any]) -> str:
     ]
     later = found.get("later", {})
     for text in sorted({spelled_source(own) for own in later.values()}):
-        names = [method for method in measured_ones if method in later and spelled_source(later[method]) == text]
+        names = [method for method in METHODS if method in later and spelled_source(later[method]) == text]
         lines.append(f"Measured by themselves ({'; '.join(names)}): {text}.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *found.get("quoted", {}).values()])
 
 
-def right(shares: Sequence[float]) -> str:
-    """The mean of several shares of right answers and how far they vary."""
-    spread = f" ± {100 * stdev(shares):.1f}" if len(shares) > 1 else ""
-    return f"{100 * mean(shares):.1f}{spread} %"
+def cell(runs: dict[str, Any], method: str, spell: Callable[[Sequence[dict[str, float]]], str]) -> str:
+    """What a method reached with its defaults and, if that was measured, tuned."""
+    tuned = spell(runs.get(f"{method}, tuned", []))
+    return spell(runs[method]) + (f", tuned {tuned}" if tuned else "")
+
+
+def right(runs: Sequence[dict[str, float]]) -> str:
+    """The mean share of right answers and how far it varies; nothing if there is none."""
+    shares = [100 * one["right"] for one in runs]
+    spread = f" ± {stdev(shares):.1f}" if len(shares) > 1 else ""
+    return f"{mean(shares):.1f}{spread} %" if shares else ""
+
+
+def time_of(key: str, runs: Sequence[dict[str, float]]) -> str:
+    """The median of a time; nothing if there is none."""
+    seconds = [one[key] for one in runs if key in one]
+    return spelled(median(seconds)) if seconds else ""
 
 
 def spelled_source(of: dict[str, Any]) -> str:
