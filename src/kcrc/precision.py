@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kcrc.arrays import Array
-
 if TYPE_CHECKING:
     from kcrc.model import FittedModel
 

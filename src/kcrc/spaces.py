@@ -13,7 +13,7 @@ the one place in Python where a local problem is posed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -24,7 +24,7 @@ from kcrc.coding.base import Dictionary, Target
 from kcrc.distances import mutual
 from kcrc.distances.base import prepare_vectors
 from kcrc.errors import DataError, ParameterError, UnknownName
-from kcrc.kernels import DistanceKernel
+from kcrc.kernels import DistanceKernel, Kernel, VectorKernel
 from kcrc.precision import in_double
 from kcrc.prepared import Prepared, Samples
 from kcrc.projections.base import Projection
@@ -124,27 +124,48 @@ def _doubled(values: Array, wide: bool) -> Array:
     return values.astype(np.float64, copy=False) if wide else values
 
 
-def _atoms(model: FittedModel, rows: Array, wide: bool) -> tuple[Prepared, Array]:
-    """What the kernel keeps of the atoms of local dictionaries, and where they stand in it (0 for padding). For a
-    ``wide`` problem the vectors are doubled before anything is computed: no later step gives back what a product of
-    them in single precision has lost."""
-    kernel, near = model.method.kernel, np.maximum(rows, 0)
-    atoms = model.examples(kernel)
-    if not wide or kernel.of_products is None or atoms["vectors"].dtype == np.float64:
-        return atoms, near
-    return _vectors_doubled(atoms.take(near.ravel())), np.arange(near.size).reshape(near.shape)
-
-
-def _asked(model: FittedModel, queries: Samples, wide: bool) -> Prepared:
-    """What the kernel keeps of queries."""
+def _local_kernel(model: FittedModel, wide: bool) -> Kernel:
+    """By what local problems are posed. For a ``wide`` one vectors of single precision are doubled before anything is
+    computed, a distance among them too: no later step gives back what a product in single precision has lost."""
     kernel = model.method.kernel
-    asked = queries.of(kernel)
-    return _vectors_doubled(asked) if wide and kernel.of_products is not None else asked
+    if wide and kernel.of_products is not None and model.examples(kernel)["vectors"].dtype != np.float64:
+        return _Doubled(kernel, kernel.of_products)
+    return kernel
 
 
-def _vectors_doubled(samples: Prepared) -> Prepared:
-    vectors = samples["vectors"]
-    return samples if vectors.dtype == np.float64 else prepare_vectors(vectors.astype(np.float64))
+@dataclass(frozen=True, eq=False)
+class _Doubled(Kernel):
+    """A kernel of dot products in double precision, of vectors that ``kernel`` keeps in single."""
+
+    kernel: Kernel
+    products: VectorKernel
+
+    @property
+    def preparation(self) -> Hashable:
+        return self.kernel.preparation
+
+    def prepare(self, X: Array) -> Prepared:
+        return self.kernel.prepare(X)
+
+    def gram(self, a: Prepared, b: Prepared) -> Array:
+        return self.products.gram(self._of(a), self._of(b))
+
+    def diagonal(self, a: Prepared) -> Array:
+        return self.products.diagonal(self._of(a))
+
+    def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
+        return self.products.cross(self._of(queries), *self._near(atoms, rows))
+
+    def local(self, atoms: Prepared, rows: Array) -> Array:
+        return self.products.local(*self._near(atoms, rows))
+
+    @staticmethod
+    def _of(samples: Prepared) -> Prepared:
+        return prepare_vectors(samples["vectors"].astype(np.float64))
+
+    def _near(self, atoms: Prepared, rows: Array) -> tuple[Prepared, Array]:
+        used, places = np.unique(rows, return_inverse=True)
+        return self._of(Prepared({"vectors": atoms["vectors"][used]})), places.reshape(rows.shape)
 
 
 def _finite(values: Array, what: str, most: dict[str, float] = KERNELS) -> Array:
@@ -251,44 +272,46 @@ class KernelSpace(Space):
         *,
         wide: bool = False,
     ) -> Target:
-        kernel, wide = model.method.kernel, wide or in_double(model)
+        wide = wide or in_double(model)
+        kernel = model.method.kernel if rows is None else _local_kernel(model, wide)
 
         def energy() -> Array:
-            own = kernel.diagonal(queries.of(kernel) if rows is None else _asked(model, queries, wide))
-            return _finite(own, "kernel of the query with itself")
+            return _finite(kernel.diagonal(queries.of(kernel)), "kernel of the query with itself")
 
         return self.aimed(basis, self.kernel_row(model, queries, rows, known, wide), energy)
 
     def gram(self, model: FittedModel, rows: Array | None, real: Array, wide: bool) -> Array:
-        kernel = model.method.kernel
+        kernel = model.method.kernel if rows is None else _local_kernel(model, wide)
+        atoms = model.examples(kernel)
         if rows is None:
-            atoms = model.examples(kernel)
             one_way = isinstance(kernel, DistanceKernel) and not kernel.distance.symmetric  # ``local`` takes the mean
             everyone = np.arange(len(model.labels))[None]
             G = kernel.local(atoms, everyone) if one_way else kernel.gram(atoms, atoms)[None]
         elif model.pairs and isinstance(kernel, DistanceKernel):
-            atoms = model.examples(kernel)
             among = mutual.within(kernel.distance, atoms, rows, model.pairs)
             G = kernel.local_of(among, atoms, np.maximum(rows, 0))
         else:
-            G = kernel.local(*_atoms(model, rows, wide))
-        G = _finite(_doubled(G, wide), f"kernel matrix of the examples ({type(kernel).__name__})")
+            G = kernel.local(atoms, np.maximum(rows, 0))
+        G = _finite(_doubled(G, wide), f"kernel matrix of the examples ({type(model.method.kernel).__name__})")
         return G if real.all() else np.where(real[:, :, None] & real[:, None, :], G, 0.0)
 
     def kernel_row(
         self, model: FittedModel, queries: Samples, rows: Array | None, known: Array | None, wide: bool
     ) -> Array:
-        kernel = model.method.kernel
+        kernel = model.method.kernel if rows is None else _local_kernel(model, wide)
+        atoms = model.examples(kernel)
         if rows is None:
-            k = kernel.gram(queries.of(kernel), model.examples(kernel))
+            k = kernel.gram(queries.of(kernel), atoms)
         else:
-            (atoms, near), asked = _atoms(model, rows, wide), _asked(model, queries, wide)
+            near, asked = np.maximum(rows, 0), queries.of(kernel)
             if known is not None and isinstance(kernel, DistanceKernel) and model.method.kernel_of_distance:
                 k = kernel.cross_of(mutual.selected(kernel.distance, asked, atoms, near, known), asked, atoms, near)
             else:
                 k = kernel.cross(asked, atoms, near)
             k = np.where(rows >= 0, k, 0.0)
-        return _finite(_doubled(k, wide), f"kernel of the query with the examples ({type(kernel).__name__})")
+        return _finite(
+            _doubled(k, wide), f"kernel of the query with the examples ({type(model.method.kernel).__name__})"
+        )
 
 
 @dataclass(frozen=True)
