@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import Evidence
+from kcrc.decisions.base import per_class
+from kcrc.evidence import Evidence
 from kcrc.model import FittedModel
 from kcrc.precision import error_in_single, single_will_do
 
@@ -25,11 +26,17 @@ def within(model: FittedModel) -> float:
     """For a fitted model: two answers, each as far from the exact one as its coder and its precision allow."""
     if model.method.coder.iterates:
         return STOPPED
-    if model.vectors.dtype == np.float64 or not single_will_do(model):
+    mu, space = model.method.coder.ridge_penalty, model.method.space
+    if mu is None:
+        return DOUBLE  # solved in double precision, whatever the vectors
+    if model.vectors.dtype != np.float64 and single_will_do(model):
+        return 2 * error_in_single(model.largest_dictionary, mu, normalize=space.normalize)
+    if space.normalize:
         return DOUBLE
-    mu = model.method.coder.ridge_penalty
-    assert mu is not None
-    return 2 * error_in_single(model.largest_dictionary, mu, normalize=model.method.space.normalize)
+    # The columns have no bound: κ by the largest eigenvalue of H, which is that of all examples at most.
+    everyone = space.basis(model, np.arange(len(model))[None]).dictionary.gram[0]
+    condition = (np.linalg.eigvalsh(everyone)[-1] + mu) / mu
+    return max(DOUBLE, float(condition * np.finfo(np.float64).eps))
 
 
 def assert_same_residuals(now: Any, then: Any, within: float = DOUBLE) -> None:
@@ -66,8 +73,18 @@ def assert_same_answers(now: Mapping[str, Any], then: Mapping[str, Any], within:
 
 
 def assert_same_evidence(now: Evidence, then: Evidence, within: float = DOUBLE) -> None:
-    """The same of two evidences, with coefficients and how each was answered."""
-    names = ("labels", "rows", "residuals", "contributions")
+    """The same of two evidences by the decision "ratio" or "residual", in any units: it knows ‖y‖² and ‖xᵢ‖."""
+    names = ("labels", "rows", "contributions")
     assert_same_answers({n: getattr(now, n) for n in names}, {n: getattr(then, n) for n in names}, within)
     assert_same_parts(now.coefficients, then.coefficients, within)
     np.testing.assert_array_equal(now.how, then.how)
+    there = np.isfinite(then.residuals)
+    np.testing.assert_array_equal(np.isfinite(now.residuals), there)
+    least = within * (then.energy[:, None] + np.zeros_like(then.residuals))  # of ‖y‖² − Σ c_j
+    if then.decision == "ratio":
+        length = np.sqrt(per_class(then.coefficients**2, then.neighbour_labels, len(then.classes)))
+        length[length == 0.0] = 1.0  # of a class without a part: its residual is ∞, or 0 where all agree
+        largest = np.abs(then.coefficients).max(axis=1, keepdims=True)
+        least = least / length**2 + 2 * within * np.where(there, then.residuals, 0.0) ** 2 * largest / length
+    squares = [evidence.residuals[there] ** 2 for evidence in (now, then)]
+    assert (np.abs(squares[0] - squares[1]) <= least[there] + 2 * within * squares[1]).all()
