@@ -68,13 +68,14 @@ def answers_without(
             return read(pipeline.among(model, queries, near, code_all=code_all), some)
         if at_once is not None:
             posed = pipeline.local_problems(model, queries, near)
+            agreed = pipeline.local_problems(model, queries, near, wide=True)
             verdict = pipeline.judged(model, near, posed, partial(at_once.fill, model, some, near))
         else:
             assert removed is not None
-            posed = _posed(model, queries, near, removed, products)
+            posed = agreed = _posed(model, queries, near, removed, products)
             verdict = pipeline.judged(model, near, posed)
         if code_all:
-            pipeline.code_agreed(model, verdict, posed)
+            pipeline.code_agreed(model, verdict, agreed)
         return read(verdict, some)
 
     return over_chunks(piece, len(which), _chunk(model, len(which)), model.method.n_jobs)
