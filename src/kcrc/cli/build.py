@@ -13,8 +13,8 @@ from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import tell
 from kcrc.cli.output import note, progress, say, shown, typed
 from kcrc.errors import FileError
+from kcrc.left_out.fewest import caution, too_few_to_say
 from kcrc.progress import leader_bar
-from kcrc.report.few_words import caution, too_few_to_say
 from kcrc.report.words import counted
 
 if TYPE_CHECKING:

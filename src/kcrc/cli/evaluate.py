@@ -14,7 +14,7 @@ from kcrc.cli.batch import Batch, warn
 from kcrc.cli.output import column, complain, note, progress, say, say_json, shown
 from kcrc.cli.pages import page_options, publish
 from kcrc.errors import DataError
-from kcrc.report.few_words import caution, too_few_to_say
+from kcrc.left_out.fewest import caution, too_few_to_say
 from kcrc.report.words import counted, file_name, percent, some_of
 
 if TYPE_CHECKING:
