@@ -84,10 +84,10 @@ def build(
     the usual parameters. Files that were not used are counted on stderr, with the reason.
     """
     from kcrc import features
-    from kcrc.datasets.folders import class_folders
     from kcrc.gallery import Gallery, stores
     from kcrc.gallery.pictures import build_from_folder
     from kcrc.gallery.seeing import choose_feature, choosing_seconds
+    from kcrc.images.datasets import class_folders
     from kcrc.neighbours.searches import check_search
 
     started = time.perf_counter()

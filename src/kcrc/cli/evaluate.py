@@ -119,7 +119,7 @@ def _of_folder(
     gallery: Gallery, folder: Path, batch: Batch, *, known: bool, evidence: bool
 ) -> tuple[Measured, list[str]]:
     """What was answered, and the images of the folder that are in the gallery; ``known`` asks those too."""
-    from kcrc.datasets.folders import class_folders
+    from kcrc.images.datasets import class_folders
     from kcrc.report.measured import in_gallery, of_files
 
     there = class_folders(folder)
