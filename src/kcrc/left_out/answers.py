@@ -18,7 +18,6 @@ import numpy as np
 from kcrc import pipeline
 from kcrc.arrays import Array, widened
 from kcrc.coding.base import Dictionary, Target
-from kcrc.confidence.open_set import signs
 from kcrc.evidence import Evidence
 from kcrc.kernels import Linear, VectorKernel
 from kcrc.left_out.dictionaries import neighbours_without
@@ -31,6 +30,7 @@ from kcrc.model import RAW, FittedModel
 from kcrc.neighbours.base import Neighbourhood
 from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Samples
+from kcrc.signs import signs
 
 T = TypeVar("T")
 
