@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(NATIVE)
 WORKERS ?= auto
 DATA ?= $(wildcard ../shared/data)
 
-.PHONY: help demo page docs test test-slow test-web fuzz sanitize wheel lowest pythons examples lint format bench reproduce reproduce-full reproduce-quick clean
+.PHONY: help demo page docs test test-slow test-odd test-kernels test-web fuzz sanitize wheel lowest pythons examples lint format bench reproduce reproduce-full reproduce-quick clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -40,6 +40,12 @@ test: $(VENV)/.dev  ## all tests but the slow measurements
 
 test-slow: $(VENV)/.dev  ## the slow measurements too
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not browser"
+
+test-odd: $(VENV)/.dev  ## the tests that depend on the machine, with odd homes, users, locales, paths, fonts, under load
+	PYTHON=$(BIN)/python WORKERS=$(WORKERS) .ci/odd
+
+test-kernels: $(VENV)/.dev  ## the same answers with other kernels of OpenBLAS and other builds of the compiled module
+	PYTHON=$(BIN)/python WORKERS=$(WORKERS) .ci/kernels
 
 test-web: $(VENV)/.dev  ## the pages in headless Chromium; KCRC_SCREENSHOTS=FOLDER keeps what it shows
 	.ci/chromium

@@ -9,9 +9,7 @@ import tomllib
 from pathlib import Path
 
 LEFT_OUT = {
-    "images": "only tests use it, as references",
     "ray": "a quarter of a minute to install, and more to start",
-    "dask": "a quarter of a minute to install",
     "docs": "makes the site, and is not imported by the library",
     "dev": "for work on the library: constraints.txt has what is used",
 }

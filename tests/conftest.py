@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -25,6 +27,15 @@ def pytest_configure(config: pytest.Config) -> None:
     a number that is set already stays."""
     if processes := getattr(config.option, "numprocesses", None):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, worker_count(None) // processes)))
+    if not os.access(ROOT, os.W_OK):  # there Hypothesis stores the examples that failed, and warns where it cannot
+        hypothesis.settings.register_profile("read-only", database=None)
+        hypothesis.settings.load_profile("read-only")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With KCRC_TEST_ORDER, a seed, the tests run in a random order: no test may need what another one left behind."""
+    if seed := os.environ.get("KCRC_TEST_ORDER"):
+        random.Random(seed).shuffle(items)
 
 
 @pytest.fixture

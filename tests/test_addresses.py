@@ -62,6 +62,16 @@ QUOTED = "Gehe1m%3An%2Fs%3Fs%40x"
         ("postgresql://h/db?pass%77ord=he1m", "postgresql://h/db?pass%77ord=***"),
         ("postgresql://h/db?gallery=x&some_new_option=he1m", "postgresql://h/db?gallery=x&some_new_option=***"),
         ("host=h scram_client_key=he1m user=u", "host=h scram_client_key=*** user=u"),
+        ("postgresql:/u:he1m@h/db", "postgresql:/u:***@h/db"),
+        ("postgresql:u:he1m@h/db", "postgresql:u:***@h/db"),
+        ("Postgres:/u:he1m@h/db", "Postgres:/u:***@h/db"),
+        ("postgresql/u:he1m@h/db", "postgresql/u:***@h/db"),
+        ("postgresql:\\\\u:he1m@h/db", "postgresql:\\\\u:***@h/db"),
+        ("no gallery 'postgresql:/u:not he1m@h/db' here", "no gallery 'postgresql:/u:***@h/db' here"),
+        ("postgresql:/u@h/db?password=he1m", "postgresql:/u@h/db?password=***"),
+        ("postgresql:u:he1m", "postgresql:u:***"),
+        ("the user postgres: refused, see help@h", "the user postgres: refused, see help@h"),
+        ("/srv/postgres/birds.kcrc", "/srv/postgres/birds.kcrc"),
         ("postgresql://u@h:5/db, postgresql://[::1]:5/db", "postgresql://u@h:5/db, postgresql://[::1]:5/db"),
         ("at http://127.0.0.1:8391/?code=abc", "at http://127.0.0.1:8391/?code=abc"),
         ("the server of 'postgresql://u@h/db' is away. Is it?", "the server of 'postgresql://u@h/db' is away. Is it?"),
@@ -203,6 +213,24 @@ def test_an_address_that_no_server_can_have_is_not_waited_for(
     with pytest.raises(KCRCError, match=match) as caught:
         Gallery.open(address)
     assert "he1m" not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["postgresql:/u:he1m@h/db", "postgresql:u:he1m@h/db", "Postgres:/u:he1m@h/db"])
+def test_an_address_with_too_few_slashes_is_no_file_and_does_not_show_its_password(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in (["info"], ["--debug", "info"], ["verify"], ["list", "--json"], ["build", ".", "-o"]):
+        assert main([*command, address]) != 0
+    shown = "".join(capsys.readouterr())
+    assert "begins with 'postgresql://'" in shown
+    assert ":***@h/db" in shown
+    assert "he1m" not in shown
+    for one in (address, Path(address), Path("postgresql://u:he1m@h/db")):  # which pathlib leaves one slash
+        with pytest.raises(KCRCError, match=r"begins with 'postgresql://'") as caught:
+            Gallery.create(one, dim=2)
+        assert "he1m" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("options", ["", "?user=a@b", "?host=@none.here"])

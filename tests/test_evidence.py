@@ -9,6 +9,7 @@ import pytest
 
 from kcrc import pipeline
 from problems import given, problem
+from same_answers import assert_same_evidence, assert_same_parts
 
 
 @pytest.mark.parametrize("form", ["gram", "rkhs", "raw"])
@@ -49,6 +50,41 @@ def test_labels_scores_margin_and_runner_up_agree():
     assert (evidence.runner_up != evidence.winner).all()
     two = given(20).fit(X, y % 2)
     np.testing.assert_array_equal(two.decision_function(Xq) > 0, two.predict(Xq) == 1)
+
+
+KERNELS = (("rkhs", "linear"), ("rkhs", "rbf"), ("rkhs", "exp"), ("gram", "polynomial"), ("raw", "linear"))
+
+
+@pytest.mark.parametrize(("form", "kernel"), KERNELS)
+def test_what_agreeing_neighbours_explain_does_not_hang_on_the_precision_of_the_vectors(form, kernel):
+    """Neighbours that are much alike: in single precision rounding would share out among them what they explain."""
+    rng = np.random.default_rng(4)
+    y = np.repeat([0, 1], 12)
+    X = (rng.normal(size=(2, 300))[y] + 0.1 * rng.normal(size=(24, 300))).astype(np.float32)
+    made = [
+        given(5, form=form, kernel=kernel, gamma=0.01, mu=1e-3).fit(X.astype(kind), y)
+        for kind in (np.float32, np.float64)
+    ]
+    assert [clf.model_.vectors.dtype for clf in made] == [np.float32, np.float64]
+    single, double = (clf.explain(X[:3] + X[3:6]) for clf in made)
+    assert (double.how == 1).all()
+    assert_same_parts(single.contributions, double.contributions)
+    assert_same_parts(single.coefficients, double.coefficients)
+
+
+@pytest.mark.parametrize(("form", "kernel"), KERNELS)
+def test_where_single_precision_is_not_enough_the_stages_start_from_vectors_in_double(form, kernel):
+    X, y, Xq = (part.astype(np.float32) if part.dtype.kind == "f" else part for part in problem(6, d=30))
+    single, double = (
+        pipeline.classify(
+            given(20, form=form, kernel=kernel, gamma=0.01, mu=1e-5).fit(X.astype(kind), y).model_,
+            asked,
+            compiled=False,
+        )
+        for kind, asked in ((np.float32, Xq), (np.float64, Xq.astype(np.float64)))
+    )
+    assert (double.how == 0).any()
+    assert_same_evidence(single, double)
 
 
 def test_unanimous_neighbours_answer_and_are_coded_only_to_explain():

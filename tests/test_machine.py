@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import importlib.metadata
-
 from kcrc import machine
 from kcrc._fused import native
 from kcrc.parallel import worker_count
@@ -20,11 +18,3 @@ def test_the_summary_is_one_line_of_the_same_facts() -> None:
     assert f"NumPy {machine.facts(1)['versions']['numpy']}" in line
     assert line.endswith("NumPy only" if native.native is None else "compiled module")
     assert "\n" not in line
-
-
-def test_a_package_with_extras_of_its_own_is_listed(monkeypatch) -> None:
-    wanted = ['psycopg[binary]>=3.2; extra == "postgres"', 'numpy>=2; extra == "plots"', 'kcrc[plots]; extra == "dev"']
-    monkeypatch.setattr(importlib.metadata, "requires", lambda name: wanted)
-    found = machine.system()["extras"]
-    assert set(found) == {"postgres", "plots"}
-    assert set(found["postgres"]) == {"psycopg"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kcrc.confidence.open_set import signs
 from kcrc.evidence import HOW, NEAREST, UNANIMOUS
+from kcrc.signs import signs
 from problems import given, problem
 
 

@@ -51,6 +51,8 @@ def command_line(folder: Path) -> None:
     command("explain", gallery, str(query), "--html", str(folder / "why.html"))
     assert "digit" in (folder / "why.html").read_text()
     assert kcrc.__version__ in command("info", "--system")
+    assert "A typical right answer" in command("demo", str(folder / "demo"))
+    assert (folder / "demo" / "why.png").is_file()
 
 
 if __name__ == "__main__":

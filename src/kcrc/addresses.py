@@ -10,7 +10,8 @@ HIDDEN = "***"
 # Options of an address whose values are shown; libpq gets new ones that are secret, so those of all others are not.
 SHOWN = {"gallery", "host", "hostaddr", "port", "dbname", "user", "sslmode", "sslrootcert", "application_name"}
 SHOWN |= {"connect_timeout", "client_encoding", "target_session_attrs", "channel_binding", "gssencmode", "keepalives"}
-_SCHEME = re.compile(r"[A-Za-z][\w+.-]*://")
+# Also with one slash or none: pathlib makes one of two, and a password in a misspelt address is no less a password.
+_SCHEME = re.compile(r"(?i)postgre\w*(?::(?!\s)[/\\]*|/+(?=\S*:\S*@))|[a-z][\w+.-]*://")
 _ANOTHER = re.compile(r"(?:(?<=\s)|(?<=\s['\"(<]))postgres(?:ql)?://")  # of two in one text, as in 'copy … to …'
 _HOST = r"(?:\[[\w.:%]*\]|[\w.%-]*)(?::\d+)?"
 _NO_PASSWORD = re.compile(rf"(?:[^:/?@\s]*@)?{_HOST}(?:,{_HOST})*(?=$|[^:@\w]|:\s)")  # a user and hosts
@@ -58,7 +59,7 @@ def _has_ended(address: str) -> bool:
     """Whether another address may begin after it. After a ':', even that of a port, or a secret option, a blank and
     postgresql:// may as well be in the password; not after one that is hidden already, as that of each address is
     before a sentence is made of several."""
-    rest = address.partition("://")[2]
+    rest = _parts(address)[1]
     query = _QUERY.search(rest)
     start, options = (rest, []) if query is None else (rest[: query.start()], rest[query.end() :].split("&"))
     return _ENDED.fullmatch(start) is not None and all(_option_without(option) == option for option in options)
@@ -67,17 +68,24 @@ def _has_ended(address: str) -> bool:
 def _address_without(address: str) -> str:
     """An address and what follows it. A password that was not escaped may hold anything, '@', '/' and '://' too: all
     from the first ':' to the last '@' is hidden. Rather too much is hidden than a part of it shown."""
-    scheme, mark, rest = address.partition("://")
+    scheme, rest = _parts(address)
     colon, at = rest.find(":"), rest.rfind("@")
     if 0 <= colon < at:
         rest = f"{rest[:colon]}:{HIDDEN}{rest[at:]}"
-    elif scheme.lower().startswith("postgres") and _NO_PASSWORD.match(rest) is None:  # without a host
+    elif scheme.lower().startswith("postgre") and _NO_PASSWORD.match(rest) is None:  # without a host
         rest = re.sub(r":\S*", f":{HIDDEN}", rest, count=1)
     query = _QUERY.search(rest)
-    if query is not None and scheme.lower() not in ("http", "https"):
+    if query is not None and scheme.lower() not in ("http://", "https://"):
         options = "&".join(map(_option_without, rest[query.end() :].split("&")))
         rest = rest[: query.end()] + options
-    return scheme + mark + rest
+    return scheme + rest
+
+
+def _parts(address: str) -> tuple[str, str]:
+    """The scheme with the marks after it, and the rest."""
+    found = _SCHEME.match(address)
+    end = 0 if found is None else found.end()
+    return address[:end], address[end:]
 
 
 def _option_without(option: str) -> str:

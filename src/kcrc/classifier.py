@@ -29,7 +29,6 @@ from kcrc.arrays import Array, widened
 from kcrc.choosing import Chosen
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.holder import ConfidenceHolder, Groups
-from kcrc.confidence.open_set import leaning
 from kcrc.confidence.verbs import Confident
 from kcrc.distances.pair_cache import PairCounts
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
@@ -43,6 +42,7 @@ from kcrc.parameters import Parameters
 from kcrc.receipts import ExampleDigests, Receipt, choices, receipt_for
 from kcrc.renewal import as_chosen, learned, renewed
 from kcrc.seeds import seed_of
+from kcrc.signs import leaning
 from kcrc.standing import Standing
 from kcrc.views import are_views, layout_of
 

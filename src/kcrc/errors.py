@@ -58,3 +58,17 @@ class UnknownName(ParameterError):
 
 class UnreadableTuning(UserWarning):
     """The parameters chosen for a gallery cannot be read, and are chosen anew; its examples are whole."""
+
+
+def fault_reference(problem: BaseException) -> str:
+    """A short name for a fault: the same wherever the same line of the program fails in the same way."""
+    import traceback
+    import zlib
+    from pathlib import Path
+
+    from kcrc import __version__
+
+    frames = [f for f in traceback.extract_tb(problem.__traceback__) if "kcrc" in Path(f.filename).parts]
+    places = [f"{Path(f.filename).name}:{f.lineno}" for f in frames]
+    mark = zlib.crc32(" ".join([type(problem).__name__, *places]).encode())
+    return f"kcrc-{__version__}-{mark:08x}"

@@ -79,12 +79,15 @@ def among(
     posed = local_problems(model, queries, near)
     verdict = judged(model, near, posed, None if fast is None else partial(fast, queries, near))
     if code_all:
-        code_agreed(model, verdict, posed)
+        code_agreed(model, verdict, local_problems(model, queries, near, wide=True))
     return verdict
 
 
 def code_agreed(model: FittedModel, verdict: Evidence, posed: Callable[[Array], tuple[Dictionary, Target]]) -> None:
-    """Code queries whose neighbours agree too, which changes no answer: to say what each example explains of them."""
+    """Code queries whose neighbours agree too, which changes no answer: to say what each example explains of them.
+
+    Neighbours that agree are often much alike, and then it is rounding that shares out among them what they explain
+    together. Only explanations come here, so ``posed`` should pose in double precision."""
     agreed = np.flatnonzero(verdict.how == ev.UNANIMOUS)
     if len(agreed):
         dictionary, target = posed(agreed)
@@ -93,15 +96,15 @@ def code_agreed(model: FittedModel, verdict: Evidence, posed: Callable[[Array], 
 
 
 def local_problems(
-    model: FittedModel, queries: Samples, near: Neighbourhood
+    model: FittedModel, queries: Samples, near: Neighbourhood, *, wide: bool = False
 ) -> Callable[[Array], tuple[Dictionary, Target]]:
-    """What ``judged`` asks for: the local problems of the queries ``which``."""
+    """What ``judged`` asks for: the local problems of the queries ``which``; ``wide``: in double precision, also where
+    single precision will do."""
 
     def posed(which: Array) -> tuple[Dictionary, Target]:
-        rows = near.rows[which]
-        basis = model.method.space.basis(model, rows)
-        known = near.distances[which]
-        return basis.dictionary, model.method.space.target(model, basis, queries.take(which), rows, known)
+        rows, known, space = near.rows[which], near.distances[which], model.method.space
+        basis = space.basis(model, rows, wide=wide)
+        return basis.dictionary, space.target(model, basis, queries.take(which), rows, known, wide=wide)
 
     return posed
 

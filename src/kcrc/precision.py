@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kcrc.arrays import Array
-
 if TYPE_CHECKING:
     from kcrc.model import FittedModel
 
@@ -50,9 +48,8 @@ def single_will_do(model: FittedModel) -> bool:
     return error_in_single(model.largest_dictionary, mu, normalize=method.space.normalize) <= SINGLE_IS_ENOUGH
 
 
-def precise(model: FittedModel, values: Array) -> Array:
-    """In double precision, but where single precision will do for the ridge coder, or the coder sees to it itself."""
+def in_double(model: FittedModel) -> bool:
+    """Whether problems are posed in double precision: not where single precision will do for the ridge coder, or the
+    coder sees to it itself."""
     coder = model.method.coder
-    if coder.certifies or (coder.ridge_penalty is not None and single_will_do(model)):
-        return values
-    return values.astype(np.float64, copy=False)
+    return not (coder.certifies or (coder.ridge_penalty is not None and single_will_do(model)))

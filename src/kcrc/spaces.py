@@ -13,7 +13,7 @@ the one place in Python where a local problem is posed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,10 +22,11 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.coding.base import Dictionary, Target
 from kcrc.distances import mutual
+from kcrc.distances.base import prepare_vectors
 from kcrc.errors import DataError, ParameterError, UnknownName
-from kcrc.kernels import DistanceKernel
-from kcrc.precision import precise
-from kcrc.prepared import Samples
+from kcrc.kernels import DistanceKernel, Kernel, VectorKernel
+from kcrc.precision import in_double
+from kcrc.prepared import Prepared, Samples
 from kcrc.projections.base import Projection
 
 if TYPE_CHECKING:
@@ -89,13 +90,22 @@ class Space(ABC):
         """The space in which the same problem is one of a kernel, for coders that do not read columns."""
 
     @abstractmethod
-    def basis(self, model: FittedModel, rows: Array | None) -> Basis: ...
+    def basis(self, model: FittedModel, rows: Array | None, *, wide: bool = False) -> Basis:
+        """In double precision where ``kcrc.precision`` says so, or ``wide`` does."""
 
     @abstractmethod
     def target(
-        self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
+        self,
+        model: FittedModel,
+        basis: Basis,
+        queries: Samples,
+        rows: Array | None,
+        known: Array | None = None,
+        *,
+        wide: bool = False,
     ) -> Target:
-        """``known`` (B, K): the distances to ``rows`` by the method's distance, where the search has them."""
+        """``known`` (B, K): the distances to ``rows`` by the method's distance, where the search has them; ``wide`` as
+        in ``basis``."""
 
     @abstractmethod
     def problem(self, numbers: Numbers, projection: Projection, seed: int) -> tuple[Dictionary, Target]:
@@ -108,6 +118,54 @@ class Space(ABC):
         norms = np.sqrt(np.maximum(squared_norms, 0.0))
         usable = real & (norms > np.finfo(norms.dtype).tiny ** 0.5)
         return np.asarray(np.divide(1.0, norms, out=np.zeros_like(norms), where=usable))
+
+
+def _doubled(values: Array, wide: bool) -> Array:
+    return values.astype(np.float64, copy=False) if wide else values
+
+
+def _local_kernel(model: FittedModel, wide: bool) -> Kernel:
+    """By what local problems are posed. For a ``wide`` one vectors of single precision are doubled before anything is
+    computed, a distance among them too: no later step gives back what a product in single precision has lost."""
+    kernel = model.method.kernel
+    if wide and kernel.of_products is not None and model.examples(kernel)["vectors"].dtype != np.float64:
+        return _Doubled(kernel, kernel.of_products)
+    return kernel
+
+
+@dataclass(frozen=True, eq=False)
+class _Doubled(Kernel):
+    """A kernel of dot products in double precision, of vectors that ``kernel`` keeps in single."""
+
+    kernel: Kernel
+    products: VectorKernel
+
+    @property
+    def preparation(self) -> Hashable:
+        return self.kernel.preparation
+
+    def prepare(self, X: Array) -> Prepared:
+        return self.kernel.prepare(X)
+
+    def gram(self, a: Prepared, b: Prepared) -> Array:
+        return self.products.gram(self._of(a), self._of(b))
+
+    def diagonal(self, a: Prepared) -> Array:
+        return self.products.diagonal(self._of(a))
+
+    def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
+        return self.products.cross(self._of(queries), *self._near(atoms, rows))
+
+    def local(self, atoms: Prepared, rows: Array) -> Array:
+        return self.products.local(*self._near(atoms, rows))
+
+    @staticmethod
+    def _of(samples: Prepared) -> Prepared:
+        return prepare_vectors(samples["vectors"].astype(np.float64))
+
+    def _near(self, atoms: Prepared, rows: Array) -> tuple[Prepared, Array]:
+        used, places = np.unique(rows, return_inverse=True)
+        return self._of(Prepared({"vectors": atoms["vectors"][used]})), places.reshape(rows.shape)
 
 
 def _finite(values: Array, what: str, most: dict[str, float] = KERNELS) -> Array:
@@ -135,9 +193,9 @@ class Raw(Space):
     def of_kernel(self) -> KernelSpace:
         return Rkhs(self.normalize)  # of the linear kernel
 
-    def basis(self, model: FittedModel, rows: Array | None) -> Basis:
-        vectors = precise(model, model.vectors[None] if rows is None else model.vectors[np.maximum(rows, 0)])
-        return self.posed(vectors, _labels(model, rows))
+    def basis(self, model: FittedModel, rows: Array | None, *, wide: bool = False) -> Basis:
+        vectors = model.vectors[None] if rows is None else model.vectors[np.maximum(rows, 0)]
+        return self.posed(_doubled(vectors, wide or in_double(model)), _labels(model, rows))
 
     def posed(self, vectors: Array, labels: Array) -> Basis:
         """The dictionary of vectors (1|B, K, d) with the atoms' class numbers (1|B, K), −1 at padding."""
@@ -147,9 +205,16 @@ class Raw(Space):
         return Basis(Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real, labels), None, scale)
 
     def target(
-        self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
+        self,
+        model: FittedModel,
+        basis: Basis,
+        queries: Samples,
+        rows: Array | None,
+        known: Array | None = None,
+        *,
+        wide: bool = False,
     ) -> Target:
-        return self.aimed(basis, precise(model, queries.X))
+        return self.aimed(basis, _doubled(queries.X, wide or in_double(model)))
 
     def aimed(self, basis: Basis, y: Array) -> Target:
         """The side of the queries y (B, d)."""
@@ -191,23 +256,32 @@ class KernelSpace(Space):
         basis = self.posed(G, numbers.labels, real, projection, seed)
         return basis.dictionary, self.aimed(basis, k, lambda: numbers.own)
 
-    def basis(self, model: FittedModel, rows: Array | None) -> Basis:
+    def basis(self, model: FittedModel, rows: Array | None, *, wide: bool = False) -> Basis:
         labels = _labels(model, rows)
         real = labels >= 0
-        return self.posed(self.gram(model, rows, real), labels, real, model.method.projection, model.method.seed)
+        G = self.gram(model, rows, real, wide or in_double(model))
+        return self.posed(G, labels, real, model.method.projection, model.method.seed)
 
     def target(
-        self, model: FittedModel, basis: Basis, queries: Samples, rows: Array | None, known: Array | None = None
+        self,
+        model: FittedModel,
+        basis: Basis,
+        queries: Samples,
+        rows: Array | None,
+        known: Array | None = None,
+        *,
+        wide: bool = False,
     ) -> Target:
-        kernel = model.method.kernel
+        wide = wide or in_double(model)
+        kernel = model.method.kernel if rows is None else _local_kernel(model, wide)
 
         def energy() -> Array:
             return _finite(kernel.diagonal(queries.of(kernel)), "kernel of the query with itself")
 
-        return self.aimed(basis, self.kernel_row(model, queries, rows, known), energy)
+        return self.aimed(basis, self.kernel_row(model, queries, rows, known, wide), energy)
 
-    def gram(self, model: FittedModel, rows: Array | None, real: Array) -> Array:
-        kernel = model.method.kernel
+    def gram(self, model: FittedModel, rows: Array | None, real: Array, wide: bool) -> Array:
+        kernel = model.method.kernel if rows is None else _local_kernel(model, wide)
         atoms = model.examples(kernel)
         if rows is None:
             one_way = isinstance(kernel, DistanceKernel) and not kernel.distance.symmetric  # ``local`` takes the mean
@@ -218,23 +292,26 @@ class KernelSpace(Space):
             G = kernel.local_of(among, atoms, np.maximum(rows, 0))
         else:
             G = kernel.local(atoms, np.maximum(rows, 0))
-        G = _finite(precise(model, G), f"kernel matrix of the examples ({type(kernel).__name__})")
+        G = _finite(_doubled(G, wide), f"kernel matrix of the examples ({type(model.method.kernel).__name__})")
         return G if real.all() else np.where(real[:, :, None] & real[:, None, :], G, 0.0)
 
-    def kernel_row(self, model: FittedModel, queries: Samples, rows: Array | None, known: Array | None) -> Array:
-        kernel = model.method.kernel
+    def kernel_row(
+        self, model: FittedModel, queries: Samples, rows: Array | None, known: Array | None, wide: bool
+    ) -> Array:
+        kernel = model.method.kernel if rows is None else _local_kernel(model, wide)
         atoms = model.examples(kernel)
         if rows is None:
             k = kernel.gram(queries.of(kernel), atoms)
         else:
-            near = np.maximum(rows, 0)
+            near, asked = np.maximum(rows, 0), queries.of(kernel)
             if known is not None and isinstance(kernel, DistanceKernel) and model.method.kernel_of_distance:
-                asked = queries.of(kernel)
                 k = kernel.cross_of(mutual.selected(kernel.distance, asked, atoms, near, known), asked, atoms, near)
             else:
-                k = kernel.cross(queries.of(kernel), atoms, near)
+                k = kernel.cross(asked, atoms, near)
             k = np.where(rows >= 0, k, 0.0)
-        return _finite(precise(model, k), f"kernel of the query with the examples ({type(kernel).__name__})")
+        return _finite(
+            _doubled(k, wide), f"kernel of the query with the examples ({type(model.method.kernel).__name__})"
+        )
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from kcrc.cli import main
-from kcrc.cli.endings import FAULT, reference
-from kcrc.errors import ParameterError
+from kcrc.cli.endings import FAULT
+from kcrc.errors import ParameterError, fault_reference
 from kcrc.gallery import Gallery
 
 PROGRAM = "import sys; from kcrc.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -84,7 +84,7 @@ def test_one_fault_has_one_name_and_another_has_another() -> None:
 
         with pytest.raises(kind) as told:
             to_npy(Odd())  # type: ignore[arg-type]
-        return reference(told.value)
+        return fault_reference(told.value)
 
     assert fault(KeyError, "a") == fault(KeyError, "b") != fault(IndexError, "a")
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from kcrc.datasets import class_folders
 from kcrc.features import photos as readers
 from kcrc.gallery import Gallery
 from kcrc.gallery.copies import near_copies
+from kcrc.images.datasets import class_folders
 from photos import folder, photo, shapes
 
 Run = Callable[..., tuple[int, str, str]]

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from kcrc.confidence.calibration import Calibration, Familiarity
-from kcrc.confidence.open_set import log_distance
+from kcrc.signs import log_distance
 from problems import given
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from kcrc.datasets import load
 from kcrc.datasets.archives import FeatureArchive, read_npz
-from kcrc.datasets.base import Provenance
 from kcrc.errors import DataError
+from kcrc.images.datasets import Provenance
 
 SMALL = FeatureArchive(4, 3, 2, (2, 2))
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kcrc.datasets import Dataset
 from kcrc.errors import DataError
+from kcrc.images.datasets import Dataset
 
 
 def small(**changes: object) -> Dataset:

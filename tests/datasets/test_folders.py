@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from kcrc.datasets import from_folder, load
+from kcrc.datasets import load
 from kcrc.errors import DataError
+from kcrc.images.datasets import from_folder
 
 
 def touch(path):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrc.datasets import split_per_class, subset_per_class
 from kcrc.errors import DataError, ParameterError
+from kcrc.images.datasets import split_per_class, subset_per_class
 
 
 @given(

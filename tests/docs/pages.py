@@ -50,3 +50,10 @@ def words(line: str) -> list[str]:
     while found and re.fullmatch(r"[A-Z_]+=.*", found[0]):
         found = found[1:]
     return found
+
+
+def numbers_and_words(printed: str) -> tuple[str, list[float]]:
+    """What a program printed without its numbers, and these: the last digit of one may differ between machines."""
+    pattern = r"\d+(?:\.\d*)?"
+    words = re.sub(r"(?<=[+-])[+-]+", "", re.sub(pattern, "#", printed))  # a bar of signs is a number too
+    return re.sub(r"\s+", " ", words), [float(number) for number in re.findall(pattern, printed)]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import kcrc
-from docs.pages import PAGES, ROOT, blocks
+from docs.pages import PAGES, ROOT, blocks, numbers_and_words
 from docs.running import folders, given, run
 from kcrc import methods, metrics
 from kcrc.arrays import Array
@@ -70,6 +70,19 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
 def test_what_is_run_elsewhere_is():
     assert [page for page in ELSEWHERE if page not in PAGES or not blocks(page, "python")] == []
     assert [page for page, test in ELSEWHERE.items() if page not in (ROOT / test).read_text("utf-8")] == []
+
+
+def test_the_readme_shows_what_its_python_prints(capsys):
+    """In comments behind the lines, and below the block what the last line prints."""
+    (code,) = blocks("README.md", "python")
+    exec(compile(code, "README.md", "exec"), {})
+    printed, shown = numbers_and_words(capsys.readouterr().out.strip())
+    comments = [line.rpartition(")  # ")[2] for line in code.splitlines()[:-1] if line.startswith("print(")]
+    evidence = [block for block in blocks("README.md", "text") if block.startswith("Evidence of 1 query")]
+    assert len(evidence) == 1
+    words, written = numbers_and_words("\n".join([*comments, *evidence]).strip())
+    assert printed == words
+    np.testing.assert_allclose(shown, written, rtol=1e-3, atol=0.11)
 
 
 def test_the_three_commands_of_the_readme_lead_to_an_answer(tmp_path):

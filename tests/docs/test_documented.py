@@ -12,7 +12,8 @@ import pytest
 import kcrc
 from docs.pages import ROOT, code_in_lines, everything, text
 from docs.test_commands import command_named
-from kcrc import coding, datasets, decisions, distances, errors, features, kernels, looks, methods, metrics, projections
+from kcrc import coding, decisions, distances, errors, features, kernels, looks, methods, metrics, projections
+from kcrc import datasets as published
 from kcrc.cli import COMMANDS
 from kcrc.gallery import stores
 from kcrc.scale import engines, indexes
@@ -22,7 +23,7 @@ MODULES = [name for name in kcrc.__all__ if inspect.ismodule(getattr(kcrc, name)
 NAMES = {
     "methods.md": [*coding.names(), *decisions.names(), *kernels.names(), *methods.names(), *metrics.names(),
                    *projections.names(), "raw", "gram", "rkhs"],
-    "data-and-features.md": [*datasets.names(), *features.names()],
+    "data-and-features.md": [*published.names(), *features.names()],
     "api.md": [*looks.names()],
     "engines.md": [*engines.names()],
     "search.md": [*indexes.LIBRARIES, "exact", AUTO],

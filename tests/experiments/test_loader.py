@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kcrc import datasets
+from kcrc import datasets as published
 from kcrc.errors import DataError
 from kcrc.experiments.loader import Loader
+from kcrc.images import datasets
 
 
 def cell(**values: object) -> dict[str, object]:
@@ -27,8 +28,8 @@ def test_dictionaries_of_one_seed_are_nested_and_queries_stay_the_same() -> None
 def test_no_query_is_in_the_gallery() -> None:
     split = Loader().split(cell(per_class=3))
     assert len(split.truth) == 1797 - 200
-    gallery, _ = datasets.split_per_class(datasets.load("digits").labels, 20, 0)
-    assert not rows(split.queries) & rows(datasets.load("digits").vectors(gallery))
+    gallery, _ = datasets.split_per_class(published.load("digits").labels, 20, 0)
+    assert not rows(split.queries) & rows(published.load("digits").vectors(gallery))
 
 
 def test_fewer_queries_are_some_of_the_queries_and_seeds_differ() -> None:

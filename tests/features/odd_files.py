@@ -116,6 +116,16 @@ def many_scans(side: int, scans: int) -> bytes:
     return whole[:last] + whole[tables:-2] * scans + whole[-2:]
 
 
+def hidden_scans(marker: int, scans: int, *, side: int = 2000, restart: int = 0) -> bytes:
+    """A progressive JPEG with at most 5000 scans inside what would be the segment of a marker, had it a length."""
+    tables = segment(0xDB, b"\0" + bytes([1] * 64)) + segment(0xDD, struct.pack(">H", restart))
+    frame = segment(0xC2, struct.pack(">BHHB", 8, side, side, 1) + b"\1\x11\0")
+    codes = segment(0xC4, bytes([0, 0, 1] + [0] * 15)) + segment(0xC4, bytes([0x10, 0, 1] + [0] * 14 + [0xE0]))
+    first = segment(0xDA, b"\1\1\0\0\0\0") + b"\0\0"
+    scan = segment(0xDA, b"\1\1\0\1\x3f\1") + b"\0\0"  # blocks without a coefficient
+    return b"\xff\xd8" + tables + frame + codes + first + segment(marker, scan * scans) + b"\xff\xd9"
+
+
 # ------------------------------------------------------------------------------------------------ TIFF and EXIF
 
 

@@ -91,6 +91,20 @@ def test_an_encoder_by_its_name(hub):
     assert not any("README" in path or "safetensors" in path for path in hub.asked)
 
 
+@pytest.mark.parametrize("problem", [NotADirectoryError(20, "Not a directory"), PermissionError(13, "denied")])
+def test_a_home_that_is_no_folder_or_closed_costs_the_token_alone(hub, monkeypatch, problem):
+    from huggingface_hub.utils import _headers
+
+    def unreadable():
+        raise problem
+
+    monkeypatch.setattr("huggingface_hub.get_token", unreadable)
+    monkeypatch.setattr(_headers, "get_token", unreadable)
+    first = make("hub:someone/encoder")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert make("hub:someone/encoder").sha256 == first.sha256
+
+
 def test_nothing_is_asked_of_the_hub_again(hub, monkeypatch):
     pictures, labels = striped()
     feature = make("hub:someone/encoder").fit(list(pictures), list(labels))

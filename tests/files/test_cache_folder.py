@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from kcrc.errors import FileError
 from kcrc.files.cache_folder import cache_dir
 
 
@@ -15,3 +18,18 @@ def test_the_platforms_own_place(monkeypatch):
     monkeypatch.setattr("sys.platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", "L")
     assert cache_dir() == Path("L/kcrc/Cache")
+
+
+@pytest.mark.parametrize("chosen", [None, "~no_such_user/cache"])
+def test_without_a_home_it_is_one_sentence(monkeypatch, chosen):
+    for name in ("KCRC_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    if chosen:
+        monkeypatch.setenv("KCRC_CACHE", chosen)
+
+    def unknown(*_):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    with pytest.raises(FileError, match=r"no home folder for a cache: set KCRC_CACHE to a folder\.$"):
+        cache_dir()

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from kcrc import KCRCClassifier
-from kcrc.features.bare import as_jpeg
+from kcrc.features.decoding import as_jpeg
 from kcrc.gallery import Gallery, building
 from kcrc.gallery.undoing import UNDOABLE
 

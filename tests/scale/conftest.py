@@ -47,10 +47,3 @@ def ray_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No Ray runs yet in these tests."""
     with turn("ray", tmp_path_factory.getbasetemp().parent):
         yield
-
-
-@pytest.fixture
-def dask_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No Dask runs yet in these tests."""
-    with turn("dask", tmp_path_factory.getbasetemp().parent):
-        yield

@@ -14,10 +14,9 @@ import pytest
 from engine_work import Asking, MakeShelf, Noted, TwoWords, no_shelf, odd_error, refused, squared
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.scale import engines
-from kcrc.scale.engines import on_dask
 from processes import listening
 
-with_workers = pytest.mark.parametrize("engine", ["dask", "ray"], indirect=True)  # those that can lose one
+with_workers = pytest.mark.parametrize("engine", ["ray"], indirect=True)  # those that can lose one
 
 
 def test_every_piece_is_answered_once_under_its_key(engine) -> None:
@@ -123,73 +122,19 @@ def test_what_was_held_by_a_lost_worker_is_made_again(engine) -> None:
 
 
 def test_an_engine_goes_by_a_name_and_says_what_it_cannot_take() -> None:
-    assert engines.names() == ("dask", "local", "ray")
-    with pytest.raises(UnknownName, match=r"Unknown engine 'spark'. Known: dask, local, ray"):
-        engines.make("spark")
+    assert engines.names() == ("local", "ray")
+    with pytest.raises(UnknownName, match=r"Unknown engine 'dask'. Known: local, ray"):
+        engines.make("dask")
     with pytest.raises(ParameterError, match="takes no address and no workers"):
         engines.make("local", workers=2)
-    for name in ("ray", "dask"):
-        with pytest.raises(ParameterError, match="workers is at least 1"):
-            engines.make(name, workers=0)
-
-
-def test_a_dask_cluster_without_workers_is_none_to_work_with(monkeypatch) -> None:
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(on_dask, "BEGINNING", 0.5)
-    options = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
-    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", **options) as cluster:
-        with pytest.raises(StateError, match="There is no Dask cluster to work with at tcp://"):
-            engines.make("dask", address=cluster.scheduler_address)
-        assert not cluster.scheduler.clients.keys() - {"fire-and-forget"}
-
-
-@pytest.mark.parametrize("problem", [TypeError("no such connector"), ImportError("no such package")])
-def test_a_dask_address_of_a_kind_that_cannot_be_spoken_is_said_in_words(monkeypatch, problem) -> None:
-    distributed = pytest.importorskip("distributed")
-
-    def client(*_: object, **__: object) -> None:
-        raise problem
-
-    monkeypatch.setattr(distributed, "Client", client)
-    with pytest.raises(StateError, match=r"no Dask cluster to work with at ucx://127\.0\.0\.1:1: no such"):
-        engines.make("dask", address="ucx://127.0.0.1:1")
-
-
-def test_a_script_without_its_guard_is_told_what_to_do(tmp_path: Path) -> None:
-    """The worker that imports the script would start a cluster of its own, and so on."""
-    script = tmp_path / "script.py"
-    script.write_text("from kcrc.scale import engines\nengines.make('dask', workers=1)\n")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 1
-    assert "kcrc.errors.StateError: A worker that is being started cannot start a Dask cluster." in done.stderr
-    assert "bootstrapping" not in done.stderr
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("kcrc.errors.StateError: There is no Dask cluster to work with at this machine:")
-    assert 'has to be under if __name__ == "__main__":' in last
-
-
-def test_a_dask_cluster_whose_workers_are_gone_is_not_waited_for_without_end(monkeypatch) -> None:
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(on_dask, "PATIENCE", 0.1)
-    options = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}, "protocol": "tcp"}
-    with (
-        distributed.LocalCluster(n_workers=1, processes=False, host="127.0.0.1", **options) as cluster,
-        engines.make("dask", address=cluster.scheduler_address) as engine,
-    ):
-        held = engine.hold([MakeShelf(1)])
-        assert held.ask("sum", [(1,)]) == [2]
-        cluster.scale(0)
-        cluster.sync(cluster._correct_state)
-        monkeypatch.setattr(on_dask, "BEGINNING", 0.5)
-        for ask in (lambda: held.ask("sum", [(1,)]), lambda: list(engine.map(squared, [1], key=str))):
-            with pytest.raises(StateError, match="All workers of the Dask cluster are gone"):
-                ask()
+    with pytest.raises(ParameterError, match="workers is at least 1"):
+        engines.make("ray", workers=0)
 
 
 def test_an_engine_is_imported_when_it_is_made_and_sends_nothing_home() -> None:
     code = (
         "import sys; from kcrc.scale import engines; engines.names(); import kcrc.cli.predict_many;"
-        "assert not {'ray', 'dask', 'distributed', 'fsspec'} & set(sys.modules), 'too early';"
+        "assert not {'ray', 'fsspec'} & set(sys.modules), 'too early';"
         "from kcrc.scale.engines.on_ray import load_ray; load_ray(); from ray._common.usage import usage_lib;"
         "assert not usage_lib.usage_stats_enabled(), 'it would tell'"
     )
@@ -198,8 +143,7 @@ def test_an_engine_is_imported_when_it_is_made_and_sends_nothing_home() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(("name", "library"), [("ray", "ray"), ("dask", "distributed")])
-def test_an_engine_whose_library_is_missing_says_how_to_get_it(name, library, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ParameterError, match=rf"pip install 'kcrc\[{name}\]'"):
-        engines.make(name)
+def test_an_engine_whose_library_is_missing_says_how_to_get_it(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ParameterError, match=r"pip install 'kcrc\[ray\]'"):
+        engines.make("ray")

@@ -1,4 +1,4 @@
-"""The blocks of docs/engines.md run, on Ray and Dask workers."""
+"""The blocks of docs/engines.md run, on Ray workers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from docs.running import folders, given, run, stored
 
 
-@pytest.mark.usefixtures("ray_alone", "dask_alone")
+@pytest.mark.usefixtures("ray_alone")
 def test_the_python_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     folders()

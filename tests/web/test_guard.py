@@ -15,7 +15,15 @@ Served = Callable[..., httpx.Client]
 
 
 def test_only_its_own_names_are_answered(client: httpx.Client) -> None:
-    for name in ("evil.example", "127.0.0.1.evil.example", "", "[::1", "localhost@evil.example"):
+    for name in (
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "",
+        "[::1",
+        "localhost@evil.example",
+        "localhost:x",
+        "localhost:70000",
+    ):
         assert client.get("/api/gallery", headers={"Host": name}).status_code == 421
     assert client.get("/api/gallery", headers={"Host": "localhost:1234"}).status_code == 200
 
@@ -25,11 +33,17 @@ def test_only_its_own_names_are_answered(client: httpx.Client) -> None:
     [
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "http://["},
+        {"Origin": "http://[::1"},
+        {"Origin": "http://[localhost]"},
+        {"Origin": "http://127.0.0.1:port"},
+        {"Origin": b"http://127.0.0.1\xbd"},
         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
         {"Sec-Fetch-Site": "same-site"},
     ],
 )
-def test_other_sites_are_refused(client: httpx.Client, headers: dict[str, str]) -> None:
+def test_other_sites_are_refused(client: httpx.Client, headers: dict[str, str | bytes]) -> None:
     assert client.post("/api/remove", json={"examples": [1]}, headers=headers).status_code == 403
     assert client.get("/api/gallery", headers=headers).status_code == 403
     assert client.get("/api/gallery").json()["examples"] == 18
@@ -50,6 +64,15 @@ def test_a_token_is_needed_where_there_is_one(served: Served) -> None:
     assert client.get("/api/gallery", headers={"Authorization": "Bearer secret"}).status_code == 200
     assert client.get("/api/health").status_code == 200
     assert client.get("/api/gallery", headers={"Cookie": b"kcrc=s\xe9cret; ="}).status_code == 401
+
+
+def test_an_origin_that_cannot_be_read_is_refused_with_and_without_the_token(served: Served, notes: list[str]) -> None:
+    client = served(guard=Guard(token="secret"))
+    for token in ("secret", "wrong"):
+        headers = {"Origin": "http://[", "Authorization": f"Bearer {token}"}
+        answer = client.get("/api/gallery", headers=headers)
+        assert (answer.status_code, answer.json()["error"]) == (403, "Requests from other sites are refused.")
+    assert notes == []
 
 
 def test_a_code_lets_one_browser_in_once(served: Served) -> None:
@@ -78,6 +101,7 @@ def test_a_code_lets_one_browser_in_once(served: Served) -> None:
         ({"Host": "birds.example", "Referer": "https://elsewhere.example/"}, False),
         ({"Host": "birds.example", "Referer": "http://birds.example/"}, False),
         ({"Host": "birds.example", "Referer": "https://[birds.example/"}, False),
+        ({"Host": "birds.example", "Origin": "https://birds.example", "Referer": "https://[birds/"}, True),
     ],
 )
 def test_behind_a_proxy_that_speaks_tls_the_cookie_goes_by_it_alone(

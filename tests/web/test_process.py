@@ -19,6 +19,7 @@ import pytest
 
 from kcrc.cli import main
 from kcrc.gallery import Gallery
+from kcrc.gallery.copying import copied
 
 CHILD = Path(__file__).with_name("served_child.py")
 SOURCES = str(Path(__file__).parents[2] / "src")
@@ -30,9 +31,9 @@ def start(path: Path) -> Iterator[Start]:
     """Start a server; the process, and a client of it."""
     begun: list[tuple[subprocess.Popen[str], httpx.Client]] = []
 
-    def run(*options: str) -> tuple[subprocess.Popen[str], httpx.Client]:
+    def run(*options: str, gallery: Path | str = path) -> tuple[subprocess.Popen[str], httpx.Client]:
         known = {**os.environ, "PYTHONPATH": SOURCES}
-        line = [sys.executable, "-W", "error", str(CHILD), str(path), "--port", "0", *options]
+        line = [sys.executable, "-W", "error", str(CHILD), str(gallery), "--port", "0", *options]
         process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=known)
         assert process.stdout is not None
         said = process.stdout.readline()
@@ -114,6 +115,43 @@ def test_another_program_may_change_the_gallery_meanwhile(start: Start, path: Pa
     assert (before["examples"], after["examples"]) == (18, 16)
     assert f'"revision": {after["revision"]}' in heard
     assert client.get("/api/examples/1").json()["removed_by"] is not None
+
+
+def test_a_gallery_on_a_postgres_server_keeps_changes_from_many_clients(
+    start: Start, path: Path, postgres_address: str
+) -> None:
+    with Gallery.open(path) as file:
+        copied(file.store, postgres_address)
+    process, client = start(gallery=postgres_address.replace("postgres@", "postgres:Gehe1m@"))
+    acknowledged: dict[int, str] = {}
+
+    def work(number: int) -> None:
+        headers = {"X-Kcrc-Person": f"person {number}"}
+        with httpx.Client(base_url=client.base_url, trust_env=False, timeout=60, headers=headers) as own:
+            for step in range(5):
+                example, label = 1 + 3 * step + number, f"class {number} {step}"
+                told = own.post("/api/relabel", json={"examples": [example], "label": label, "new_class": True})
+                if told.status_code == 200:
+                    acknowledged[example] = label
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    undone = client.post("/api/undo", json={}, headers={"X-Kcrc-Person": "person 1"})
+    assert "class 1 4" in undone.text  # one's own, not the newest of all
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "everything that was acknowledged is kept" in err
+    assert "Gehe1m" not in client.headers["X-Address"] + out + err
+    assert len(acknowledged) == 15
+    del acknowledged[14]
+    with Gallery.open(postgres_address, readonly=True) as opened:
+        assert {example: opened.example(example).label for example in acknowledged} == acknowledged
+        assert opened.example(14).label not in acknowledged.values()
+        assert opened.verify().sound
 
 
 def test_nothing_outside_is_reached(start: Start, tmp_path: Path, picture: Callable[..., bytes]) -> None:

@@ -13,9 +13,10 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.confidence.calibration import Confidence
-from kcrc.confidence.open_set import marked, signs
+from kcrc.confidence.open_set import marked
 from kcrc.confidence.ranking import ranked
 from kcrc.evidence import NEAREST, Evidence
+from kcrc.signs import signs
 
 ONE_CLASS = "there is only one class, {}, so nothing can be told apart"
 NO_LIKENESS = "it resembles no example: the nearest has nothing in common with it"

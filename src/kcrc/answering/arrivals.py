@@ -10,8 +10,8 @@ import os
 import time
 from pathlib import Path
 
-from kcrc.datasets.folders import image_files
 from kcrc.errors import DataError
+from kcrc.images.datasets import image_files
 
 SETTLED = 60.0  # seconds without a change: nobody is still writing it
 

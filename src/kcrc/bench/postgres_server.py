@@ -37,6 +37,7 @@ class PostgresServer:
         if self._user is not None:
             shutil.chown(folder, self._user)
             shutil.chown(self.data, self._user)
+            self._programs = _runnable(self._programs, self._user, folder)
         given = ["-D", str(self.data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
         subprocess.run(
             [self._programs / "initdb", *given], user=self._user, check=True, capture_output=True, cwd=folder
@@ -105,6 +106,38 @@ def _children(process: int) -> list[int]:
             if int(path.read_text().rpartition(")")[2].split()[1]) == process:
                 found.append(int(path.parent.name))
     return found
+
+
+def _runnable(programs: Path, user: str, folder: Path) -> Path:
+    """The programs where the user can run them: where they are, or copied into ``folder`` if they are in a folder that
+    is closed to the user, as root's home often is."""
+    if _can_run(programs, user):
+        return programs
+    package = programs.parents[1]
+    # The wheel keeps libraries in a folder beside the package, where the programs look for them.
+    for source in (package / "pginstall", package.with_name(f"{package.name}.libs")):
+        if source.exists():
+            shutil.copytree(source, folder / source.relative_to(package.parent))
+    for top in folder.glob(f"{package.name}*"):
+        for path in (top, *top.rglob("*")):
+            path.chmod(path.stat().st_mode | 0o055)
+    copied = folder / programs.relative_to(package.parent)
+    if _can_run(copied, user):
+        return copied
+    raise StateError(
+        f"PostgreSQL does not run as root, and the user '{user}' can run its programs neither in '{programs}' nor in "
+        f"'{folder}': start this as another user, or open the first folder to all (chmod o+rx, its parents too)."
+    )
+
+
+def _can_run(programs: Path, user: str) -> bool:
+    """Whether the user gets at the programs, and at the libraries that they load."""
+    try:
+        return not subprocess.run(
+            [programs / "initdb", "--version"], user=user, capture_output=True, cwd="/"
+        ).returncode
+    except PermissionError:
+        return False
 
 
 def _programs() -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
-from kcrc import datasets
+from kcrc import datasets as published
 from kcrc.arrays import Array
 from kcrc.metrics import Unit
 
@@ -63,9 +63,9 @@ def clusters(
 
 def load(folder: Path, name: str) -> Problem | None:
     """A data set of ``folder`` as unit rows, its own split, both halves shuffled; None where it is not at hand."""
-    if datasets.locate(name, folder) is None:
+    if published.locate(name, folder) is None:
         return None
-    found = datasets.load(name, folder)
+    found = published.load(name, folder)
     rng = np.random.default_rng(0)
     atoms, queries = (rng.permutation(rows) for rows in (found.train, found.test))
     return Problem(

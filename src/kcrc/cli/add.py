@@ -18,9 +18,9 @@ from kcrc.gallery.examples import Example, as_example
 from kcrc.report.words import counted, some_of
 
 if TYPE_CHECKING:
-    from kcrc.datasets.folders import ClassFolders
     from kcrc.gallery import Gallery
     from kcrc.gallery.pictures import Intake
+    from kcrc.images.datasets import ClassFolders
 
 NAMED = 5  # new classes that are announced one by one
 
@@ -97,7 +97,7 @@ def add(
 
 
 def _class_folders(images: Sequence[str]) -> list[ClassFolders]:
-    from kcrc.datasets.folders import class_folders
+    from kcrc.images.datasets import class_folders
 
     if not all(map(os.path.isdir, images)):
         raise click.UsageError(

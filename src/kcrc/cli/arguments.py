@@ -104,7 +104,7 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
 
 def expand(images: Sequence[str]) -> list[str]:
     """The files that arguments stand for, in order: '-' reads names from stdin, a folder stands for its images."""
-    from kcrc.datasets.folders import image_files
+    from kcrc.images.datasets import image_files
 
     found: list[str] = []
     for given in images:

@@ -13,8 +13,8 @@ from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import tell
 from kcrc.cli.output import note, progress, say, shown, typed
 from kcrc.errors import FileError
+from kcrc.left_out.fewest import caution, too_few_to_say
 from kcrc.progress import leader_bar
-from kcrc.report.few_words import caution, too_few_to_say
 from kcrc.report.words import counted
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ def build(
     the usual parameters. Files that were not used are counted on stderr, with the reason.
     """
     from kcrc import features
-    from kcrc.datasets.folders import class_folders
     from kcrc.gallery import Gallery, stores
     from kcrc.gallery.pictures import build_from_folder
     from kcrc.gallery.seeing import choose_feature, choosing_seconds
+    from kcrc.images.datasets import class_folders
     from kcrc.neighbours.searches import check_search
 
     started = time.perf_counter()

@@ -12,13 +12,11 @@
 from __future__ import annotations
 
 import traceback
-import zlib
-from pathlib import Path
 
 import click
 
 from kcrc.cli.output import note, shown
-from kcrc.errors import KCRCError, ParameterError
+from kcrc.errors import KCRCError, ParameterError, fault_reference
 
 FAILED, MISUSED, FAULT, INTERRUPTED = 1, 2, 70, 130
 _LONGEST = 500  # characters of a foreign message
@@ -59,7 +57,7 @@ def ended(problem: BaseException, *, debug: bool) -> int:
     said = shown(str(problem)[:_LONGEST])
     note(
         f"kcrc: This is a fault of kcrc ({type(problem).__name__}{said and ': '}{said}); nothing is half-written. "
-        f"Please report it as {reference(problem)}, with what 'kcrc --debug …' prints."
+        f"Please report it as {fault_reference(problem)}, with what 'kcrc --debug …' prints."
     )
     return FAULT
 
@@ -67,16 +65,6 @@ def ended(problem: BaseException, *, debug: bool) -> int:
 def _is_missing(problem: KCRCError) -> bool:
     """Whether it says that a package has to be installed: then the command was understood."""
     return "pip install" in str(problem)
-
-
-def reference(problem: BaseException) -> str:
-    """A short name for a fault: the same wherever the same line of the program fails in the same way."""
-    from kcrc import __version__
-
-    frames = [f for f in traceback.extract_tb(problem.__traceback__) if "kcrc" in Path(f.filename).parts]
-    places = [f"{Path(f.filename).name}:{f.lineno}" for f in frames]
-    mark = zlib.crc32(" ".join([type(problem).__name__, *places]).encode())
-    return f"kcrc-{__version__}-{mark:08x}"
 
 
 def _misused(problem: click.ClickException) -> int:

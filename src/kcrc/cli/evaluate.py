@@ -14,7 +14,7 @@ from kcrc.cli.batch import Batch, warn
 from kcrc.cli.output import column, complain, note, progress, say, say_json, shown
 from kcrc.cli.pages import page_options, publish
 from kcrc.errors import DataError
-from kcrc.report.few_words import caution, too_few_to_say
+from kcrc.left_out.fewest import caution, too_few_to_say
 from kcrc.report.words import counted, file_name, percent, some_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _of_folder(
     gallery: Gallery, folder: Path, batch: Batch, *, known: bool, evidence: bool
 ) -> tuple[Measured, list[str]]:
     """What was answered, and the images of the folder that are in the gallery; ``known`` asks those too."""
-    from kcrc.datasets.folders import class_folders
+    from kcrc.images.datasets import class_folders
     from kcrc.report.measured import in_gallery, of_files
 
     there = class_folders(folder)

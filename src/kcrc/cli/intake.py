@@ -12,9 +12,9 @@ from kcrc.cli.output import complain, note, shown, typed
 from kcrc.report.words import counted, some_of
 
 if TYPE_CHECKING:
-    from kcrc.datasets.folders import ClassFolders
     from kcrc.gallery import Gallery
     from kcrc.gallery.pictures import Intake
+    from kcrc.images.datasets import ClassFolders
 
 FEW = 2  # examples of a class, or fewer: it is worth saying so
 LISTED = 20  # files that could not be read, a line each

@@ -72,7 +72,7 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
 
 
 def _say_system(as_json: bool) -> int:
-    from kcrc.machine import system
+    from kcrc.cli.system import system
 
     said = system()
     if as_json:

@@ -101,7 +101,7 @@ class Share(Decimal):
     help="Write the answers to FILE (.csv, .jsonl or .parquet), in parts that survive a crash. IMAGES may then also be "
     "tables of vectors (.npy, .csv, .parquet), lists of names (.txt) and addresses (s3://…).",
 )
-@click.option("--engine", metavar="NAME", help="With --out: who does the work, local, ray or dask [default: local].")
+@click.option("--engine", metavar="NAME", help="With --out: who does the work, local or ray [default: local].")
 @click.option("--address", help="With --engine: the cluster to use [default: one of its own on this machine].")
 @click.option(
     "--workers", type=click.IntRange(1), metavar="N", help="With --engine: processes [default: one for each core]."

@@ -15,8 +15,6 @@ from kcrc.cli.output import note, say, shown
 from kcrc.errors import DataError, KCRCError, StateError
 
 if TYPE_CHECKING:
-    import socket
-
     from kcrc.gallery import Gallery
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -40,13 +38,6 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 )
 @click.option("--key", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Its private key.")
 @click.option("--rate", type=click.FloatRange(0), help="Requests a second from one address. [exposed: 50; else any]")
-@click.option(
-    "--processes",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="How many processes serve it at one address.",
-)
 @model_option
 def serve(
     gallery: Path,
@@ -62,7 +53,6 @@ def serve(
     certificate: Path | None,
     key: Path | None,
     rate: float | None,
-    processes: int,
     model: Path | None,
 ) -> int:
     """Open GALLERY in the browser: a page and an API on this machine. The pictures in FOLDER, which have no label yet,
@@ -88,10 +78,6 @@ def serve(
         raise click.UsageError("--certificate and --key go together.")
     if folder is not None and not folder.is_dir():
         raise DataError(f"'{shown(folder)}' is not a folder. Give one with unlabelled pictures.")
-    if processes > 1 and (exposed or token or certificate is not None or folder is not None):
-        raise click.UsageError(
-            "--processes is for this machine, without FOLDER, --expose, --share, --token and --certificate."
-        )
     address = own_address() if host in ("0.0.0.0", "::") else host
     secret = (token or secrets.token_urlsafe(24)) if exposed or token else None
     guard = Guard(
@@ -106,10 +92,7 @@ def serve(
         raise DataError(
             f"Port {port} of {shown(host)} cannot be used: {problem.strerror}. Give another --port."
         ) from None
-    opened = _opened(gallery, readonly=readonly, model=model)
-    if processes > 1:
-        return _by_several(processes, opened, gallery, sock, model=model, names=(*LOOPBACK, address, *names), rate=rate)
-    service = Service(opened, note=lambda text: note(f"kcrc: {shown(text)}"))
+    service = Service(_opened(gallery, readonly=readonly, model=model), note=lambda text: note(f"kcrc: {shown(text)}"))
     if folder is not None:
         service.queue.follow(service, str(folder))
     scheme, shown_host = "http" if certificate is None else "https", f"[{address}]" if ":" in address else address
@@ -148,33 +131,6 @@ def serve(
     except KeyboardInterrupt:
         raise Stopped("everything that was acknowledged is kept.") from None
     return 0
-
-
-def _by_several(
-    count: int,
-    opened: Gallery,
-    gallery: Path | str,
-    sock: socket.socket,
-    *,
-    model: Path | None,
-    names: tuple[str, ...],
-    rate: float | None,
-) -> int:
-    """Serve by several processes; the gallery has been looked at, and each opens it for itself."""
-    from kcrc.web.several import Served, serve_by
-
-    name, readonly = opened.name, opened.readonly
-    opened.close()
-    host, port = sock.getsockname()[:2]
-    where = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-    def started() -> None:
-        say(f"{shown(name)} is served at {where}")
-        note(f"{count} processes serve it. Ctrl-C ends them.")
-
-    with sock:
-        serve_by(count, Served(gallery, readonly, model, names, rate or 0.0), sock, started=started)
-    raise Stopped("everything that was acknowledged is kept.")
 
 
 def _opened(path: Path, *, readonly: bool, model: Path | None) -> Gallery:

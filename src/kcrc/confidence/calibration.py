@@ -31,12 +31,13 @@ from kcrc.arrays import Array
 from kcrc.confidence import log_loss
 from kcrc.confidence.likeness import UsualAnswers
 from kcrc.confidence.log_loss import Coded
-from kcrc.confidence.open_set import FAR, OpenSet, log_distance
+from kcrc.confidence.open_set import OpenSet
 from kcrc.errors import ParameterError, StateError
 from kcrc.evidence import Evidence
 from kcrc.left_out.answers import LeftOut
 from kcrc.left_out.exclusion import Exclusion
 from kcrc.model import FittedModel
+from kcrc.signs import FAR, log_distance
 
 TINY = 1e-12
 SLOPE = 0.3  # of the growth of doubt with distance, where nothing is known

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.confidence.open_set import signs as signs_of
 from kcrc.confidence.two_samples import Comparison, of_signs, of_vectors, ranks, together
 from kcrc.errors import ParameterError
+from kcrc.signs import signs as signs_of
 
 if TYPE_CHECKING:
     from kcrc.confidence.calibration import Confidence

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from kcrc.arrays import Array
-from kcrc.datasets.base import Dataset, Provenance
 from kcrc.errors import DataError
 from kcrc.files import npz
 from kcrc.files.cache_folder import sha256
+from kcrc.images.datasets import Dataset, Provenance
 
 
 def read_npz(path: Path, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Array]:

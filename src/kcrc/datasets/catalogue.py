@@ -13,11 +13,11 @@ from pathlib import Path
 
 from kcrc.datasets import digits, yaleb
 from kcrc.datasets.archives import FEATURE_ARCHIVES
-from kcrc.datasets.base import Dataset, Provenance
-from kcrc.datasets.folders import published_folder
+from kcrc.datasets.folder_sets import published_folder
 from kcrc.datasets.published import CALTECH101, SCENE15
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.files.cache_folder import cache_dir
+from kcrc.images.datasets import Dataset, Provenance
 
 Reader = Callable[[Path, Provenance], Dataset]
 

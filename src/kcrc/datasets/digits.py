@@ -13,8 +13,8 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.datasets.archives import check_content, check_sides, expect, read_npz
-from kcrc.datasets.base import Dataset, Provenance
 from kcrc.errors import DataError
+from kcrc.images.datasets import Dataset, Provenance
 
 TEN = tuple("0123456789")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.datasets.base import Dataset, Provenance
 from kcrc.datasets.digits import MNIST_CONTENT, MNIST_SIDES, TEN, USPS_SIDES, checked_digits
 from kcrc.errors import DataError
 from kcrc.files.cache_folder import cache_dir
+from kcrc.images.datasets import Dataset, Provenance
 
 USPS_CLASS_COUNTS = (
     (1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644),

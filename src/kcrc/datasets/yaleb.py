@@ -9,8 +9,8 @@ import numpy as np
 
 from kcrc.arrays import Array
 from kcrc.datasets.archives import expect, read_npz
-from kcrc.datasets.base import Dataset, Provenance
 from kcrc.errors import DataError
+from kcrc.images.datasets import Dataset, Provenance
 
 SHAPE = (192, 168)
 # yaleB14 was never published; seven people have fewer than 64 usable pictures.

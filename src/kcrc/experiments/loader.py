@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import datasets
+from kcrc import datasets as published
 from kcrc.arrays import Array
 from kcrc.errors import DataError
+from kcrc.images import datasets
 
 SYNTHETIC = "same-direction"
 
@@ -50,7 +51,7 @@ class Loader:
         self._vectors: dict[tuple[str, str, int], Array] = {}
 
     def has(self, name: str) -> bool:
-        return name in (SYNTHETIC, "digits") or datasets.locate(name, self.data) is not None
+        return name in (SYNTHETIC, "digits") or published.locate(name, self.data) is not None
 
     def how_to_get(self, name: str) -> str:
         """Where the owners publish a missing set and where to put it."""
@@ -62,7 +63,7 @@ class Loader:
 
     def dataset(self, name: str) -> datasets.Dataset:
         if name not in self._sets:
-            loaded = datasets.load(name, self.data)
+            loaded = published.load(name, self.data)
             if len(self._sets) >= 2:  # two at a time: a table of four sets need not hold all of them
                 gone = next(iter(self._sets))
                 del self._sets[gone]

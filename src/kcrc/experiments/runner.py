@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kcrc import datasets, distances, methods
+from kcrc import datasets as published
+from kcrc import distances, methods
 from kcrc.errors import KCRCError
 from kcrc.experiments import page
 from kcrc.experiments.base import Cell, Experiment, Plan, Protocol, Report, Run
@@ -66,7 +67,7 @@ def arranged(
     notes = []
     for name in missing:
         say(f"{experiment.name}: {loader.how_to_get(name)}")
-        about = datasets.source(name)
+        about = published.source(name)
         notes.append(f"the data set '{name}' was not at hand. Its owners publish it: {about.owner}.")
     there = tuple(s for s in protocol["settings"] if s["dataset"] not in missing)
     if there:

@@ -7,13 +7,10 @@ those made here are, is returned as it is: its parts are walked over, nothing is
 
 from __future__ import annotations
 
-import io
 import re
 import struct
 
-import numpy as np
-
-from kcrc.arrays import Array
+from kcrc.features.decoding import as_jpeg
 from kcrc.features.images import ImageError, decode
 from kcrc.features.views import View
 
@@ -33,15 +30,6 @@ def bare(picture: bytes) -> bytes | None:
         return as_jpeg(decode(picture, View((LONGEST, LONGEST), fit="inside")).pixels)
     except ImageError:
         return None
-
-
-def as_jpeg(pixels: Array, quality: int = 80) -> bytes:
-    """(h, w, 3) uint8 as a JPEG. From an array: an image that Pillow opened carries its file's comment along."""
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels)).save(out, "JPEG", quality=quality)
-    return out.getvalue()
 
 
 def is_bare(picture: bytes) -> bool:

@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from kcrc.arrays import Array
 from kcrc.errors import KCRCError
 from kcrc.features import photos
@@ -261,6 +263,13 @@ def _seen(whole: Any, view: View) -> Any:
 
 
 def _thumbnail(whole: Any, side: int) -> bytes:
-    from kcrc.features.bare import as_jpeg
-
     return as_jpeg(pixels_of(_seen(whole, View((side, side), fit="inside"))))
+
+
+def as_jpeg(pixels: Array, quality: int = 80) -> bytes:
+    """(h, w, 3) uint8 as a JPEG. From an array: an image that Pillow opened carries its file's comment along."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(out, "JPEG", quality=quality)
+    return out.getvalue()

@@ -71,16 +71,17 @@ def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
             f"{PREFIX}{repository} needs huggingface_hub, which is not installed. Install it: pip install 'kcrc[hub]'."
         ) from None
     endpoint, cache = os.environ.get("HF_ENDPOINT") or None, os.environ.get("HF_HUB_CACHE") or None
+    token = _token(hub)
     there: dict[str, Any]
     try:
-        about = hub.HfApi(endpoint=endpoint).model_info(repository, revision=revision, files_metadata=True)
+        about = hub.HfApi(endpoint=endpoint, token=token).model_info(repository, revision=revision, files_metadata=True)
         commit, there = str(about.sha), {str(sibling.rfilename): sibling for sibling in about.siblings or ()}
     except hub.errors.RepositoryNotFoundError:
         raise DataError(f"There is no repository {repository!r} on the hub, or you may not read it.") from None
     except hub.errors.RevisionNotFoundError:
         raise DataError(f"The repository {repository!r} has no revision {revision!r}.") from None
     except Exception as problem:  # no connection, in the many words of several libraries: is it here from before?
-        commit, names = _from_before(hub, repository, revision, cache, problem)
+        commit, names = _from_before(hub, repository, revision, cache, token, problem)
         there = dict.fromkeys(names)
     network = _network_in(list(there), file, repository)
 
@@ -93,13 +94,13 @@ def _fetched(repository: str, revision: str, file: str | None) -> Fetched:
             size = getattr(there[name], "size", None)
             if size is None and there[name] is not None:  # a list of files need not tell sizes: the file itself does
                 url = hub.hf_hub_url(repository, name, revision=revision, endpoint=endpoint)
-                size = hub.get_hf_file_metadata(url).size
+                size = hub.get_hf_file_metadata(url, token=token).size
                 if size is None:
                     raise _TooLarge("has a size that the hub does not tell")
             if size is not None and size > limit:
                 raise _TooLarge(f"has {size} bytes")
             # By the revision's own name, so that the cache knows which commit that was when there is no connection.
-            place: dict[str, Any] = {"revision": revision, "cache_dir": cache, "endpoint": endpoint}
+            place: dict[str, Any] = {"revision": revision, "cache_dir": cache, "endpoint": endpoint, "token": token}
             path = Path(hub.hf_hub_download(repository, name, **place | bar_of_download(hub, stop)))
         except _TooLarge as problem:
             raise DataError(f"{PREFIX}{repository}: {name} {problem}; at most {limit} are fetched.") from None
@@ -128,11 +129,22 @@ class _TooLarge(Exception):
     """Of a file on the hub: what is said of its size."""
 
 
-def _from_before(
-    hub: Any, repository: str, revision: str, cache: str | None, problem: Exception
-) -> tuple[str, Sequence[str]]:
+def _token(hub: Any) -> bool | None:
+    """None: the user's token, if there is one. False: no token, as the file of it is out of reach; the library ends
+    then, even if the repository is open to all. It is so where the home folder is another user's, or /dev/null."""
     try:
-        folder = Path(hub.snapshot_download(repository, revision=revision, cache_dir=cache, local_files_only=True))
+        hub.get_token()
+    except (NotADirectoryError, PermissionError):
+        return False
+    return None
+
+
+def _from_before(
+    hub: Any, repository: str, revision: str, cache: str | None, token: bool | None, problem: Exception
+) -> tuple[str, Sequence[str]]:
+    place: dict[str, Any] = {"revision": revision, "cache_dir": cache, "token": token}
+    try:
+        folder = Path(hub.snapshot_download(repository, local_files_only=True, **place))
     except Exception:  # of several libraries: it is not there, and what counts is why the hub could not be asked
         raise DataError(
             f"The hub could not be asked for {repository!r}, and it was not fetched before: {first_line(problem)}"

@@ -14,7 +14,7 @@ import numpy as np
 from kcrc import decisions, pipeline
 from kcrc.arrays import Array
 from kcrc.confidence.calibration import POWERS, Calibration, Confidence, Familiarity
-from kcrc.confidence.open_set import SIGNS, OpenSet
+from kcrc.confidence.open_set import OpenSet
 from kcrc.errors import FileError
 from kcrc.files.annotations import fits, hints_of
 from kcrc.left_out.answers import LeftOut
@@ -26,6 +26,7 @@ from kcrc.parallel import worker_count
 from kcrc.parameters import check_form
 from kcrc.prepared import POSITION, Samples
 from kcrc.projections.random import Random
+from kcrc.signs import SIGNS
 from kcrc.tuning.setting import Tuning
 
 _LARGEST = 1 << 26  # numbers of a matrix that a file can ask to be drawn

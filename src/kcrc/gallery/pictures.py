@@ -155,10 +155,10 @@ def build_from_folder(
     apart best (``kcrc.gallery.seeing``), or None for the best installed; ``parameters`` of its classifier are fixed.
 
     Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them)."""
-    from kcrc.datasets.folders import class_folders
     from kcrc.features import resolve
     from kcrc.gallery.building import building
     from kcrc.gallery.seeing import choose_feature
+    from kcrc.images.datasets import class_folders
 
     found = class_folders(Path(folder))
     files, labels = found.paths, found.labels

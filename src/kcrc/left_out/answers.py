@@ -18,7 +18,6 @@ import numpy as np
 from kcrc import pipeline
 from kcrc.arrays import Array, widened
 from kcrc.coding.base import Dictionary, Target
-from kcrc.confidence.open_set import signs
 from kcrc.evidence import Evidence
 from kcrc.kernels import Linear, VectorKernel
 from kcrc.left_out.dictionaries import neighbours_without
@@ -31,6 +30,7 @@ from kcrc.model import RAW, FittedModel
 from kcrc.neighbours.base import Neighbourhood
 from kcrc.parallel import over_chunks, worker_count
 from kcrc.prepared import Samples
+from kcrc.signs import signs
 
 T = TypeVar("T")
 
@@ -68,13 +68,14 @@ def answers_without(
             return read(pipeline.among(model, queries, near, code_all=code_all), some)
         if at_once is not None:
             posed = pipeline.local_problems(model, queries, near)
+            agreed = pipeline.local_problems(model, queries, near, wide=True)
             verdict = pipeline.judged(model, near, posed, partial(at_once.fill, model, some, near))
         else:
             assert removed is not None
-            posed = _posed(model, queries, near, removed, products)
+            posed = agreed = _posed(model, queries, near, removed, products)
             verdict = pipeline.judged(model, near, posed)
         if code_all:
-            pipeline.code_agreed(model, verdict, posed)
+            pipeline.code_agreed(model, verdict, agreed)
         return read(verdict, some)
 
     return over_chunks(piece, len(which), _chunk(model, len(which)), model.method.n_jobs)

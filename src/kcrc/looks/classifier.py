@@ -19,7 +19,6 @@ from kcrc import looks as all_looks
 from kcrc.arrays import Array
 from kcrc.classifier import KCRCClassifier
 from kcrc.confidence.calibration import Confidence
-from kcrc.confidence.open_set import leaning
 from kcrc.confidence.verbs import Confident
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.evidence import Evidence, joined
@@ -34,6 +33,7 @@ from kcrc.model import FittedModel
 from kcrc.parameter_table import byte_count
 from kcrc.progress import count_bar
 from kcrc.receipts import Receipt
+from kcrc.signs import leaning
 
 T = TypeVar("T")
 

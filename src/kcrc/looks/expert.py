@@ -10,12 +10,12 @@ import numpy as np
 from kcrc.arrays import Array
 from kcrc.classifier import KCRCClassifier
 from kcrc.confidence.calibration import Calibration
-from kcrc.confidence.open_set import FAR, log_distance, signs
 from kcrc.evidence import Evidence, joined
 from kcrc.left_out.answers import answers_without
 from kcrc.left_out.exclusion import Exclusion
 from kcrc.looks.base import Look
 from kcrc.model import FittedModel
+from kcrc.signs import FAR, log_distance, signs
 
 
 @dataclass(frozen=True, eq=False)

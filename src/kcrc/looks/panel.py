@@ -14,7 +14,6 @@ from kcrc.arrays import Array
 from kcrc.classifier import KCRCClassifier
 from kcrc.confidence.calibration import STRANGERS, Calibration, Confidence
 from kcrc.confidence.holder import Groups
-from kcrc.confidence.open_set import signs
 from kcrc.evidence import Evidence, joined
 from kcrc.left_out.answers import TRIALS, LeftOut
 from kcrc.left_out.exclusion import Exclusion
@@ -25,6 +24,7 @@ from kcrc.looks.expert import Expert, without_themselves
 from kcrc.looks.fusion import fused
 from kcrc.looks.join import seen_by
 from kcrc.looks.jury import ASKED, answerable
+from kcrc.signs import signs
 
 T = TypeVar("T")
 CHUNK = 256  # pictures that are looked at together

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kcrc.datasets.folders import EXTENSIONS
 from kcrc.errors import FileError
 from kcrc.files.aside import NameTaken
 from kcrc.files.growing import GrowingLog
 from kcrc.files.plain_lines import read_json_lines
+from kcrc.images.datasets import EXTENSIONS
 
 NAME = "kcrc-sort.jsonl"
 VERSION = 1

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -46,4 +47,6 @@ def main(
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2]))
+    arguments = argparse.ArgumentParser(prog="python -m kcrc.web.digits", description=main.__doc__)
+    arguments.add_argument("folder", nargs="?", default="page-out", help="where they go (default: %(default)s)")
+    sys.exit(main(arguments.parse_args().folder))

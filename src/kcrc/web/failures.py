@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kcrc.errors import KCRCError, StateError
+from kcrc.errors import KCRCError, StateError, fault_reference
 from kcrc.report.words import visible
 
 _LONGEST = 1000  # characters of a sentence
@@ -27,14 +27,6 @@ class Refusal(Exception):
     ) -> None:
         super().__init__(why)
         self.status, self.why, self.conflict, self.headers = status, why, conflict, dict(headers or {})
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """It may come from another process."""
-        return _refusal, (self.status, self.why, self.conflict, self.headers)
-
-
-def _refusal(status: int, why: str, conflict: Mapping[str, Any] | None, headers: Mapping[str, str] | None) -> Refusal:
-    return Refusal(status, why, conflict, headers=headers)
 
 
 def refused_as(problem: Refusal) -> Response:
@@ -62,8 +54,6 @@ async def wrong_method(request: Request, problem: Exception) -> Response:
 
 async def fault(request: Request, problem: Exception) -> Response:
     """A fault of ours: a name to report it by; what happened is told to whoever runs the server."""
-    from kcrc.cli.endings import reference
-
-    name = reference(problem)
+    name = fault_reference(problem)
     request.app.state.service.note(f"a fault of kcrc ({type(problem).__name__}: {str(problem)[:200]}), {name}")
     return refused_as(Refusal(500, f"This is a fault of kcrc. Please report it as {name}."))

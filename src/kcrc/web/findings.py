@@ -83,11 +83,10 @@ def _suspects(service: Service, current: Current, found: Audit | None) -> list[d
              "probability": None, "of_label": None, "duplicate_of": clash.other}
         )  # fmt: skip
     seen: set[int] = set()
-    confirmed = service.confirmed.all()
     told = []
     for row in rows:
         same = row["id"] in current.records and current.records[row["id"]].label == row["label"]
-        if row["id"] in seen or not same or (row["id"], row["label"]) in confirmed:
+        if row["id"] in seen or not same or (row["id"], row["label"]) in service.confirmed:
             continue
         seen.add(row["id"])
         near = {f"nearest_of_{side}": _nearest(current, row["id"], str(row[key])) for side, key in _SIDES}
@@ -121,7 +120,7 @@ async def keep(request: Request) -> Response:
     record = current.records.get(example)
     if record is None:
         raise Refusal(404, f"There is no example {example} in the gallery.")
-    service.confirmed.add(example, record.label)
+    service.confirm(example, record.label)
     return JSONResponse({"kept": example, "revision": current.revision})
 
 

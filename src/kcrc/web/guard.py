@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -37,45 +36,37 @@ OPEN = ("/api/health",)  # answered without the token
 
 
 class Pace:
-    """So many requests a second from one address, as many at once as fill some seconds; threads may ask at once."""
+    """So many requests a second from one address, as many at once as fill some seconds."""
 
     def __init__(self, rate: float, seconds: float = 4.0) -> None:
         self.rate, self.most = rate, max(1.0, rate * seconds)
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._lock = threading.Lock()
 
     def allows(self, address: str) -> bool:
-        with self._lock:
-            now = time.monotonic()
-            left, then = self._left.pop(address, (self.most, now))
-            left = min(self.most, left + self.rate * (now - then))
-            self._left[address] = (left - 1.0 if left >= 1.0 else left, now)
-            if len(self._left) > CLIENTS:
-                self._left.popitem(last=False)
-            return left >= 1.0
+        now = time.monotonic()
+        left, then = self._left.pop(address, (self.most, now))
+        left = min(self.most, left + self.rate * (now - then))
+        self._left[address] = (left - 1.0 if left >= 1.0 else left, now)
+        if len(self._left) > CLIENTS:
+            self._left.popitem(last=False)
+        return left >= 1.0
 
 
 class Guard:
     """``names`` are those the server answers to; ``token`` is needed where one is given, and comes as a bearer, or as
     the cookie that one of the ``codes`` was exchanged for, each once; ``rate`` (requests a second from one address, 0:
     any number) and ``secure`` (cookies go by TLS alone, whether or not a proxy says that it speaks it) are for servers
-    that others reach. ``pace``: one that several processes share, in place of ``rate``."""
+    that others reach."""
 
     def __init__(
-        self,
-        *,
-        names: Iterable[str] = LOOPBACK,
-        token: str | None = None,
-        rate: float = 0.0,
-        secure: bool = False,
-        pace: Pace | None = None,
+        self, *, names: Iterable[str] = LOOPBACK, token: str | None = None, rate: float = 0.0, secure: bool = False
     ) -> None:
         self.names = frozenset(name.lower() for name in names)
         self.entered: Callable[[], None] = lambda: None
         """Called when a code was used."""
         self.token, self.secure = token, secure
         self.codes: set[str] = set()
-        self.pace = pace or (Pace(rate) if rate else None)
+        self.pace = Pace(rate) if rate else None
 
     def new_code(self) -> str:
         """A code that lets one browser in, once."""
@@ -99,10 +90,10 @@ class Guard:
     def _check_names(self, scope: Scope, headers: Headers) -> None:
         """DNS that is turned to this machine, and pages of other sites, are kept out."""
         host = headers.get("host", "")
-        if _host(f"//{host}") not in self.names:
+        if _parts(f"//{host}")[1] not in self.names:
             raise Refusal(421, f"This server does not answer to '{host[:80]}'. Give its name by --name.")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _parts(origin)[2] != host.lower():
             raise Refusal(403, "Requests from other sites are refused.")
         navigating = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if site not in ("none", "same-origin") and not navigating:
@@ -128,11 +119,16 @@ class Guard:
         raise Refusal(401, why, headers={"WWW-Authenticate": "Bearer"})
 
 
-def _host(address: str) -> str:
+def _parts(address: str) -> tuple[str, str, str]:
+    """The scheme, the name and the name with its port; all empty where an address cannot be read.
+
+    ``urlsplit`` raises for a bracket without its pair, and only when it is asked for a port that is no number."""
     try:
-        return (urlsplit(address).hostname or "").lower()
+        found = urlsplit(address)
+        _ = found.port
+        return found.scheme, (found.hostname or "").lower(), found.netloc.lower()
     except ValueError:
-        return ""
+        return "", "", ""
 
 
 def _by_tls(headers: Headers) -> bool:
@@ -141,11 +137,11 @@ def _by_tls(headers: Headers) -> bool:
     Whoever says so wrongly gets a cookie that is sent less often, never more."""
     if headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https":
         return True
-    try:
-        pages = [urlsplit(headers.get(name, "")) for name in ("origin", "referer")]
-    except ValueError:
-        return False
-    return any(page.scheme == "https" and page.netloc.lower() == headers.get("host", "").lower() for page in pages)
+    own = headers.get("host", "").lower()
+    return any(
+        scheme == "https" and place == own
+        for scheme, _, place in (_parts(headers.get(name, "")) for name in ("origin", "referer"))
+    )
 
 
 def _same(given: str, known: str) -> bool:

@@ -48,7 +48,6 @@ def _row(name: str, one: Waiting, **known: Any) -> dict[str, Any]:
 async def drop(request: Request) -> Response:
     """A picture dropped on the queue."""
     service: Service = request.app.state.service
-    _check_alone(service)
     found = await upload(request)
     name = f"q{found.sha256[:24]}"
     if service.queue.get(name) is None:
@@ -56,11 +55,6 @@ async def drop(request: Request) -> Response:
         service.queue.put(name, Waiting(found.vector, found.sha256, found.name, held=held))
         service.events.tell("queue", total=len(service.queue), share=1.0)
     return JSONResponse({"picture": name, "revision": service.gallery.settings.revision}, 201)
-
-
-def _check_alone(service: Service) -> None:
-    if service.shared.several:
-        raise Refusal(409, "Several processes serve this gallery, and none of them keeps a queue. Serve it by one.", {})
 
 
 async def label(request: Request) -> Response:
@@ -71,6 +65,5 @@ async def label(request: Request) -> Response:
 async def skip(request: Request) -> Response:
     """Ask about pictures no more, for as long as the server runs."""
     service: Service = request.app.state.service
-    _check_alone(service)
     service.queue.skip((await fields(request)).texts("pictures"))
     return JSONResponse({"total": len(service.queue), "revision": service.gallery.settings.revision})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -25,35 +26,29 @@ from kcrc.web.events import Events
 from kcrc.web.examining import advice, audited
 from kcrc.web.learner import Learner
 from kcrc.web.metrics import Metrics
-from kcrc.web.pictures import SentPicture, looked_at
+from kcrc.web.people import People
+from kcrc.web.pictures import SentPicture, Shelf, looked_at
 from kcrc.web.plane import points
-from kcrc.web.shared import Shared
+from kcrc.web.recent import Recent
 from kcrc.web.waiting import ORDERS, WaitingPictures, by, loaded
 from kcrc.web.writer import Writer
 
 T = TypeVar("T")
 LOOKS = 1.0  # seconds between two looks whether another process changed the gallery
+CONFIRMED = 10_000  # labels, at most
 THREADS = 4  # for pictures and what takes more than a moment
 
 
 class Service:
     """Made of an open gallery, which it closes. ``note`` tells whoever runs the server."""
 
-    def __init__(
-        self,
-        gallery: Gallery,
-        *,
-        allowed: Allowed | None = None,
-        note: Callable[[str], None],
-        shared: Shared | None = None,
-    ) -> None:
+    def __init__(self, gallery: Gallery, *, allowed: Allowed | None = None, note: Callable[[str], None]) -> None:
         self.gallery = gallery
         self.name = gallery.name
         self.allowed = allowed or Allowed()
         self.note = note
-        self.events, self.metrics = Events(), Metrics()
-        self.shared = shared or Shared.alone(self.allowed)
-        self.people, self.recent, self.shelf = self.shared.people, self.shared.recent, self.shared.shelf
+        self.events, self.metrics, self.people, self.recent = Events(), Metrics(), People(), Recent()
+        self.shelf = Shelf(self.allowed)
         self.now = Now(gallery)
         self.batcher = Batcher(self._answered)
         self.learner = Learner(gallery, learn=self._learn, finished=self._learned, failed=note)
@@ -70,7 +65,8 @@ class Service:
         }
         self.choosing = threading.Lock()
         """Held while the parameters are chosen anew."""
-        self.confirmed = self.shared.confirmed
+        self.confirmed: OrderedDict[tuple[int, str], None] = OrderedDict()
+        """Labels that somebody looked at and said are right: of an example, for as long as it has that label."""
         self._told = gallery.settings.revision
 
     def feature(self) -> Feature:
@@ -101,6 +97,12 @@ class Service:
             return self.gallery.thumbnail(example)
         except KCRCError:
             return None
+
+    def confirm(self, example: int, label: str) -> None:
+        """Remember that the label of an example is right."""
+        self.confirmed[example, label] = None
+        while len(self.confirmed) > CONFIRMED:
+            self.confirmed.popitem(last=False)
 
     async def ask(self, vectors: Array, *, explain: bool) -> Asked:
         """The answers to vectors (n, d), asked together with whatever else waits."""

@@ -12,13 +12,14 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier
 
-from kcrc import KCRCClassifier, datasets, distances
+from kcrc import KCRCClassifier, distances
 from kcrc.bench import parts
 from kcrc.bench.parts import asking, changing, fitting, indexes, lasso, photographs, pixel, queries, robust, search
 from kcrc.bench.results import Results, stored_ratios
 from kcrc.bench.samples import clusters
 from kcrc.cli import main
 from kcrc.errors import ParameterError
+from kcrc.images import datasets
 from photos import folder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import subprocess
 import sys
@@ -279,12 +280,26 @@ def test_peers_measures_and_writes_its_table(tmp_path: Path, monkeypatch: pytest
     options = ["--out", str(out), "--sets", "digits", "--splits", "1"]
     assert peers.main([*options, "--readme", str(page)]) == 0
     once = page.read_text("utf-8")
-    assert once.startswith(f"before\n{peers.BEGIN}\n| no tuning | digits |")
+    assert once.startswith(f"before\n{peers.BEGIN}\n|  | digits |")
     assert "old" not in once
+    assert [line.split(" | ")[0] for line in once.splitlines() if "%" in line] == [f"| {name}" for name in peers.OFFERS]
+    assert "–" not in once
     assert peers.main([*options, "--measured", "--readme", str(page)]) == 0
     assert page.read_text("utf-8") == once
     assert peers.main([*options, "--measured", "--readme", str(bare)]) == 1
     assert bare.read_text("utf-8") == "no marks\n"
+    before = json.loads(out.read_text("utf-8"))
+    assert peers.main(["--out", str(out), "--sets", "digits", "--splits", "2", "--only", "kNN, tuned"]) == 0
+    after = json.loads(out.read_text("utf-8"))
+    assert after["sets"]["digits"]["SVC, tuned"] == before["sets"]["digits"]["SVC, tuned"]
+    assert len(after["sets"]["digits"]["kNN, tuned"]) == 2
+    table = peers.table(after)
+    assert re.search(r"^\| kNN \| \d\d\.\d %, tuned \d\d\.\d ± \d\.\d % \|", table, re.M)
+    assert "without ±: of the first split" in table
+    assert "Measured by themselves (kNN, tuned): " in table
+    quoting = after | {"quoted": {"kNN, tuned": "From elsewhere.", "SVC, tuned": "From there."}}
+    assert peers.table(quoting).endswith("\nFrom elsewhere.\nFrom there.")
+    assert peers.merged(quoting, after, ["kNN, tuned"])["quoted"] == {"SVC, tuned": "From there."}
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(2.5, "2.5 s"), (0.0213, "21.3 ms"), (4.2e-5, "42 µs")])

@@ -43,6 +43,34 @@ def test_scan_after_scan_in_a_few_bytes_is_refused():
     assert decode(odd.many_scans(200, 80), View((20, 20))).pixels.shape == (20, 20, 3)
 
 
+@pytest.mark.parametrize("restart", [0, 1000])
+@pytest.mark.parametrize("marker", [0x00, 0x01, 0x02, 0x50, 0xBF, 0xD0, 0xD7, 0xD8])
+def test_scans_do_not_hide_behind_a_marker_that_has_no_length(marker, restart):
+    """Where libjpeg looks for a restart it passes over FF 02 to FF BF too."""
+    hidden = odd.hidden_scans(marker, 1000, restart=restart)
+    with pytest.raises(TooMuch, match="goes over its 62500 blocks more than 60000000 times"):
+        look(hidden)
+    assert look(odd.hidden_scans(marker, 900, restart=restart)).beside == 62_500 * 128
+
+
+@pytest.mark.parametrize("marker", [0xDC, 0xE0, 0xE1, 0xEF, 0xFE])
+def test_what_stands_in_a_segment_between_scans_is_no_scan(marker):
+    content = odd.hidden_scans(marker, 5000)
+    assert look(content).beside == 62_500 * 128
+    assert decode(content, View((20, 20))).pixels.shape == (20, 20, 3)
+
+
+@pytest.mark.parametrize("options", [{}, {"progressive": True}])
+def test_layers_of_one_number_are_all_counted(options):
+    picture = odd.noise("RGB", (64, 64))
+    whole = odd.saved(picture, "JPEG", subsampling=2, **options)
+    frame = max(whole.find(b"\xff\xc0"), whole.find(b"\xff\xc2"))
+    alike = bytearray(whole)
+    for layer in range(3):
+        alike[frame + 10 + 3 * layer] = 1
+    assert look(bytes(alike)).beside == look(whole).beside
+
+
 def test_segments_without_end_are_refused():
     plain = odd.saved(odd.noise("RGB", (9, 9)), "JPEG")
     with pytest.raises(TooMuch, match="100000 segments"):

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrc import coding, datasets
+from kcrc import coding
+from kcrc import datasets as published
 from kcrc.arrays import Array
 from kcrc.bench.parts import PartRun
 from kcrc.bench.tables import short
@@ -27,8 +28,8 @@ TOLERANCE = 1e-6
 def faces(n_atoms: int, n_queries: int, folder: Path | None) -> tuple[str, Array, Array]:
     """(name, atoms (n, 504), queries) with unit rows."""
     rng = np.random.default_rng(0)
-    if n_atoms == 1216 and datasets.locate("yaleb", folder) is not None:
-        found = datasets.load("yaleb", folder)
+    if n_atoms == 1216 and published.locate("yaleb", folder) is not None:
+        found = published.load("yaleb", folder)
         order = [rng.permutation(np.flatnonzero(found.labels == person)) for person in range(38)]
         atoms = np.concatenate([rows[:32] for rows in order])
         queries = rng.permutation(np.concatenate([rows[32:] for rows in order]))[:n_queries]

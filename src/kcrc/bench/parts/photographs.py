@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import Gallery, datasets, features
+from kcrc import Gallery, features
+from kcrc import datasets as published
 from kcrc.bench.parts import PartRun
 from kcrc.bench.results import Requirement
 from kcrc.bench.tables import short
@@ -25,6 +26,7 @@ from kcrc.bench.timing import race
 from kcrc.features.extract import extract
 from kcrc.gallery import building
 from kcrc.gallery.pictures import default_feature
+from kcrc.images import datasets
 from kcrc.report.tables import text_table
 
 PROGRAM = [sys.executable, "-c", "import sys; from kcrc.cli import main; sys.exit(main(sys.argv[1:]))"]
@@ -33,7 +35,7 @@ HELP_SECONDS = 0.3
 
 
 def measure(run: PartRun) -> None:
-    photos = datasets.load("caltech101-20", run.folder)
+    photos = published.load("caltech101-20", run.folder)
     with tempfile.TemporaryDirectory() as folder:
         measured(run, photos, Path(folder) / "large.kcrc", default_feature(), 500 if run.quick else 10_000)
 

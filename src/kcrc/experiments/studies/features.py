@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import RidgeClassifierCV
 
-from kcrc import datasets, features
+from kcrc import datasets as published
+from kcrc import features
 from kcrc.arrays import Array
 from kcrc.cli.output import note, say
 from kcrc.errors import KCRCError
 from kcrc.experiments.studies import command
 from kcrc.experiments.studies.samples import unit
+from kcrc.images import datasets
 from kcrc.report.tables import Table
 
 NAMES = ("pixels", "random-faces", "eigenfaces", "lbp", "hog", "pyramid", "embedding")
@@ -60,7 +62,7 @@ def measured(name: str, photos: datasets.Dataset, n_train: int, seeds: int) -> l
 
 
 def study(given: argparse.Namespace) -> None:
-    photos = datasets.from_folder(given.folder) if given.folder else datasets.load("caltech101-20", given.data)
+    photos = datasets.from_folder(given.folder) if given.folder else published.load("caltech101-20", given.data)
     lines = []
     for name in given.features.split(","):
         try:

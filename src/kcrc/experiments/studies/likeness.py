@@ -20,10 +20,10 @@ import numpy as np
 from kcrc import KCRCClassifier
 from kcrc.arrays import Array
 from kcrc.cli.output import say
-from kcrc.datasets import Dataset
 from kcrc.experiments.studies import command
 from kcrc.experiments.studies.samples import at_hand, dataset, per_class, unit, vectors
 from kcrc.features import make
+from kcrc.images.datasets import Dataset
 
 SETS = ("digits", "mnist", "caltech256_clip", "usps", "caltech101-20")
 STORED = {"digits": 600, "mnist": 500, "caltech256_clip": 3000, "usps": 2000}

@@ -29,7 +29,8 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.svm import SVC
 
-from kcrc import ImageClassifier, KCRCClassifier, datasets, looks
+from kcrc import ImageClassifier, KCRCClassifier, looks
+from kcrc import datasets as published
 from kcrc.arrays import Array
 from kcrc.cli.output import say
 from kcrc.distances.base import Distance
@@ -54,7 +55,7 @@ OURS = "images, nothing named"
 def load(name: str, seed: int, data: Path | None) -> tuple[Any, Array, Array, Array]:
     """Images, labels, and the rows of one split: training and test."""
     if name.startswith("photographs"):
-        found = datasets.load("caltech101-20", data)
+        found = published.load("caltech101-20", data)
         paths = [str(path) for path in found.paths or ()]
         return paths, found.labels, *per_class(found.labels, 25, seed)
     if name in MAKERS:

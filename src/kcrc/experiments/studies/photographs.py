@@ -18,7 +18,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from kcrc import Gallery, datasets
+from kcrc import Gallery
+from kcrc import datasets as published
 from kcrc.cli import main as kcrc
 from kcrc.cli.output import say
 from kcrc.errors import StateError
@@ -85,7 +86,7 @@ def choosing_seconds(path: str) -> float:
 
 
 def study(given: argparse.Namespace) -> None:
-    photographs = given.folder or Path(datasets.load("caltech101-20", given.data).provenance.source)
+    photographs = given.folder or Path(published.load("caltech101-20", given.data).provenance.source)
     with tempfile.TemporaryDirectory() as name:
         halves(photographs, Path(name))
         for feature in given.features:

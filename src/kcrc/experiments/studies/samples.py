@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrc import datasets
 from kcrc.arrays import Array
 from kcrc.cli.output import note
 from kcrc.experiments.loader import Loader
+from kcrc.images import datasets
 
 
 @functools.lru_cache(maxsize=1)  # a study takes one set after another, and each several times

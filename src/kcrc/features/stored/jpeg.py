@@ -13,7 +13,10 @@ _FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 _KEPT = _FRAMES | {0xC4, 0xCC, 0xDB, 0xDD}  # frames, Huffman and arithmetic tables, quantisation, restart interval
 _WITHOUT_LENGTH = frozenset({0x00, 0x01, *range(0xD0, 0xD9)})
 _MARKER = re.compile(rb"\xff([^\xff])", re.DOTALL)
-_MARKER_IN_SCAN = re.compile(rb"\xff([^\x00\xff\xd0-\xd7])", re.DOTALL)
+# After a scan libjpeg reads a length behind these markers alone. It goes on right behind FF 01 and restarts, and where
+# it looks for a restart right behind FF 02 to FF BF, so scans may stand there: none of these has a length here. FF D8,
+# which libjpeg refuses, has none either.
+_MARKER_IN_SCAN = re.compile(rb"\xff([\xc0-\xcf\xd9-\xfe])")
 _MOST_SEGMENTS = 100_000
 _MOST_VISITS = 60_000_000  # of blocks in all scans: 400 million pixels in the usual ten scans need 50
 
@@ -75,12 +78,15 @@ def _stored(content: bytes, kept: list[bytes], scan: int, frame: bytes | None, s
 
 def _blocks(frame: bytes, width: int, height: int) -> dict[int, int]:
     """How many blocks of 8×8 each layer has, by its number."""
-    layers = {frame[6 + 3 * i]: (frame[7 + 3 * i] >> 4, frame[7 + 3 * i] & 15) for i in range(frame[5])}
-    if not layers or min(map(min, layers.values())) < 1:
+    layers = [(frame[6 + 3 * i], frame[7 + 3 * i] >> 4, frame[7 + 3 * i] & 15) for i in range(frame[5])]
+    if not layers or min(min(h, v) for _, h, v in layers) < 1:
         raise Damaged
-    across, down = (max(sampling[axis] for sampling in layers.values()) for axis in (0, 1))
+    across, down = max(h for _, h, _ in layers), max(v for _, _, v in layers)
     units = -(-width // (8 * across)) * -(-height // (8 * down))
-    return {number: units * h * v for number, (h, v) in layers.items()}
+    blocks: dict[int, int] = {}
+    for number, h, v in layers:  # some files give several layers one number; a scan of it may be of any of them
+        blocks[number] = blocks.get(number, 0) + units * h * v
+    return blocks
 
 
 def _go_over_scans(content: bytes, at: int, blocks: dict[int, int]) -> None:

@@ -7,13 +7,13 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kcrc.datasets.folders import image_files
 from kcrc.errors import FileError
 from kcrc.files.aside import aside
 from kcrc.files.plain_file import read_plain
 from kcrc.files.plain_json import read_json
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture
 from kcrc.gallery.exchange.picture_files import new_folder, put_picture
+from kcrc.images.datasets import image_files
 from kcrc.sorting.folder_names import folder_names
 
 CLASSES = "kcrc-classes.json"

@@ -23,10 +23,16 @@ KINDS: dict[str, StoreKind | str] = {
 }
 _EXTRAS = {"psycopg": "postgres"}  # packages that a way may need, and the extra that brings them
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_MISSPELT = re.compile(r"(?i)postgres(?:ql)?:(?!//)")  # as pathlib leaves an address: with one slash
 
 
 def kind_of(address: str | os.PathLike[str]) -> StoreKind:
     """How the gallery at an address is kept."""
+    if _MISSPELT.match(str(address)):  # a file of this name would have a password in its name
+        raise FileError(
+            f"'{address_without_secrets(str(address))}' is neither an address nor a path. An address is a text that "
+            "begins with 'postgresql://'; for a file of this name, give its whole path."
+        )
     found = _SCHEME.match(os.fspath(address)) if isinstance(address, str) else None
     scheme = found[1].lower() if found else _FILE
     if scheme not in KINDS:

@@ -1,4 +1,4 @@
-"""Who does the work: this process ("local", the default), a Ray cluster, a Dask cluster.
+"""Who does the work: this process ("local", the default), a Ray cluster.
 
 An engine sees functions and pieces of work, and nothing of galleries or classifiers. A new one is a module here and a
 line in ``HOMES``; ``tests/scale/test_engines.py`` then says what it owes.
@@ -14,7 +14,6 @@ __all__ = ["ENGINES", "Engine", "Held", "Result", "make", "names"]
 HOMES = {
     "local": "kcrc.scale.engines.local",
     "ray": "kcrc.scale.engines.on_ray",
-    "dask": "kcrc.scale.engines.on_dask",
 }
 ENGINES = Registry[Engine]("engine", HOMES)
 names = ENGINES.names

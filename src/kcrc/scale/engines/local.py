@@ -34,7 +34,7 @@ class Local(Engine):
         if address is not None or workers is not None:
             raise ParameterError(
                 "The engine 'local' is this process and its threads: it takes no address and no workers. "
-                "Name one that has them: ray, dask."
+                "Name one that has them: ray."
             )
 
     def hold(self, makers: Sequence[Callable[[], Any]]) -> Held:

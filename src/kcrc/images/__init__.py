@@ -1,0 +1,1 @@
+"""From pictures to answers: decoding, features, looks and the classifier of images."""

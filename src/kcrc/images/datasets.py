@@ -1,0 +1,432 @@
+"""Labelled images as people keep them: a folder of class folders, what a loader returns, and splits by seed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kcrc.arrays import Array
+from kcrc.errors import DataError, ParameterError
+from kcrc.features.accepted import EXTENSION_FORMATS
+
+__all__ = [
+    "ClassFolders", "Dataset", "Provenance", "class_folders", "from_folder", "image_files", "split_per_class",
+    "subset_per_class",
+]  # fmt: skip
+
+EXTENSIONS = frozenset(EXTENSION_FORMATS)
+TRAIN, TEST = 0, 1
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where samples came from.
+
+    Attributes
+    ----------
+    source : str
+        The file that was read.
+    owner : str
+        Who publishes the set.
+    terms : str
+        On what terms.
+    note : str
+        What else to know.
+    """
+
+    source: str
+    owner: str = ""
+    terms: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples with labels. Exactly one of ``X``, ``images`` and ``paths`` is there.
+
+    Attributes
+    ----------
+    name : str
+        Of the set.
+    labels : ndarray of int of shape (n,)
+        Class numbers: places in ``classes``.
+    classes : tuple of str
+        The class names.
+    X : ndarray of shape (n, d), or None
+        Vectors.
+    images : ndarray of shape (n, h, w) or (n, h, w, 3), or None
+        Images.
+    paths : tuple of Path, or None
+        Image files.
+    split : ndarray of shape (n,), or None
+        0 for training and 1 for test, where the set has a split of its own.
+    extras : dict of str to ndarray
+        What else the set says.
+    provenance : Provenance
+        Where it came from.
+    named : ndarray of shape (n,)
+        The labels as class names.
+    train, test : ndarray of int
+        The training and test rows of the set's own split.
+    """
+
+    name: str
+    labels: Array
+    classes: tuple[str, ...]
+    X: Array | None = None
+    images: Array | None = None
+    paths: tuple[Path, ...] | None = None
+    split: Array | None = None
+    extras: Mapping[str, Array] = field(default_factory=dict)
+    provenance: Provenance = field(default_factory=lambda: Provenance(source=""))
+
+    def __post_init__(self) -> None:
+        held = [part for part in (self.X, self.images, self.paths) if part is not None]
+        if len(held) != 1:
+            raise DataError(f"The data set '{self.name}' must hold vectors, images or paths; it holds {len(held)}.")
+        if self.labels.ndim != 1 or len(held[0]) != len(self.labels):
+            raise DataError(
+                f"The data set '{self.name}' has {len(held[0])} samples, labels of shape {self.labels.shape}."
+            )
+        if len(self.labels) and not (self.labels.min() >= 0 and self.labels.max() < len(self.classes)):
+            raise DataError(
+                f"The labels of '{self.name}' run from {self.labels.min()} to {self.labels.max()}, "
+                f"but it has {len(self.classes)} classes."
+            )
+        if self.split is not None and self.split.shape != self.labels.shape:
+            raise DataError(f"The split of '{self.name}' has shape {self.split.shape}, not {self.labels.shape}.")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        what = "vectors" if self.X is not None else "images" if self.images is not None else "files"
+        return f"Dataset({self.name!r}, {len(self)} {what}, {len(self.classes)} classes)"
+
+    @property
+    def named(self) -> Array:
+        """The labels as class names (n,)."""
+        return np.asarray(self.classes)[self.labels]
+
+    @property
+    def train(self) -> Array:
+        """The training rows of the set's own split."""
+        return self._rows(TRAIN)
+
+    @property
+    def test(self) -> Array:
+        """The test rows of the set's own split."""
+        return self._rows(TEST)
+
+    def _rows(self, side: int) -> Array:
+        if self.split is None:
+            raise DataError(
+                f"The data set '{self.name}' has no split of its own. "
+                "Use kcrc.datasets.split_per_class(labels, n_train, seed=...)."
+            )
+        return np.flatnonzero(self.split == side)
+
+    def vectors(self, rows: Any = slice(None)) -> Array:
+        """Float32 vectors (n, d) of the samples at ``rows``: images are flattened, 8 bits become 0…1."""
+        if self.X is not None:
+            return np.asarray(self.X[rows], np.float32)
+        if self.images is None:
+            raise DataError(f"The data set '{self.name}' is a list of image files. Vectors come with kcrc.features.")
+        images = self.images[rows]
+        flat: Array = images.reshape(len(images), -1).astype(np.float32)
+        if images.dtype == np.uint8:
+            flat /= 255.0
+        return flat
+
+    def take(self, rows: Any) -> Dataset:
+        """The samples at ``rows`` (an index array, a slice or a mask); per-sample extras go along."""
+        index = np.arange(len(self))[rows]
+        per_sample = {k: v[index] for k, v in self.extras.items() if len(v) == len(self)}
+        return replace(
+            self,
+            labels=self.labels[index],
+            X=None if self.X is None else self.X[index],
+            images=None if self.images is None else self.images[index],
+            paths=None if self.paths is None else tuple(self.paths[i] for i in index),
+            split=None if self.split is None else self.split[index],
+            extras=per_sample,
+        )
+
+
+@dataclass(frozen=True)
+class ClassFolders:
+    """A folder of class folders as it is.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        The pictures.
+    labels : tuple of str
+        The class of each.
+    loose : tuple of Path
+        Pictures that lie in no class folder.
+    paired : tuple of Path
+        RAW files beside a picture of the same name, as cameras write both: the picture is taken.
+    empty : tuple of str
+        Class folders without a picture.
+    others : dict of str to int
+        How many files are no pictures by their name, by its ending.
+    """
+
+    paths: tuple[Path, ...]
+    labels: tuple[str, ...]
+    loose: tuple[Path, ...] = ()
+    paired: tuple[Path, ...] = ()
+    empty: tuple[str, ...] = ()
+    others: Mapping[str, int] = field(default_factory=dict)
+
+
+def class_folders(folder: Path | str, *, deep: bool = True) -> ClassFolders:
+    """What is in a folder of class folders; the name of the first folder below is the class. Hidden files and folders
+    are left out. ``deep`` takes the pictures in folders inside a class folder too.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder.
+    deep : bool, default=True
+        Take pictures in folders inside a class folder too.
+
+    Returns
+    -------
+    ClassFolders
+        ``paths`` and ``labels`` of the pictures, and what else is there.
+
+    Raises
+    ------
+    DataError
+        Where there are no class folders with images.
+
+    Examples
+    --------
+    >>> from kcrc import datasets
+    >>> sorted(set(datasets.class_folders("photos").labels))
+    ['heron', 'robin', 'wren']
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError(f"{folder} is not a folder. Give a folder with one folder of images for each class.")
+    classes = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    every = {c: image_files(folder / c, deep=deep) for c in classes}
+    paired = {path for found in every.values() for path in _paired(found)}
+    files = {c: [path for path in found if path not in paired] for c, found in every.items()}
+    loose = tuple(image_files(folder, deep=False))
+    if not any(files.values()):
+        there = f" ({len(loose)} lie in it directly)" if loose else ""
+        raise DataError(
+            f"{folder} has no class folders with images{there}. Put those of each class in a folder named after it."
+        )
+    return ClassFolders(
+        tuple(path for found in files.values() for path in found),
+        tuple(c for c, found in files.items() for _ in found),
+        loose,
+        tuple(sorted(paired)),
+        tuple(c for c, found in files.items() if not found),
+        _others(folder),
+    )
+
+
+def _paired(files: Iterable[Path]) -> list[Path]:
+    """The RAW files that lie beside a picture of the same name in another format."""
+    raw = {path for path in files if EXTENSION_FORMATS[path.suffix.lower()] == "RAW"}
+    pictures = {(path.parent, path.stem.casefold()) for path in files if path not in raw}
+    return [path for path in raw if (path.parent, path.stem.casefold()) in pictures]
+
+
+def _others(folder: Path) -> dict[str, int]:
+    """Files that are no pictures by their name, by its ending, the most frequent first."""
+    endings: Counter[str] = Counter()
+    for path in folder.rglob("*"):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if not hidden and path.suffix.lower() not in EXTENSIONS and path.is_file():
+            endings[path.suffix.lower() or path.name] += 1
+    return dict(endings.most_common())
+
+
+def image_files(folder: Path, *, deep: bool = True) -> list[Path]:
+    """The image files below ``folder`` by extension, hidden ones left out, in the order of their names.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+    deep : bool, default=True
+        Look in the folders inside it too.
+
+    Returns
+    -------
+    list of path
+        Sorted by name.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from kcrc import datasets
+    >>> len(datasets.image_files(Path("photos")))
+    21
+    """
+    found = []
+    for path in folder.rglob("*") if deep else folder.iterdir():
+        inside = path.relative_to(folder).parts
+        if path.suffix.lower() in EXTENSIONS and not any(p.startswith(".") for p in inside) and path.is_file():
+            found.append(path)
+    return sorted(found, key=lambda p: p.relative_to(folder).parts)
+
+
+def from_folder(
+    folder: Path | str, *, name: str | None = None, deep: bool = True, provenance: Provenance | None = None
+) -> Dataset:
+    """The image files of a folder of class folders; the name of the first folder below is the class.
+
+    ``deep`` takes the images in folders inside a class folder too.
+
+    Empty class folders are an error, named: a class without examples is a mistake more often than not.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder of class folders.
+    name : str or None, default=None
+        What to call the set; None takes the folder's name.
+    deep : bool, default=True
+        Take images in folders inside a class folder too.
+    provenance : Provenance or None, default=None
+        Where it came from.
+
+    Returns
+    -------
+    Dataset
+        ``images`` are paths; ``labels`` numbers into ``classes``.
+
+    Raises
+    ------
+    DataError
+        Where there are no class folders with images, or one is empty.
+
+    Examples
+    --------
+    >>> from kcrc import datasets
+    >>> len(datasets.from_folder("photos"))
+    21
+    """
+    found = class_folders(folder, deep=deep)
+    folder = Path(folder)
+    if found.empty:
+        raise DataError(f"The class folder {folder / found.empty[0]} has no image files. Fill it or remove it.")
+    classes = tuple(dict.fromkeys(found.labels))
+    number = {name: place for place, name in enumerate(classes)}
+    return Dataset(
+        name or folder.name,
+        np.array([number[label] for label in found.labels]),
+        classes,
+        paths=found.paths,
+        provenance=provenance or Provenance(source=str(folder)),
+    )
+
+
+def split_per_class(labels: Array, n_train: int, seed: int = 0, *, n_test: int | None = None) -> tuple[Array, Array]:
+    """``n_train`` rows of each class drawn by ``seed``, and the rest (or ``n_test`` of it, a class).
+
+    Returns (train rows, test rows), both ascending. A class with no more than ``n_train`` rows is an error:
+    none would be left to ask. The draw of one class does not depend on which other classes there are.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        The labels.
+    n_train : int
+        Rows of each class to train with.
+    seed : int, default=0
+        Of the draw.
+    n_test : int or None, default=None
+        Rows of each class to test with; None takes the rest.
+
+    Returns
+    -------
+    tuple of ndarray and ndarray
+        Train rows and test rows, both ascending.
+
+    Raises
+    ------
+    ParameterError
+        Where a number is below 1.
+    DataError
+        Where a class has too few rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcrc import datasets
+    >>> train, test = datasets.split_per_class(np.repeat([0, 1], 10), 3)
+    >>> len(train), len(test)
+    (6, 14)
+    """
+    labels = np.asarray(labels)
+    if n_train < 1:
+        raise ParameterError(f"n_train is at least 1; got {n_train!r}.")
+    if n_test is not None and n_test < 1:
+        raise ParameterError(f"n_test is at least 1, or None for all the rest; got {n_test!r}.")
+    needed = n_train + (1 if n_test is None else n_test)
+    train, test = [], []
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        if len(rows) < needed:
+            raise DataError(
+                f"The class {label!s} has {len(rows)} samples; {n_train} to train and "
+                f"{needed - n_train} or more to test need {needed}. Lower n_train."
+            )
+        # Seeded by (seed, class) so that dropping a class leaves the others' draws alone.
+        rng = np.random.default_rng([seed, *str(label).encode()])
+        drawn = rng.permutation(rows)
+        train.append(drawn[:n_train])
+        test.append(drawn[n_train : None if n_test is None else n_train + n_test])
+    return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
+
+
+def subset_per_class(labels: Array, n: int, seed: int = 0) -> Array:
+    """Up to ``n`` rows of each class drawn by ``seed``, ascending; smaller classes keep all they have.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        The labels.
+    n : int
+        The most rows of a class.
+    seed : int, default=0
+        Of the draw.
+
+    Returns
+    -------
+    ndarray
+        The rows, ascending.
+
+    Raises
+    ------
+    ParameterError
+        Where n is below 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcrc import datasets
+    >>> len(datasets.subset_per_class(np.repeat([0, 1], 10), 3))
+    6
+    """
+    labels = np.asarray(labels)
+    if n < 1:
+        raise ParameterError(f"n is at least 1; got {n!r}.")
+    kept = []
+    for label in np.unique(labels):
+        rng = np.random.default_rng([seed, *str(label).encode()])
+        kept.append(rng.permutation(np.flatnonzero(labels == label))[:n])
+    return np.sort(np.concatenate(kept)) if kept else np.empty(0, np.intp)
