@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -31,7 +30,6 @@ ELSEWHERE = {  # pages whose blocks need more than a folder, and the tests that 
     "examples.md": "tests/examples/test_examples.py",
 }
 NEEDED = {"search.md": ["faiss"]}
-REPLACED = {"scale.md": {"/fast/disk": "disk"}}  # the reader's own disk
 SKELETON = {  # what the file that the distance of CONTRIBUTING.md belongs in imports already
     "Array": Array,
     "ClassVar": ClassVar,
@@ -65,9 +63,8 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     folders()
     known = given()
     if page == "scale.md":
-        Path("disk").mkdir()
         np.save("examples.npy", known["X"])
-    assert run(page, known | (SKELETON if page == "CONTRIBUTING.md" else {}), REPLACED.get(page))
+    assert run(page, known | (SKELETON if page == "CONTRIBUTING.md" else {}))
 
 
 def test_what_is_run_elsewhere_is():
