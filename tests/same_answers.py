@@ -19,7 +19,7 @@ from kcrc.precision import error_in_single, single_will_do
 DOUBLE = 1e-9  # κ u of double precision, with condition numbers κ up to 10⁷
 STOPPED = 1e-5  # coders that iterate until the objective is within 10⁻⁶ or less: codes are less sharp than it
 SQUARES = 1e-12  # of squared residuals, differences of energies near 1: κ u with κ up to 10⁴; less is nothing
-STEEPEST = 10.0  # how much a probability changes with the logarithm of a residual, at most: 1/(4 T), T ≥ 0.025
+STEEPEST = 10.0  # how much a probability changes with the logarithms of residuals: 1/(2 T), with T of 0.05 or more
 
 
 def within(model: FittedModel) -> float:
