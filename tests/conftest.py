@@ -27,8 +27,14 @@ def pytest_configure(config: pytest.Config) -> None:
     a number that is set already stays."""
     if processes := getattr(config.option, "numprocesses", None):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, worker_count(None) // processes)))
-    if not os.access(ROOT, os.W_OK):  # there Hypothesis stores the examples that failed, and warns where it cannot
-        hypothesis.settings.register_profile("read-only", database=None)
+    # On a busy machine an example takes as long as it takes. Examples that failed are stored in the tree, if it can be
+    # written: else Hypothesis warns.
+    hypothesis.settings.register_profile(
+        "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("any machine")
+    if not os.access(ROOT, os.W_OK):
+        hypothesis.settings.register_profile("read-only", hypothesis.settings(), database=None)
         hypothesis.settings.load_profile("read-only")
 
 

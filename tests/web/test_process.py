@@ -31,10 +31,12 @@ def start(path: Path) -> Iterator[Start]:
     """Start a server; the process, and a client of it."""
     begun: list[tuple[subprocess.Popen[str], httpx.Client]] = []
 
-    def run(*options: str, gallery: Path | str = path) -> tuple[subprocess.Popen[str], httpx.Client]:
-        known = {**os.environ, "PYTHONPATH": SOURCES}
+    def run(
+        *options: str, gallery: Path | str = path, encoding: str = "utf-8"
+    ) -> tuple[subprocess.Popen[str], httpx.Client]:
+        known = {**os.environ, "PYTHONPATH": SOURCES, "PYTHONIOENCODING": encoding}
         line = [sys.executable, "-W", "error", str(CHILD), str(gallery), "--port", "0", *options]
-        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=known)
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding=encoding, env=known)
         assert process.stdout is not None
         said = process.stdout.readline()
         address = re.search(r"https?://[0-9.:]+", said)
@@ -177,6 +179,16 @@ def test_shared_it_shows_a_code_that_lets_one_browser_in(start: Start) -> None:
     assert stranger.get("/api/gallery").json()["token_needed"] is True
     stranger.cookies.clear()
     assert stranger.get("/", params={"code": code[1]}).status_code == 401
+
+
+def test_where_the_encoding_cannot_draw_a_qr_code_one_sentence_says_so(start: Start) -> None:
+    process, _ = start("--share", "--host", "127.0.0.1", encoding="latin-1")
+    assert process.stderr is not None
+    said = [process.stderr.readline() for _ in range(2)]
+    assert any("no characters to draw a QR code" in line for line in said)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert "\\u2588" not in out
 
 
 def test_with_a_certificate_it_speaks_tls(path: Path, tmp_path: Path, start: Start) -> None:

@@ -51,6 +51,15 @@ def output_now() -> TextIO | None:
     return sys.stdout
 
 
+def can_show(text: str) -> bool:
+    """Whether the encoding of the output has all characters of a text."""
+    try:
+        text.encode(getattr(output_now(), "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def note(text: object) -> None:
     """A line for the person and not for the next program: on stderr. Where nobody can read it, nobody misses it."""
     with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ import click
 
 from kcrc.cli.arguments import gallery_argument, model_option, open_gallery
 from kcrc.cli.endings import Stopped
-from kcrc.cli.output import note, say, shown
+from kcrc.cli.output import can_show, note, say, shown
 from kcrc.errors import DataError, KCRCError, StateError
 
 if TYPE_CHECKING:
@@ -105,7 +105,11 @@ def serve(
         if share:
             from kcrc.web.qr import in_characters
 
-            say(in_characters(entrance))
+            code = in_characters(entrance)
+            if can_show(code):
+                say(code)
+            else:
+                note("kcrc: The encoding of this terminal has no characters to draw a QR code; the address serves too.")
 
     def started() -> None:
         invite()
