@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
-NATIVE := $(wildcard src/kcrc/_fused/*/*.cpp src/kcrc/_fused/*/*.hpp)
+NATIVE := $(wildcard src/kcrc/native/*/*.cpp src/kcrc/native/*/*.hpp)
 SOURCES := pyproject.toml setup.py constraints.txt $(NATIVE)
 WORKERS ?= auto
 DATA ?= $(wildcard ../shared/data)
@@ -26,7 +26,7 @@ $(VENV)/.dev: $(VENV)/bin/python $(SOURCES)
 	@touch $@ $(VENV)/.user
 
 demo: $(VENV)/.user  ## the main job on handwritten digits: accuracy, speed, and a picture of why
-	$(BIN)/python -m kcrc.demo demo-out
+	$(BIN)/python -m kcrc.cli.digits_demo demo-out
 
 page: $(VENV)/.user  ## the page of kcrc serve in the browser, over pictures of handwritten digits; Ctrl-C ends it
 	$(BIN)/python -m kcrc.web.digits page-out
@@ -70,16 +70,16 @@ examples: $(VENV)/.user  ## run the examples, draw their pictures and the page d
 	$(BIN)/python examples/show.py
 
 bench: $(VENV)/.user  ## speed beside scikit-learn, faiss (if installed) and the machine's limits; writes bench-out/
-	$(BIN)/kcrc bench $(if $(DATA),--data $(DATA),--quick) --out bench-out
+	$(BIN)/python -m lab bench $(if $(DATA),--data $(DATA),--quick) --out bench-out
 
 reproduce-quick: $(VENV)/.user  ## the paper's experiments in ten minutes or less, with the data at hand
-	$(BIN)/kcrc reproduce all --quick $(if $(DATA),--data $(DATA)) --out reproduce-out
+	$(BIN)/python -m lab reproduce all --quick $(if $(DATA),--data $(DATA)) --out reproduce-out
 
 reproduce: $(VENV)/.user  ## the paper's experiments in about an hour; writes reproduce-out/
-	$(BIN)/kcrc reproduce all $(if $(DATA),--data $(DATA)) --out reproduce-out
+	$(BIN)/python -m lab reproduce all $(if $(DATA),--data $(DATA)) --out reproduce-out
 
 reproduce-full: $(VENV)/.user  ## the same with the paper's repeats, in many hours: what is left of it, into docs/reproduction
-	$(BIN)/kcrc reproduce all --full --resume $(if $(DATA),--data $(DATA)) --out docs/reproduction --page docs/reproduction.md
+	$(BIN)/python -m lab reproduce all --full --resume $(if $(DATA),--data $(DATA)) --out docs/reproduction --page docs/reproduction.md
 
 lint: $(VENV)/.dev  ## ruff, clang-format and the type checker
 	$(BIN)/ruff check
@@ -94,4 +94,4 @@ format: $(VENV)/.dev  ## put the sources into shape
 
 clean:  ## remove the virtual environment and everything made
 	rm -rf $(VENV) .venv-lowest .venv-lowest-extras build dist demo-out page-out bench-out reproduce-out site fuzz-out.json .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f src/kcrc/_fused/*.so src/kcrc/_fused/not_built.txt
+	rm -f src/kcrc/native/*.so src/kcrc/native/not_built.txt

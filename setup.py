@@ -1,6 +1,6 @@
 """Builds the compiled path: the arithmetic (kernels/) once for any CPU and once for AVX2 + FMA, the binding once.
 
-Without a compiler the package installs and runs its NumPy stages; why is kept in _fused/not_built.txt, which
+Without a compiler the package installs and runs its NumPy stages; why is kept in native/not_built.txt, which
 `kcrc info --system` shows. A compiler too old stops the installation. KCRC_NATIVE=0 leaves the compiled path out;
 KCRC_LEVELS=own builds for this CPU alone, in half the time; KCRC_SANITIZE=1 builds one that watches its own memory and
 arithmetic, for `make sanitize`.
@@ -21,10 +21,10 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 from setuptools.errors import CCompilerError, ExecError, PlatformError
 
-FUSED = "src/kcrc/_fused"
-BINDING = f"{FUSED}/binding/module.cpp"
-SLOWEST_FIRST = [f"{FUSED}/kernels/{name}.cpp" for name in ("distances", "local", "search")]
-KERNELS = [*SLOWEST_FIRST, *sorted(set(glob(f"{FUSED}/kernels/*.cpp")) - set(SLOWEST_FIRST))]
+NATIVE = "src/kcrc/native"
+BINDING = f"{NATIVE}/binding/module.cpp"
+SLOWEST_FIRST = [f"{NATIVE}/kernels/{name}.cpp" for name in ("distances", "local", "search")]
+KERNELS = [*SLOWEST_FIRST, *sorted(set(glob(f"{NATIVE}/kernels/*.cpp")) - set(SLOWEST_FIRST))]
 MSVC = sys.platform == "win32"
 COMMON = (
     ["/std:c++17", "/EHsc", "/bigobj", "/utf-8", "/O2", "/fp:precise"]
@@ -50,7 +50,7 @@ class BuildNative(build_ext):
     def run(self) -> None:
         self.reason = ""
         super().run()
-        folder = Path(FUSED if self.inplace else f"{self.build_lib}/kcrc/_fused")
+        folder = Path(NATIVE if self.inplace else f"{self.build_lib}/kcrc/native")
         for old in folder.glob("_native*"):  # of an earlier build with more levels: made of other sources, maybe
             if old.name.partition(".")[0] not in LEVELS:
                 old.unlink()
@@ -79,7 +79,7 @@ class BuildNative(build_ext):
         """The kernels say themselves what they need; see kernels/simd.hpp."""
         if self.compiler.compiler_type != "unix":
             return
-        command = [*self.compiler.compiler_so_cxx, "-std=c++17", "-fsyntax-only", f"{FUSED}/kernels/level.cpp"]
+        command = [*self.compiler.compiler_so_cxx, "-std=c++17", "-fsyntax-only", f"{NATIVE}/kernels/level.cpp"]
         said = subprocess.run(command, capture_output=True, text=True).stderr
         for line in said.splitlines():
             if "#error" in line and "kcrc needs" in line:
@@ -139,7 +139,7 @@ class DatedSdist(sdist):
 
 setup(
     ext_modules=[
-        Extension(f"kcrc._fused.{name}", [], language="c++", optional=True, extra_link_args=CHECKS if SANITIZE else [])
+        Extension(f"kcrc.native.{name}", [], language="c++", optional=True, extra_link_args=CHECKS if SANITIZE else [])
         for name in LEVELS
     ],
     cmdclass={"build_ext": BuildNative, "sdist": DatedSdist},

@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 PICTURES = DOCS / "pictures" / "examples"
-STYLE = HERE.parent / "src" / "kcrc" / "style.mplstyle"
+STYLE = HERE.parent / "src" / "kcrc" / "files" / "style.mplstyle"
 STAMPS = PICTURES / "made-of.txt"
 
 

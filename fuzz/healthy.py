@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from fuzz.borrowed import from_tests
-from kcrc.features import make
-from kcrc.features.base import Feature
-from kcrc.features.joined import JoinedLooks
 from kcrc.gallery import Gallery
+from kcrc.images.features import make
+from kcrc.images.features.base import Feature
+from kcrc.images.features.joined import JoinedLooks
 
 LABELS = ("wren", "robin", "owl")
 DIM = 12

@@ -12,8 +12,8 @@ import hypothesis
 import numpy as np
 import pytest
 
-from kcrc.bench.postgres_server import PostgresServer, running
-from kcrc.parallel import worker_count
+from kcrc._base.parallel import worker_count
+from lab.bench.postgres_server import PostgresServer, running
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # tests that import onnxruntime by themselves are quiet too
 

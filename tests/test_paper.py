@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from kcrc import coding, paper
 from problems import given as settled
 from problems import problem
 from same_answers import STOPPED, assert_same_parts, assert_same_residuals
+
+from kcrc import coding, paper
 
 GAMMA, MU = 0.2, 0.05
 

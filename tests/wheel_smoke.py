@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 
 import kcrc
 from kcrc import KCRCClassifier
-from kcrc._fused.native import native
+from kcrc.native import native
 
 
 def command(*arguments: str) -> str:
@@ -57,7 +57,7 @@ def command_line(folder: Path) -> None:
 
 if __name__ == "__main__":
     assert "site-packages" in kcrc.__file__, kcrc.__file__
-    assert (Path(kcrc.__file__).parent / "style.mplstyle").is_file(), "the style of the examples is missing"
+    assert (Path(kcrc.__file__).parent / "files" / "style.mplstyle").is_file(), "the style of the examples is missing"
     assert native is not None or os.environ.get("KCRC_EXPECT_COMPILED") != "1", "the compiled path is missing"
     with tempfile.TemporaryDirectory() as place:
         library(Path(place))

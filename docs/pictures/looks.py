@@ -16,9 +16,9 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from kcrc import ImageClassifier, distances, looks
-from kcrc.arrays import Array
-from kcrc.looks.base import Look, looks_for
-from kcrc.looks.kinds import kind_of
+from kcrc._base.arrays import Array
+from kcrc.images.looks.base import Look, looks_for
+from kcrc.images.looks.kinds import kind_of
 
 HERE = Path(__file__).parent
 SIDE, FINE, NEAREST = 96, 4, 6

@@ -12,10 +12,10 @@ from fuzz import pictures
 from fuzz.area import Area, Wrong, register
 from fuzz.mutation import CONTROL
 from fuzz.place import Place
-from kcrc.features import make
-from kcrc.features.bare import bare, is_bare
-from kcrc.features.images import decode, read_many
-from kcrc.features.views import View
+from kcrc.images.decoding.images import decode, read_many
+from kcrc.images.decoding.resizing import View
+from kcrc.images.features import make
+from kcrc.images.features.bare import bare, is_bare
 
 _VIEWS = (View(), View((8, 8)), View((32, 20), colour=False), View((64, 64), fit="crop"), View((16, 16), fit="inside"))
 _FEATURES = ("pixels", "hog", "lbp")

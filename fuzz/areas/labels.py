@@ -16,8 +16,8 @@ from kcrc.gallery import Gallery
 from kcrc.gallery.decisions import read_decisions
 from kcrc.gallery.exchange.incoming import receive
 from kcrc.gallery.exchange.outgoing import send
-from kcrc.sorting.sort_log import NAME
-from kcrc.sorting.taking_back import take_back
+from kcrc.gallery.sorting.sort_log import NAME
+from kcrc.gallery.sorting.taking_back import take_back
 
 _FILES = {"csv": "x.csv", "jsonl": "x.jsonl", "parquet": "x.parquet", "label-studio": "x.json"}
 _WAYS = (*_FILES, "fiftyone", "folders", "decisions", "log")

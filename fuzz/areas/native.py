@@ -13,7 +13,7 @@ from fuzz.area import Area, register
 from fuzz.borrowed import from_tests
 from fuzz.mutation import NUMBERS, TEXTS
 from fuzz.place import Place
-from kcrc._fused import native as loader
+from kcrc import native as loader
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 _EACH = 12  # healthy calls kept of an entry
@@ -57,7 +57,7 @@ class Native(Area):
         if not self.calls:
             return None
         if rng.random() < 0.5:
-            return from_tests("_fused/native_entries.py").Case(rng.getrandbits(31))
+            return from_tests("native/native_entries.py").Case(rng.getrandbits(31))
         name, given, named = rng.choice(self.calls[rng.choice(sorted(self.calls))])
         values = [*given, *named.values()]
         copies = [np.array(value) if isinstance(value, np.ndarray) else value for value in values]
@@ -77,7 +77,7 @@ class Native(Area):
 def _healthy_calls() -> dict[str, list[Call]]:
     """Every compiled entry as the library itself calls it, by fitting classifiers of all kinds."""
     from kcrc import KCRCClassifier, distances
-    from kcrc.learned import DKSVDClassifier
+    from kcrc.method.learned import DKSVDClassifier
 
     compiled = loader.native
     recorder = _Recorder(compiled)

@@ -14,10 +14,10 @@ from fuzz.area import Area, Wrong, register
 from fuzz.borrowed import from_tests
 from fuzz.mutation import TEXTS, damaged
 from fuzz.place import Place
-from kcrc.features.network.onnx_audit import audit
-from kcrc.features.network.onnx_graph import GraphWriter
-from kcrc.features.network.protobuf import block, number, varint
-from kcrc.features.network.torch_weights import read_state_dict
+from kcrc.images.network.onnx_audit import audit
+from kcrc.images.network.onnx_graph import GraphWriter
+from kcrc.images.network.protobuf import block, number, varint
+from kcrc.images.network.torch_weights import read_state_dict
 
 _OPERATORS = (
     "MatMul", "Reshape", "Expand", "Tile", "ConstantOfShape", "Loop", "If", "Scan", "Pad", "Resize", "Gather", "Range",

@@ -14,8 +14,8 @@ from fuzz.borrowed import TESTS
 from fuzz.healthy import DIM, vector_gallery, vectors_of
 from fuzz.place import Place
 from kcrc import KCRCClassifier
+from kcrc.classifier.saving import load
 from kcrc.errors import KCRCError
-from kcrc.files.saving import load
 from kcrc.gallery import Gallery, restore
 
 _SETTINGS: tuple[dict[str, Any], ...] = (

@@ -10,8 +10,8 @@ from fuzz.area import Wrong, register
 from fuzz.areas.networks import Networks
 from fuzz.place import Place
 from kcrc.errors import KCRCError
-from kcrc.features import make
-from kcrc.features.network.onnx_audit import audit
+from kcrc.images.features import make
+from kcrc.images.network.onnx_audit import audit
 
 
 @register("sessions", about="ONNX files that are run", share=100)

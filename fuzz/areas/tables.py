@@ -16,10 +16,10 @@ import numpy as np
 from fuzz.area import Area, Wrong, register
 from fuzz.mutation import NUMBERS, TEXTS, damaged
 from fuzz.place import Place
-from kcrc.datasets.archives import read_npz
-from kcrc.datasets.digits import read_idx, read_usps_text
-from kcrc.datasets.yaleb import read_pgm
-from kcrc.features.vectors import read_vectors
+from kcrc.images.features.vectors import read_vectors
+from lab.datasets.archives import read_npz
+from lab.datasets.digits import read_idx, read_usps_text
+from lab.datasets.yaleb import read_pgm
 
 _DESCRIPTIONS = ("<f4", "<f8", ">f2", "|O", "<U5", "<U99999999", "<c16", "<M8[s]", "|V10", "|b1", "x", "[('a', '<f4')]")
 

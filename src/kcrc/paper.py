@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 
 
 def kcrc_rls(

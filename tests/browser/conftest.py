@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from photos import folder, photo
 
 from browser.serving import Watched, copied, gallery_of_fruit, served
 from kcrc.cli import main
-from photos import folder, photo
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),

@@ -13,8 +13,8 @@ import pytest
 from browser.conftest import keep
 from browser.drawings import put
 from browser.serving import CONCENTRATED, Watched, served
-from kcrc.features import make
 from kcrc.gallery import Gallery
+from kcrc.images.features import make
 
 pytestmark = pytest.mark.browser
 KINDS = ("apple", "tomato", "orange")

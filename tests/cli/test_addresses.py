@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 import memory_store
+import pytest
+from photos import folder, photo
+
 from kcrc.cli import main
 from kcrc.gallery import stores
-from photos import folder, photo
 
 
 @pytest.fixture(params=["memory", "postgresql"])

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from photos import photo
 
-from kcrc.cli import output
 from kcrc.gallery import Gallery, building
 from kcrc.gallery.answering import Answering
-from photos import photo
+from kcrc.report import terminal as output
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from photos import folder
 
 from kcrc.cli import main
 from kcrc.gallery import Gallery
-from photos import folder
 
 
 @pytest.fixture(scope="module")

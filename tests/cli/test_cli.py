@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from photos import photo
 from PIL import Image
 
 from kcrc.cli import COMMANDS, main
 from kcrc.gallery import Gallery
-from photos import photo
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -400,7 +400,7 @@ def test_a_damaged_gallery_is_reported(run, birds: Path) -> None:
 
 
 def test_ctrl_c_in_a_build_leaves_nothing(run, birds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.features.linear import Pixels
+    from kcrc.images.features.linear import Pixels
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from photos import photo
 
 from kcrc.cli import main
 from kcrc.report.evaluation import evaluation, wilson
-from photos import photo
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from photos import photo
 
 from kcrc.cli.exchange import ARRAYS, FORMATS
 from kcrc.gallery import Gallery, exchange
-from photos import photo
 
 Run = Callable[..., tuple[int, str, str]]
 

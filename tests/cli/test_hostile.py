@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from photos import COLOURS, photo
 
 from kcrc.cli import main
-from photos import COLOURS, photo
 
 NAMES = ['<img src=x onerror=alert(1)>', "a\"b'c; rm -rf $HOME", "two\nlines\x1b[31m"]  # fmt: skip
 

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from photos import folder, photo, shapes
 from PIL import Image
 
-from kcrc.features import photos as readers
 from kcrc.gallery import Gallery
 from kcrc.gallery.copies import near_copies
 from kcrc.images.datasets import class_folders
-from photos import folder, photo, shapes
+from kcrc.images.decoding import photos as readers
 
 Run = Callable[..., tuple[int, str, str]]
 

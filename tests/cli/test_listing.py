@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from kcrc.features.images import decode
 from kcrc.gallery import Gallery
+from kcrc.images.decoding.images import decode
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from photos import photo, two_ways
 
 from kcrc import Gallery, looks
-from kcrc.answering.nearness import near_by
 from kcrc.cli import main
 from kcrc.gallery import seeing
 from kcrc.gallery.seeing import looks_of
-from photos import photo, two_ways
+from kcrc.images.nearness import near_by
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pytest
+from photos import folder, photo
 
 from kcrc.cli import explain, main
-from photos import folder, photo
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from photos import photo
 
 Run = Callable[..., tuple[int, str, str]]

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from journals import interrupted
+from older_galleries import version_1
+from photos import folder
+
 from kcrc.cli import COMMANDS, main
 from kcrc.gallery import Gallery, verify
 from kcrc.gallery.stores.sqlite import file
 from kcrc.gallery.stores.sqlite.connection import Connection
-from older_galleries import version_1
-from photos import folder
 
 IMAGE = "photos/wren/3.jpg"
 READING = {

@@ -8,11 +8,12 @@ import os
 import pytest
 
 from kcrc.gallery import Gallery
-from kcrc.neighbours.cells import native
-from kcrc.scale import indexes
+from kcrc.method.neighbours import approximate
+from kcrc.method.neighbours.cells import native
 
 pytestmark = pytest.mark.skipif(
-    not indexes.LIBRARIES["ivf"].installed or native is None, reason="faiss is not installed, or nothing is compiled"
+    not approximate.LIBRARIES["ivf"].installed or native is None,
+    reason="faiss is not installed, or nothing is compiled",
 )
 
 
@@ -32,7 +33,7 @@ def test_the_command_fixes_a_search_and_explain_says_it(kcrc) -> None:
 
 
 def test_a_search_whose_package_is_missing(kcrc, monkeypatch) -> None:
-    monkeypatch.setattr(indexes, "find_spec", lambda _: None)
+    monkeypatch.setattr(approximate, "find_spec", lambda _: None)
     code, _, err = kcrc("tune", "birds.kcrc", "--fix", "search=hnsw")
     assert code != 0
     assert "pip install 'kcrc[faiss]'" in err
@@ -48,7 +49,7 @@ def test_a_gallery_is_built_with_a_search_and_predict_says_by_which_it_answered(
         assert "Approximate" not in out
     assert "Approximate" not in kcrc("predict", "birds.kcrc", "test/wren/50.jpg")[2]
     assert kcrc("build", "photos", "-o", "no.kcrc", "--search", "best")[0] != 0
-    monkeypatch.setattr(indexes, "find_spec", lambda _: None)
+    monkeypatch.setattr(approximate, "find_spec", lambda _: None)
     code, _, err = kcrc("build", "photos", "-o", "no.kcrc", "--search", "hnsw")
     assert (code != 0, "pip install 'kcrc[faiss]'" in err) == (True, True)
     assert not os.path.exists("no.kcrc")

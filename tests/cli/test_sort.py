@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-
 from photos import photo
+from PIL import Image
 
 Run = Callable[..., tuple[int, str, str]]
 

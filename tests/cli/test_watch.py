@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from photos import photo
 
 from kcrc.cli import main
-from photos import photo
 
 Run = Callable[..., tuple[int, str, str]]
 

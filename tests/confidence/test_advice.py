@@ -6,12 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from problems import given
 from sklearn.exceptions import NotFittedError
 
 from kcrc import KCRCClassifier
 from kcrc.confidence.labelling import _about
 from kcrc.errors import ParameterError, StateError
-from problems import given
 
 NAMES = np.array(["far", "left", "right"])
 CENTRES = np.array([[20.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
@@ -101,7 +101,7 @@ def test_what_cannot_be_advised_is_told_by_its_own_reason(monkeypatch):
     copies = told(given(n_neighbors=2).fit(np.ones((9, 2)), [0] * 5 + [1] * 4))
     assert "copies and groups leave together" in copies
     X, y = drawn(0, 40)
-    monkeypatch.setattr("kcrc.left_out.answers.WORK", 1.0)
+    monkeypatch.setattr("kcrc.tuning.left_out.answers.WORK", 1.0)
     slow = told(given(n_neighbors=5).fit(X, y))
     assert "asking even a few of 40 would take minutes" in slow
     assert "too few" not in slow

@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from problems import given
 from sklearn.datasets import load_digits
 
 from kcrc import KCRCClassifier, metrics
 from kcrc.errors import ParameterError
-from problems import given
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given as generated
 from hypothesis import settings, strategies
+from problems import given
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, roc_auc_score
 
@@ -13,8 +14,7 @@ from kcrc import KCRCClassifier
 from kcrc.confidence.calibration import Calibration, ConformalSets
 from kcrc.confidence.open_set import marked
 from kcrc.errors import ParameterError, StateError
-from kcrc.evidence import contrast
-from problems import given
+from kcrc.method.evidence import contrast
 
 
 def blobs(seed, n, classes=4, d=5, spread=1.0):

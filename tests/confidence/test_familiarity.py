@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import given
 from sklearn.datasets import load_digits
 
 from kcrc.confidence.calibration import Calibration, Familiarity
-from kcrc.signs import log_distance
-from problems import given
+from kcrc.method.open_set_features import log_distance
 
 
 @pytest.fixture(scope="module")

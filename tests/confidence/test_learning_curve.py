@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import given
 
 from kcrc import metrics
 from kcrc.confidence.learning_curve import LearningCurve, Point, _fitted, _half, learning_curve
-from problems import given
 
 
 def blobs(seed, n, classes=5, d=8, spread=2.0):

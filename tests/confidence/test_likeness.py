@@ -6,12 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from problems import given
 
 from kcrc import KCRCClassifier
 from kcrc.confidence.likeness import VECTORS, Seen, _by_vectors
 from kcrc.errors import ParameterError, StateError
 from kcrc.gallery import Gallery
-from problems import given
 
 CENTRES = 2.0 * np.random.default_rng(99).normal(size=(4, 6))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import given
 
-from kcrc.answering.answers import answers_of
+from kcrc.confidence.answers import answers_of
 from kcrc.confidence.labelling import Doubt, next_to_label
 from kcrc.confidence.ranking import ranked
 from kcrc.report.case import Case
-from problems import given
 
 
 def test_equals_are_ordered_by_residual_and_the_winner_is_first():

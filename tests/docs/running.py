@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from photos import COLOURS, folder
+from problems import GIVEN
 from sklearn.datasets import load_digits
 
 import kcrc
 from docs.pages import blocks
-from photos import COLOURS, folder
-from problems import GIVEN
 
 BIRDS = list(COLOURS)
 

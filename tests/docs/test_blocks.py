@@ -10,19 +10,19 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from photos import COLOURS, folder, photo
 
 import kcrc
 from docs.pages import PAGES, ROOT, blocks, numbers_and_words
 from docs.running import folders, given, run
 from kcrc import methods, metrics
-from kcrc.arrays import Array
-from kcrc.coding import base as coding
-from kcrc.decisions import base as decisions
-from kcrc.distances import base as distances
-from kcrc.kernels import base as kernels
-from kcrc.prepared import Prepared
-from kcrc.projections import base as projections
-from photos import COLOURS, folder, photo
+from kcrc._base.arrays import Array
+from kcrc.method.coding import base as coding
+from kcrc.method.decisions import base as decisions
+from kcrc.method.distances import base as distances
+from kcrc.method.kernels import base as kernels
+from kcrc.method.preparation import Prepared
+from kcrc.method.projections import base as projections
 
 ELSEWHERE = {  # pages whose blocks need more than a folder, and the tests that run them
     "postgres.md": "tests/gallery/stores/postgres/test_page.py",
@@ -43,7 +43,7 @@ SKELETON = {  # what the file that the distance of CONTRIBUTING.md belongs in im
 @pytest.fixture
 def registries_as_before():
     """What a page registers is known on that page alone."""
-    from kcrc.looks import base as looks
+    from kcrc.images.looks import base as looks
 
     kcrc.looks.names()  # brings the library's own
     modules = [distances, kernels, coding, decisions, projections, metrics, methods, looks]

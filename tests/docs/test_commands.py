@@ -14,7 +14,7 @@ from kcrc.cli import COMMANDS, cli
 STUDIES = ROOT / "src" / "kcrc" / "experiments" / "studies"
 OF_STUDIES = {
     option for path in STUDIES.glob("*.py") for option in re.findall(r'"(--[a-z-]+)"', path.read_text("utf-8"))
-}  # python -m kcrc.experiments.studies.NAME
+}  # python -m lab.experiments.studies.NAME
 
 
 def command_named(name: str) -> click.Command | None:
@@ -98,4 +98,4 @@ def test_a_wrong_line_is_told():
     assert wrong_with("KCRC_TOKEN=… kcrc serve birds.kcrc > log") is None
     assert "predikt" in wrong_with("kcrc predikt birds.kcrc")
     assert "--sett" in wrong_with("kcrc predict birds.kcrc --sett 0.95")
-    assert "lassoo" in wrong_with("kcrc bench --part lassoo")
+    assert "lassoo" in wrong_with("python -m lab bench --part lassoo")

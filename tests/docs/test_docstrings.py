@@ -18,27 +18,27 @@ from typing import Any
 import pytest
 from numpydoc.docscrape import NumpyDocString
 from numpydoc.validate import validate
+from photos import folder
 
 import kcrc
 from kcrc import paper
-from photos import folder
 
 CLASSES = {
-    "KCRCClassifier": "kcrc.classifier",
-    "ImageClassifier": "kcrc.looks.classifier",
+    "KCRCClassifier": "kcrc.classifier.estimator",
+    "ImageClassifier": "kcrc.images.image_classifier",
     "Gallery": "kcrc.gallery.gallery",
-    "Evidence": "kcrc.evidence",
-    "Views": "kcrc.views",
-    "Registry": "kcrc.registry",  # names, make and register of every kind of part
+    "Evidence": "kcrc.method.evidence",
+    "Views": "kcrc._base.views",
+    "Registry": "kcrc._base.registry",  # names, make and register of every kind of part
 }
 FUNCTIONS = {  # of modules whose classes are in test_results.py
-    "kcrc.datasets": None,
-    "kcrc.features": None,
-    "kcrc.looks": ["of_distance", "of_feature"],
-    "kcrc.distances": ["resolve"],
-    "kcrc.kernels": ["resolve"],
-    "kcrc.coding": ["resolve"],
-    "kcrc.projections": ["resolve"],
+    "kcrc.images.datasets": None,
+    "kcrc.images.features": None,
+    "kcrc.images.looks": ["of_distance", "of_feature"],
+    "kcrc.method.distances": ["resolve"],
+    "kcrc.method.kernels": ["resolve"],
+    "kcrc.method.coding": ["resolve"],
+    "kcrc.method.projections": ["resolve"],
     "kcrc.paper": [name for name, _ in inspect.getmembers(paper, inspect.isfunction) if not name.startswith("_")],
 }
 WRONG = {
@@ -57,7 +57,9 @@ WRONG = {
     "YD01": "what it yields is not told",
 }
 
-WITHOUT_EXAMPLE = {"kcrc.classifier.KCRCClassifier.restored": "takes what a file describes: save and load show it"}
+WITHOUT_EXAMPLE = {
+    "kcrc.classifier.estimator.KCRCClassifier.restored": "takes what a file describes: save and load show it"
+}
 
 
 def public() -> Iterator[str]:

@@ -91,10 +91,10 @@ def bare(page: str) -> list[str]:
 def test_a_number_without_a_source_is_found():
     assert bare("# Fast\n\nA query takes 36 µs.\n") == ["Fast"]
     assert bare("# Right\n\n## Digits\n\n| set | right |\n|---|---|\n| digits | 99.2 % |\n") == ["Digits"]
-    assert bare("# Small\n\n## One\n\n`kcrc bench`\n\n## Two\n\nIt takes 95 MB, 3 times less.\n") == ["Two"]
+    assert bare("# Small\n\n## One\n\n`python -m lab bench`\n\n## Two\n\nIt takes 95 MB, 3 times less.\n") == ["Two"]
 
 
 def test_a_number_with_a_source_is_fine():
-    assert bare("# Fast\n\n`kcrc bench --part queries`\n\n## One query\n\nIt takes 36 µs.\n") == []
+    assert bare("# Fast\n\n`python -m lab bench --part queries`\n\n## One query\n\nIt takes 36 µs.\n") == []
     assert bare("# Fast\n\nA query took 36 µs (measured once, on two cores, at commit 0123abc).\n") == []
     assert bare("# Sizes\n\nPieces of 4,096 vectors, K = 50, 200,000 × 128, `predict(reject=0.05)`.\n") == []

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from docs.pages import DOCS, FENCED, PAGES, ROOT, text
-from kcrc.experiments.studies import peers
+from lab.experiments.studies import peers
 
 SETTINGS = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
 
@@ -67,5 +67,5 @@ def test_nothing_is_fetched_from_elsewhere():
 def test_the_table_of_the_readme_is_what_was_measured():
     found = json.loads((DOCS / "peers.json").read_text("utf-8"))
     page = text("README.md")
-    again = "python -m kcrc.experiments.studies.peers --out docs/peers.json --readme README.md --measured"
+    again = "python -m lab.experiments.studies.peers --out docs/peers.json --readme README.md --measured"
     assert peers.placed(page, peers.table(found)) == page, again

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from kcrc import KCRCClassifier
-from kcrc.bench.results import Results
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.files import archive
 from kcrc.files.aside import aside, write_aside
+from kcrc.files.figures import save_figure
 from kcrc.gallery import Gallery
-from kcrc.report.drawing import save_figure
 from kcrc.report.html import page, write_page
 from kcrc.report.tables import Table
+from lab.bench.results import Results
 
 SOURCES = Path(__file__).parents[2] / "src" / "kcrc"
 posix = pytest.mark.skipif(os.name != "posix", reason="rights and limits the POSIX way")

@@ -5,7 +5,8 @@ import importlib
 
 import pytest
 
-from kcrc.files import bounds, tags
+from kcrc.classifier import tags
+from kcrc.files import bounds
 
 
 @pytest.mark.parametrize(

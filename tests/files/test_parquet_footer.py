@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kcrc.errors import DataError, FileError
-from kcrc.features.vectors import read_vectors
 from kcrc.files import parquet_footer
 from kcrc.gallery.exchange import parquet as exchange
+from kcrc.images.features.vectors import read_vectors
 
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402

@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import memory_store
 import numpy as np
 import pytest
-
-import memory_store
-from kcrc.gallery import Gallery, stores
 from photos import small_picture
+
+from kcrc.gallery import Gallery, stores
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,8 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
+from photos import small_picture  # noqa: E402
+
 from gallery.forged_files import originals  # noqa: E402
 from gallery.forging import cases  # noqa: E402
 from kcrc import Gallery, KCRCClassifier  # noqa: E402
@@ -24,7 +26,6 @@ from kcrc.cli import main as command  # noqa: E402
 from kcrc.cli.endings import FAULT  # noqa: E402
 from kcrc.errors import KCRCError  # noqa: E402
 from kcrc.gallery import restore, verify  # noqa: E402
-from photos import small_picture  # noqa: E402
 
 MEMORY = 3 << 30  # bytes of address space; half of it is taken by the libraries
 SECONDS = 60  # for one case, on a busy machine

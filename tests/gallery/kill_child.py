@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from kcrc import KCRCClassifier
-from kcrc.features.decoding import as_jpeg
 from kcrc.gallery import Gallery, building
 from kcrc.gallery.undoing import UNDOABLE
+from kcrc.images.decoding.decoder import as_jpeg
 
 ACTS = ("add", "remove", "relabel", "rename", "tune", "undo", "compact", "erase", "build", "backup", "migrate")
 DIM = 64

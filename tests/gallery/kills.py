@@ -27,10 +27,11 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+from older_galleries import version_1
+
 from gallery.kill_child import ACTS, BACKUP, DIM, TEMPLATE, born, vector
 from kcrc.gallery import Gallery, verify
 from kcrc.gallery.stores.sqlite import schema
-from older_galleries import version_1
 
 CHILD = Path(__file__).with_name("kill_child.py")
 TEMPLATE_TAGS = range(10**9, 10**9 + 60)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from photos import folder, photo
 from PIL import Image
 
 from kcrc import KCRCClassifier
-from kcrc.answering.answers import answers_of
+from kcrc.confidence.answers import answers_of
 from kcrc.errors import ParameterError, StateError, UnreadableTuning
 from kcrc.gallery import Gallery
-from kcrc.left_out.answers import LeftOut
-from photos import folder, photo
+from kcrc.tuning.left_out.answers import LeftOut
 
 
 @pytest.fixture

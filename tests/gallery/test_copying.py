@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from photos import small_picture
 
 from kcrc.cli import main
 from kcrc.errors import FileError
@@ -15,7 +16,6 @@ from kcrc.gallery import Gallery, stores
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, TunedRecord
 from kcrc.gallery.copying import copied
 from kcrc.gallery.stores.postgres.address import parsed
-from photos import small_picture
 
 
 def everything(reading: Snapshot) -> object:

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from photos import COLOURS, photo, small_picture
 
 from kcrc.cli import main
 from kcrc.errors import DataError, FileError, StateError
 from kcrc.gallery import Gallery, building, verify
 from kcrc.gallery.contract import ExampleRecord, LabelRecord, TunedRecord
-from photos import COLOURS, photo, small_picture
 
 CHILD = Path(__file__).with_name("erase_child.py")
 

@@ -8,17 +8,17 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+import memory_store
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from photos import small_picture
 
-import memory_store
-from kcrc.bench.postgres_server import PostgresServer
 from kcrc.errors import DataError, StateError
 from kcrc.gallery import Gallery, building, restore, stores
 from kcrc.gallery.contract import ActRecord
-from photos import small_picture
+from lab.bench.postgres_server import PostgresServer
 
 Address = Path | str
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from photos import small_picture
 
 from kcrc.gallery import Gallery
-from photos import small_picture
 
 pytest.importorskip("resource", reason="memory limits are set the POSIX way")
 CHILD = Path(__file__).with_name("mutation_child.py")

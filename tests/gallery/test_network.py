@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import photos
 import pytest
 
-import photos
 from kcrc import Gallery, features
 from kcrc.cli import main
 from kcrc.errors import DataError, FileError, ParameterError, StateError

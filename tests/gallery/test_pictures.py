@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from photos import folder, photo
 
 from kcrc.errors import DataError, StateError
-from kcrc.features.images import ImageError, decode
 from kcrc.gallery import Gallery
-from photos import folder, photo
+from kcrc.images.decoding.images import ImageError, decode
 
 
 @pytest.fixture

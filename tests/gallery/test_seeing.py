@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from photos import folder, two_ways
 from PIL import Image
 
 from kcrc import Gallery, looks
 from kcrc.errors import ParameterError
-from kcrc.features import make, restore
-from kcrc.features.joined import JoinedLooks
 from kcrc.gallery import seeing
 from kcrc.gallery.pictures import build_from_folder, default_feature
 from kcrc.gallery.seeing import choose_feature, choosing_seconds, looks_of
 from kcrc.gallery.settings import Settings
-from kcrc.looks.base import registry
-from photos import folder, two_ways
+from kcrc.images.features import make, restore
+from kcrc.images.features.joined import JoinedLooks
+from kcrc.images.looks.base import registry
 
 Files = tuple[list[Path], list[str]]
 
@@ -92,7 +92,7 @@ def test_one_class_nothing_readable_or_nothing_at_all_is_no_choice(tmp_path: Pat
 
 
 def test_no_more_files_are_read_than_the_sample_has(two: Path, only, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.features import reading
+    from kcrc.images.decoding import reading
 
     only("pixels")
     monkeypatch.setattr(seeing, "PICTURES", 10)

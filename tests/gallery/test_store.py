@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from photos import small_picture
 
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError
 from kcrc.gallery import Gallery
-from photos import small_picture
 
 
 def test_what_went_in_comes_out(gallery: Gallery) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from telling_photos import MARK, UPRIGHT, jpeg, telling_folder
 
 from kcrc.cli import main
 from kcrc.errors import DataError
 from kcrc.gallery import Gallery, restore
 from kcrc.gallery.stores.sqlite import sealed_rows
 from kcrc.report.html import picture
-from telling_photos import MARK, UPRIGHT, jpeg, telling_folder
 
 
 @pytest.fixture

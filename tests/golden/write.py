@@ -17,10 +17,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from kcrc import Gallery, KCRCClassifier, distances, features, projections
-from kcrc.features.network.onnx_graph import GraphWriter
-from kcrc.gallery import building
 from photos import folder, photo  # the tests' made-up photographs
+
+from kcrc import Gallery, KCRCClassifier, distances, features, projections
+from kcrc.gallery import building
+from kcrc.images.network.onnx_graph import GraphWriter
 
 GIVEN = {
     "n_neighbors": 8,

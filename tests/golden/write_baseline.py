@@ -4,7 +4,7 @@ For each data set, ``NAME.npz`` holds the answers under given parameters; ``choi
 without arguments, by three samples of each of five data sets. The data themselves are not here: each file names its
 data set by the SHA-256 of what it was read from (``$KCRC_DATA``, or shared/data beside the project).
 
-``bench.json`` is not written here: it holds the ratios of ``kcrc bench --quick`` at that time.
+``bench.json`` is not written here: it holds the ratios of ``python -m lab bench --quick`` at that time.
 
 Written once, with the classifier as it was before its modules moved; ``test_baseline.py`` compares every later one with
 it. Only the public interface is used, and ``PARAMETERS`` and ``choice`` alone know the names of parameters.

@@ -16,11 +16,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from kcrc import Gallery, ImageClassifier, features
-from kcrc.features.images import read
-from kcrc.features.joined import JoinedLooks
-from kcrc.gallery.pictures import build_from_folder
 from photos import folder
+
+from kcrc import Gallery, ImageClassifier, features
+from kcrc.gallery.pictures import build_from_folder
+from kcrc.images.decoding.images import read
+from kcrc.images.features.joined import JoinedLooks
 
 GALLERY, CLASSIFIER, ANSWERS = "looks.kcrc", "image.kcrcmodel", "looks.json"
 OUTSIDE, OUTSIDE_ANSWERS = "outside.kcrcmodel", "outside.json"

@@ -1,5 +1,5 @@
 """Independent slow formulas: one row for every entry of every registry. The contract tests run over the registries, so
-an entry without a row here fails them. Nothing here uses anything of ours (``tests/test_references.py``).
+an entry without a row here fails them. Nothing here uses anything of ours (``tests/method/test_references.py``).
 
 A row of a distance or kernel is the samples it is asked about and ``f(a, b, known) -> float`` for two of them, where
 ``known`` is what it was fitted on and the fields it has then. Those of coders, projections and metrics are plain

@@ -62,7 +62,7 @@ def between_planes(a, b, U, V, ridge):
 
 
 def tangent(a, b, known):
-    """With the sigma that was chosen; of the choice, tests/distances/test_settled.py."""
+    """With the sigma that was chosen; of the choice, tests/method/distances/test_settled.py."""
     sigma, ridge, side = known.options.sigma, known.options.ridge, math.isqrt(len(a))
     first, second = (np.asarray(v, float).reshape(side, side) for v in (a, b))
     smooth = [filtered(image, sigma).ravel() for image in (first, second)]

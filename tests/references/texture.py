@@ -129,7 +129,7 @@ def windows(shape, grid):
 
 
 def texton_chi2(a, b, options, examples):
-    """With the textons that were learned; of what they are, tests/distances/test_textons.py."""
+    """With the textons that were learned; of what they are, tests/method/distances/test_textons.py."""
 
     def histograms(image):
         maps = responses(image, options)

@@ -62,7 +62,7 @@ def left_out(path: str) -> bool:
         "src/kcrc/__pycache__/a.pyc",
         "dist/kcrc.whl",
         "bench-out/x",
-        "src/kcrc/_fused/_native.cpython-311-x86_64-linux-gnu.so",
+        "src/kcrc/native/_native.cpython-311-x86_64-linux-gnu.so",
         "src/kcrc.egg-info/PKG-INFO",
         ".mypy_cache/x",
     ],
@@ -73,4 +73,4 @@ def test_what_is_not_copied_into_it(path):
 
 def test_what_it_is_built_from_is_copied():
     needed = ["pyproject.toml", "setup.py", "README.md", "LICENSE", "NOTICE", "src/kcrc/__init__.py"]
-    assert not [path for path in [*needed, "src/kcrc/_fused/kernels/level.cpp"] if left_out(path)]
+    assert not [path for path in [*needed, "src/kcrc/native/kernels/level.cpp"] if left_out(path)]

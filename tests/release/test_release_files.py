@@ -38,7 +38,7 @@ def test_the_paper_is_what_to_cite():
 
 def test_the_notice_names_what_a_wheel_contains_of_others():
     """What is compiled in: every header of angle brackets in our sources that no compiler brings along."""
-    sources = [p for p in (ROOT / "src/kcrc/_fused").rglob("*") if p.suffix in (".cpp", ".hpp")]
+    sources = [p for p in (ROOT / "src/kcrc/native").rglob("*") if p.suffix in (".cpp", ".hpp")]
     included = {name for p in sources for name in re.findall(r"#include <(\w+)/", p.read_text("utf-8"))}
     notice = (ROOT / "NOTICE").read_text("utf-8")
     assert included == {"pybind11"}

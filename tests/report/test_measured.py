@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from problems import GIVEN
 
 import kcrc
 from kcrc.report import measured
-from problems import GIVEN
 
 
 def test_a_mistake_that_all_neighbours_agree_on_has_their_own_shares(tmp_path):

@@ -7,8 +7,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from photos import small_picture
 
 from kcrc import KCRCClassifier
+from kcrc._base.words import file_name, percent
 from kcrc.gallery import Gallery
 from kcrc.report.audit_page import audit_page
 from kcrc.report.case import Case
@@ -19,8 +21,6 @@ from kcrc.report.evaluation_page import evaluation_page
 from kcrc.report.evidence_page import evidence_page
 from kcrc.report.html import element, escape, page, picture, write_page
 from kcrc.report.style import STYLE
-from kcrc.report.words import file_name, percent
-from photos import small_picture
 
 PICTURE = small_picture()
 EVIL = [

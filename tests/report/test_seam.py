@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from photos import small_picture
 
 from kcrc import KCRCClassifier
+from kcrc._base.words import about, whole_percents
 from kcrc.report.case import Case, Part, every_part
 from kcrc.report.evidence_page import evidence_page, lead
 from kcrc.report.seam import LEAST, laid, seam, sides_of, tiled
-from kcrc.report.words import about, whole_percents
-from photos import small_picture
 
 PICTURE = small_picture()
 SHARES = st.lists(st.floats(0.001, 1.0), min_size=1, max_size=40)

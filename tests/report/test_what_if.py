@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from photos import small_picture
 
 from kcrc import KCRCClassifier
 from kcrc.report.case import Case, Part, every_part
 from kcrc.report.what_if import MOST, what_if_section, what_ifs
-from photos import small_picture
 
 
 @pytest.fixture(scope="module")

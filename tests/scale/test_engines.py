@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-
 from engine_work import Asking, MakeShelf, Noted, TwoWords, no_shelf, odd_error, refused, squared
+from processes import listening
+
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.scale import engines
-from processes import listening
 
 with_workers = pytest.mark.parametrize("engine", ["ray"], indirect=True)  # those that can lose one
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kcrc.bench.parts import PartRun
-from kcrc.bench.parts.engines import with_losses
-from kcrc.bench.results import Results
+from lab.bench.parts import PartRun
+from lab.bench.parts.engines import with_losses
+from lab.bench.results import Results
 
 
 def test_answers_are_complete_and_those_of_one_process_though_an_actor_and_a_node_are_lost(

@@ -9,8 +9,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from kcrc.answering import Answers
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
+from kcrc.confidence.answers import Answers
 from kcrc.errors import KCRCError, StateError
 from kcrc.gallery import Gallery
 from kcrc.gallery.copying import copied

@@ -14,6 +14,8 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from photos import folder
+from processes import alive, tree
 
 from kcrc.cli import main
 from kcrc.errors import DataError, ParameterError, StateError
@@ -25,8 +27,6 @@ from kcrc.scale.scoring.inputs import Input, read_input
 from kcrc.scale.scoring.job import Job
 from kcrc.scale.scoring.scorer import Question, Scorer, let_go
 from kcrc.scale.sharded import shards_of_gallery
-from photos import folder
-from processes import alive, tree
 
 WIDTH, QUERIES = 5, 300
 

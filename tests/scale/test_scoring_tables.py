@@ -13,8 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from kcrc.errors import DataError
-from kcrc.features import vectors as features_vectors
-from kcrc.features.vectors import read_vectors
+from kcrc.images.features import vectors as features_vectors
+from kcrc.images.features.vectors import read_vectors
 from kcrc.scale.scoring import tables
 
 WIDTH = 8

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import memory_store
 import numpy as np
 import pytest
-
-import memory_store
 from engine_work import Answered
+
 from kcrc import KCRCClassifier
 from kcrc.errors import ParameterError, StateError
 from kcrc.gallery import Gallery, stores

@@ -13,17 +13,18 @@ from itertools import product
 
 import numpy as np
 import pytest
+from problems import problem
 from scipy.linalg import cholesky, solve_triangular
 
-from kcrc import KCRCClassifier, coding, kernels, metrics, pipeline, projections, spaces
-from kcrc.distances import Unified
-from kcrc.distances.custom import SlowDistanceWarning
-from kcrc.metrics import Within
-from kcrc.model import FittedModel
-from kcrc.parameters import Parameters
+from kcrc import KCRCClassifier, coding, kernels, metrics, projections
+from kcrc.classifier.parameters import Parameters
+from kcrc.method import local_problem, pipeline
+from kcrc.method.distances import Unified
+from kcrc.method.distances.custom import SlowDistanceWarning
+from kcrc.method.fitted_model import FittedModel
+from kcrc.method.scaling import Within
 from kcrc.tuning import choose
 from kcrc.tuning.search import Search
-from problems import problem
 
 ROWS, MOST = 3, 37  # examples asked, and settings they are asked under
 PENALTIES = (1e-6, 1e-4, 0.1)
@@ -65,7 +66,8 @@ def clouds():
 
 
 def without(metric: Within, X, y, out) -> Within:
-    """The metric whose covariance never saw the examples ``out``, by the definition (``kcrc.left_out.leverage``)."""
+    """The metric whose covariance never saw the examples ``out``, by the definition
+    (``kcrc.tuning.left_out.leverage``)."""
     X = metric.ready(X).astype(np.float64)
     keep = np.setdiff1d(np.arange(len(X)), out)
     full = metrics.within_covariance(X, y)
@@ -108,7 +110,7 @@ def of_setting(setting, geometry, method, options):
         coarse_distance=distance if method.coarse_distance is method.distance else method.coarse_distance,
         metric=getattr(geometry, "metric", method.metric),
         kernel=kernel,
-        space=spaces.resolve(setting.form, normalize=options.get("normalize_columns", True)),
+        space=local_problem.resolve(setting.form, normalize=options.get("normalize_columns", True)),
         coder=coding.resolve(options.get("coder", "ridge"), mu=setting.mu),
         projection=projection,
         n_neighbors=None if method.n_neighbors is None else setting.n_neighbors,

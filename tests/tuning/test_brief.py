@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import problem
 
 from kcrc import KCRCClassifier, distances
-from kcrc.distances.textons import TextonChi2
+from kcrc.method.distances.textons import TextonChi2
 from kcrc.tuning.brief import BriefSearch
 from kcrc.tuning.geometries import metric_named
-from problems import problem
 
 
 @pytest.fixture(scope="module")

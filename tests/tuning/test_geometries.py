@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kcrc import KCRCClassifier, distances, metrics
-from kcrc.distances import Unified
+from kcrc.method.distances import Unified
 
 
 def loud(seed=0, n=120):

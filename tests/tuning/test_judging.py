@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import given, problem
 
 from kcrc import metrics, projections
-from kcrc._fused.native import native
-from kcrc.coding.ridge import Ridge
-from kcrc.left_out.trials import Trials
-from kcrc.left_out.vector_geometry import VectorGeometry
+from kcrc.method.coding.ridge import Ridge
+from kcrc.native import native
 from kcrc.tuning.judging import DECISIONS, kernel_of, margins, shares_dictionary, squared_among, staged_margins
-from problems import given, problem
+from kcrc.tuning.left_out.trials import Trials
+from kcrc.tuning.left_out.vector_geometry import VectorGeometry
 
 SIZES, MUS = [1, 6, 15, 25], [1e-3, 0.1, 1.0]
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import problem
 from sklearn.datasets import load_digits
 
 from kcrc import KCRCClassifier, metrics
 from kcrc.errors import DataError
-from kcrc.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning import grid, trying
 from kcrc.tuning import search as module
 from kcrc.tuning.costs import SPEED
 from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.judging import margins
+from kcrc.tuning.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning.search import Search
-from problems import problem
 
 
 def searched(X, y, *, seconds=5.0, judge=margins, names=("plain", "unit"), whole=False, **fixed):

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import given, problem
 from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from kcrc import KCRCClassifier
 from kcrc.errors import ParameterError, StateError
-from kcrc.projections.spectral import KPCA
+from kcrc.method.projections.spectral import KPCA
 from kcrc.tuning.trying import stratified
-from problems import given, problem
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
 from kcrc import KCRCClassifier, metrics
-from kcrc.distances.pixel import Mahalanobis
+from kcrc.method.distances.pixel import Mahalanobis
 from kcrc.tuning.geometries import _narrowed
 
 

@@ -6,17 +6,17 @@ from itertools import count
 
 import numpy as np
 import pytest
+from problems import Costly, problem
 
 from kcrc import KCRCClassifier
-from kcrc.distances import Unified
-from kcrc.distances.pair_cache import pair_caches
-from kcrc.left_out.distance_geometry import DistanceGeometry
-from kcrc.left_out.surroundings import Surroundings
-from kcrc.prepared import Samples
+from kcrc.method.distances import Unified
+from kcrc.method.distances.pair_cache import pair_caches
+from kcrc.method.preparation import Samples
 from kcrc.tuning.field import Bench
 from kcrc.tuning.judging import margins
+from kcrc.tuning.left_out.distance_geometry import DistanceGeometry
+from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.weights import WeightSearch
-from problems import Costly, problem
 
 
 def noisy(seed, n=150):

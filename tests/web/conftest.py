@@ -10,16 +10,16 @@ from typing import Any
 
 import httpx
 import pytest
+from photos import folder, photo
 
-from kcrc.features import make
 from kcrc.gallery import Gallery
 from kcrc.gallery.pictures import build_from_folder
+from kcrc.images.features import make
 from kcrc.web.allowed import Allowed
 from kcrc.web.app import application
 from kcrc.web.guard import Guard
 from kcrc.web.running import bound, server
 from kcrc.web.service import Service
-from photos import folder, photo
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-
 from photos import photo
 
 Sent = Callable[..., str]

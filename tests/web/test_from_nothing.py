@@ -7,10 +7,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-
-from kcrc.features import make
-from kcrc.gallery import Gallery
 from photos import photo
+
+from kcrc.gallery import Gallery
+from kcrc.images.features import make
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from kcrc.cli.endings import ended
-from kcrc.cli.output import output_now, own_words
+from kcrc.report.terminal import output_now, own_words
 
 # name: (file, what it does). The help is here and not in the files so that `kcrc --help` imports none of them.
 COMMANDS = {
@@ -45,8 +45,6 @@ COMMANDS = {
     "export": ("exchange", "Write a gallery to one plain file, or its labels for another program."),
     "import": ("exchange", "Add the examples of an export or another gallery, or labels made elsewhere."),
     "demo": ("demo", "Try kcrc on handwritten digits; needs no data of your own."),
-    "bench": ("bench", "Measure speed, beside other programs."),
-    "reproduce": ("reproduce", "Print the paper's tables."),
     "help": ("help", "Show this list, or how to use one command."),
     "completion": ("completion", "Print a script that completes commands in your shell."),
 }

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kcrc._base.words import counted, some_of
 from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argument, model_option, open_gallery
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import tell
-from kcrc.cli.output import note, progress, say, shown, typed
 from kcrc.gallery.examples import Example, as_example
-from kcrc.report.words import counted, some_of
+from kcrc.report.terminal import note, progress, say, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.cli.arguments import expand, gallery_argument, model_option, open_to_ask
 from kcrc.cli.batch import FEWEST, warn
-from kcrc.cli.output import complain, progress, say, say_json, shown
 from kcrc.cli.pages import page_options, publish
+from kcrc.report.terminal import complain, progress, say, say_json, shown
 
 
 @click.command(short_help="Say whether there are enough examples, and what to label next.")

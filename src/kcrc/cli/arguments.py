@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kcrc.addresses import ServerAddress
+from kcrc._base.redaction import ServerAddress
 from kcrc.cli.endings import Stopped
-from kcrc.cli.output import note, shown, typed
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError
+from kcrc.report.terminal import note, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -129,7 +129,7 @@ def expand_or_content(images: Sequence[str]) -> list[str | os.PathLike[str]]:
     """The same for commands that also take a picture itself on stdin, where '-' is all that is given."""
     if list(images) != ["-"]:
         return list(expand(images))
-    from kcrc.features.accepted import Content
+    from kcrc.images.decoding.accepted import Content
 
     data = _stdin()
     return [Content("-", data)] if _is_picture(data) else list(expand(_names(data)))
@@ -146,7 +146,7 @@ def _names_on_stdin() -> list[str]:
 
 def _stdin() -> bytes:
     """All of stdin, and no more than a picture may have."""
-    from kcrc.features.accepted import Limits
+    from kcrc.images.decoding.accepted import Limits
 
     most = Limits.usual().max_bytes
     data = sys.stdin.buffer.read(most + 1)
@@ -156,8 +156,8 @@ def _stdin() -> bytes:
 
 
 def _is_picture(data: bytes) -> bool:
-    from kcrc.features import photos
-    from kcrc.features.stored import begins_like
+    from kcrc.images.decoding import photos
+    from kcrc.images.decoding.containers import begins_like
 
     return begins_like(data) is not None or photos.kind_of(data, "-") is not None
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask
-from kcrc.cli.output import csv_writer, note, say, say_json, shown, typed
 from kcrc.cli.pages import page_options, publish
+from kcrc.report.terminal import csv_writer, note, say, say_json, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.confidence.audit import Audit
@@ -148,9 +148,9 @@ def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
 
 
 def _print(gallery: Gallery, found: Audit, top: int) -> None:
+    from kcrc._base.words import counted, percent
     from kcrc.confidence.findings import nearness
     from kcrc.report.audit_words import titles, unseen_words
-    from kcrc.report.words import counted, percent
 
     heading, *sections = titles(found)
     say(heading)

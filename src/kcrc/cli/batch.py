@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from kcrc.arrays import Array
-from kcrc.cli.output import note, shown
-from kcrc.neighbours.base import EXACT
+from kcrc._base.arrays import Array
+from kcrc.method.neighbours.base import EXACT
+from kcrc.report.terminal import note, shown
 
 if TYPE_CHECKING:
-    from kcrc.answering import Answerer, Answers
+    from kcrc.confidence.answerer import Answerer
+    from kcrc.confidence.answers import Answers
     from kcrc.confidence.likeness import Likeness, Seen
 
 FEWEST = 20  # images: of fewer, --reject says which are strange

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kcrc._base.progress import leader_bar
+from kcrc._base.words import counted
 from kcrc.cli.arguments import Decimal, GalleryAddress, option_value
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import tell
-from kcrc.cli.output import note, progress, say, shown, typed
 from kcrc.errors import FileError
-from kcrc.left_out.fewest import caution, too_few_to_say
-from kcrc.progress import leader_bar
-from kcrc.report.words import counted
+from kcrc.report.terminal import note, progress, say, shown, typed
+from kcrc.tuning.left_out.fewest import caution, too_few_to_say
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -83,12 +83,12 @@ def build(
     gallery. Ctrl-C is safe: before all images are in it leaves nothing behind; after that it leaves the gallery with
     the usual parameters. Files that were not used are counted on stderr, with the reason.
     """
-    from kcrc import features
     from kcrc.gallery import Gallery, stores
     from kcrc.gallery.pictures import build_from_folder
     from kcrc.gallery.seeing import choose_feature, choosing_seconds
+    from kcrc.images import features
     from kcrc.images.datasets import class_folders
-    from kcrc.neighbours.searches import check_search
+    from kcrc.method.neighbours.searches import check_search
 
     started = time.perf_counter()
     goal = output or folder.absolute().with_name(f"{folder.absolute().name}.kcrc")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kcrc.cli.arguments import gallery_argument, open_gallery
-from kcrc.cli.output import note, say, shown, typed
+from kcrc.report.terminal import note, say, shown, typed
 
 
 @click.command(short_help="Undo the latest change.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kcrc.cli.output import say
+from kcrc.report.terminal import say
 
 
 @click.command(short_help="Print a script that completes commands in your shell.")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from kcrc._base.words import counted
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
 from kcrc.cli.endings import Stopped
-from kcrc.cli.output import say, shown
 from kcrc.errors import FileError
-from kcrc.report.words import counted
+from kcrc.report.terminal import say, shown
 
 
 @click.command(short_help="Copy a gallery from a file to a server, or back.")
@@ -22,9 +22,9 @@ def copy(gallery: Path | str, goal: Path | str) -> int:
     All of it goes along: examples with their ids, pictures, history, what was tuned. The copy is compared with the
     original before it is there under its name; where something goes wrong there is none. Nothing is overwritten.
     """
+    from kcrc._base.progress import share_bar
     from kcrc.gallery import stores
     from kcrc.gallery.copying import copied
-    from kcrc.progress import share_bar
 
     if stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Give another name; nothing is overwritten.")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kcrc._base.words import counted
 from kcrc.cli.arguments import gallery_argument, ids_text, open_gallery
-from kcrc.cli.output import note, say, shown, typed
 from kcrc.errors import DataError
-from kcrc.report.words import counted
+from kcrc.report.terminal import note, say, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Erased, Gallery
@@ -133,7 +133,7 @@ def _chosen(gallery: Gallery, examples: Sequence[str], label: str | None, *, rem
 
 
 def _content(path: str) -> bytes:
-    from kcrc.features.images import fetch
+    from kcrc.images.decoding.images import fetch
 
     return hashlib.sha256(fetch(path)).digest()
 

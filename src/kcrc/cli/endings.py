@@ -15,8 +15,8 @@ import traceback
 
 import click
 
-from kcrc.cli.output import note, shown
 from kcrc.errors import KCRCError, ParameterError, fault_reference
+from kcrc.report.terminal import note, shown
 
 FAILED, MISUSED, FAULT, INTERRUPTED = 1, 2, 70, 130
 _LONGEST = 500  # characters of a foreign message

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from kcrc._base.words import counted, file_name, percent, some_of
 from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
 from kcrc.cli.batch import Batch, warn
-from kcrc.cli.output import column, complain, note, progress, say, say_json, shown
 from kcrc.cli.pages import page_options, publish
 from kcrc.errors import DataError
-from kcrc.left_out.fewest import caution, too_few_to_say
-from kcrc.report.words import counted, file_name, percent, some_of
+from kcrc.report.terminal import column, complain, note, progress, say, say_json, shown
+from kcrc.tuning.left_out.fewest import caution, too_few_to_say
 
 if TYPE_CHECKING:
     from kcrc.confidence.likeness import Likeness
@@ -108,7 +108,7 @@ def evaluate(
 
 
 def _left_out(gallery: Gallery) -> Measured:
-    from kcrc.progress import share_bar
+    from kcrc._base.progress import share_bar
     from kcrc.report.measured import left_out
 
     with share_bar("asking the examples") as report:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, model_option, open_gallery
-from kcrc.cli.output import complain, note, say, shown
 from kcrc.errors import FileError
+from kcrc.report.terminal import complain, note, say, shown
 
 ARRAYS = "npz"
 FORMATS = (ARRAYS, "csv", "jsonl", "parquet", "label-studio", "fiftyone", "folders")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from kcrc.cli.output import shown, typed
 from kcrc.errors import FileError
 from kcrc.files.plain_file import read_start
+from kcrc.report.terminal import shown, typed
 
 _SQLITE = b"SQLite format 3\0"
 _HEAD = 64  # bytes that tell one kind of file from another
@@ -25,8 +25,8 @@ def check_is_gallery(path: Path | str) -> None:
 
 
 def _what_it_is(path: Path) -> str | None:
-    from kcrc.features import photos
-    from kcrc.features.stored import begins_like
+    from kcrc.images.decoding import photos
+    from kcrc.images.decoding.containers import begins_like
 
     if path.is_dir():
         return "a folder"

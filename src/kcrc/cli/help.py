@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kcrc.cli.output import say
+from kcrc.report.terminal import say
 
 
 @click.command(short_help="Show this list, or how to use one command.", add_help_option=True)

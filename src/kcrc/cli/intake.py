@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kcrc.cli.output import complain, note, shown, typed
-from kcrc.report.words import counted, some_of
+from kcrc._base.words import counted, some_of
+from kcrc.report.terminal import complain, note, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -103,7 +103,7 @@ def _copies(gallery: Gallery, told: Intake) -> Iterable[str]:
 
 
 def _classes(gallery: Gallery) -> Iterable[str]:
-    from kcrc.sorting.folder_names import folder_names
+    from kcrc.gallery.sorting.folder_names import folder_names
 
     few = [f"{shown(name)} ({number})" for name, number in gallery.counts.items() if number <= FEW]
     if few:

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from kcrc._base.words import counted
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
-from kcrc.cli.output import note, say, say_json, shown, typed
 from kcrc.cli.tune import NOTHING_TO_CHOOSE
 from kcrc.errors import FileError
-from kcrc.report.words import counted
+from kcrc.report.terminal import note, say, say_json, shown, typed
 
 
 @click.command(short_help="Say what is in a gallery, or what kcrc runs on.")
@@ -28,9 +28,9 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         return _say_system(as_json)
     if gallery is None:
         raise click.UsageError("Missing argument 'GALLERY'.")
-    from kcrc.features.look_words import proportioned
     from kcrc.gallery.moments import in_words, moment
     from kcrc.gallery.seeing import looks_of
+    from kcrc.images.look_words import proportioned
 
     with open_gallery(gallery) as opened:
         settings, facts = opened.settings, opened.answering.facts()
@@ -126,8 +126,8 @@ def backup(gallery: Path, output: Path, force: bool) -> int:
 
     To restore, give the copy first: kcrc backup COPY GALLERY --force.
     """
+    from kcrc._base.progress import share_bar
     from kcrc.gallery import stores
-    from kcrc.progress import share_bar
 
     if output.exists() and not force:
         raise FileError(f"'{shown(output)}' exists already; say --force to overwrite it.")

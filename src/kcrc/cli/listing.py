@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask
-from kcrc.cli.output import csv_writer, note, say, say_json, shown
 from kcrc.cli.pages import page_options, publish
 from kcrc.errors import DataError, FileError
+from kcrc.report.terminal import csv_writer, note, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery.history import Entry
@@ -103,9 +103,9 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
 
 
 def _print(found: Portrait) -> None:
-    from kcrc.features.look_words import listed
+    from kcrc._base.words import percent
     from kcrc.gallery.moments import in_words
-    from kcrc.report.words import percent
+    from kcrc.images.look_words import listed
 
     one, own, size = found.example, found.own, found.picture_size
     say(f"example {one.id}: {shown(one.label)}{' (removed)' if found.removed_by is not None else ''}")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kcrc.cli.output import note, shown
+from kcrc.report.terminal import note, shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -19,8 +19,8 @@ from kcrc.cli.arguments import (
     with_point,
 )
 from kcrc.cli.batch import Batch, tell_searches, warn
-from kcrc.cli.output import complain, csv_writer, note, progress, say, say_json, shown
-from kcrc.report.answer_row import columns, in_columns, rows_of
+from kcrc.confidence.answer_rows import columns, in_columns, rows_of
+from kcrc.report.terminal import complain, csv_writer, note, progress, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery

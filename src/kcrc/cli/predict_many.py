@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kcrc.addresses import ServerAddress
+from kcrc._base.redaction import ServerAddress
+from kcrc._base.words import counted
 from kcrc.cli.arguments import expand, open_to_ask
 from kcrc.cli.batch import tell_searches
 from kcrc.cli.endings import Stopped
-from kcrc.cli.output import complain, note, progress, shown
 from kcrc.errors import StateError
-from kcrc.report.words import counted
+from kcrc.report.terminal import complain, note, progress, shown
 from kcrc.scale import engines
 from kcrc.scale.engines import Engine
 from kcrc.scale.identity import fingerprint, reachable

@@ -11,8 +11,8 @@ import click
 
 from kcrc.cli.arguments import gallery_argument, model_option, open_gallery
 from kcrc.cli.endings import Stopped
-from kcrc.cli.output import can_show, note, say, shown
 from kcrc.errors import DataError, KCRCError, StateError
+from kcrc.report.terminal import can_show, note, say, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery

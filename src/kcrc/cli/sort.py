@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import click
 
 from kcrc.cli.arguments import Decimal, GalleryAddress, expand, model_option, open_to_ask
-from kcrc.cli.output import complain, note, progress, say, say_json, shown, typed
 from kcrc.cli.predict import Share
 from kcrc.errors import FileError, KCRCError
+from kcrc.report.terminal import complain, note, progress, say, say_json, shown, typed
 
 if TYPE_CHECKING:
-    from kcrc.answering import Answers
-    from kcrc.arrays import Array
+    from kcrc._base.arrays import Array
+    from kcrc.confidence.answers import Answers
     from kcrc.gallery import Gallery
-    from kcrc.sorting.sorter import SortAnswer, Sorter
+    from kcrc.gallery.sorting.sorter import SortAnswer, Sorter
 
 DONE = {"copy": "copied", "move": "moved", "link": "linked"}
 
@@ -103,7 +103,7 @@ def asked(opened: Gallery, reject: float) -> Callable[[Array], Answers]:
 
 def sorter_of(opened: Gallery, out: Path, *, how: str, below: float) -> Sorter:
     """What sorts into ``out``; class names that cannot be folders are said."""
-    from kcrc.sorting.sorter import Sorter
+    from kcrc.gallery.sorting.sorter import Sorter
 
     made = Sorter(out, opened.classes, how=how, below=below, facts={"gallery": str(opened.path)})
     for label, name in made.folders.items():
@@ -157,7 +157,7 @@ class Placing:
 
 def answer_of(found: Answers, i: int) -> SortAnswer:
     """What a sorting needs to know of one answer."""
-    from kcrc.sorting.sorter import SortAnswer
+    from kcrc.gallery.sorting.sorter import SortAnswer
 
     best = str(found.evidence.classes[found.evidence.winner[i]])
     sure = float(found.probability[i])
@@ -174,7 +174,7 @@ def _outside(files: list[str], out: Path) -> list[str]:
 
 
 def _take_back(out: Path, *, dry_run: bool) -> int:
-    from kcrc.sorting.taking_back import take_back
+    from kcrc.gallery.sorting.taking_back import take_back
 
     told = take_back(out, dry_run=dry_run)
     for one, reason in told.refused:

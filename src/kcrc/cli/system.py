@@ -6,7 +6,7 @@ import platform
 import re
 from typing import Any
 
-from kcrc.parallel import worker_count
+from kcrc._base.parallel import worker_count
 
 
 def system() -> dict[str, Any]:
@@ -14,7 +14,7 @@ def system() -> dict[str, Any]:
     import numpy as np
 
     from kcrc import __version__
-    from kcrc._fused.native import path, why
+    from kcrc.native import path, why
 
     blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
     return {

@@ -8,7 +8,7 @@ import click
 
 from kcrc.cli.arguments import Decimal, gallery_argument, open_gallery, option_value
 from kcrc.cli.endings import Stopped
-from kcrc.cli.output import note, say, shown
+from kcrc.report.terminal import note, say, shown
 
 NOTHING_TO_CHOOSE = "nothing to choose: all is fixed, or no class has two examples"
 

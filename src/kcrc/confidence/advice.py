@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.labelling import Candidate
 from kcrc.confidence.learning_curve import Gain, LearningCurve, Point, learning_curve
 from kcrc.errors import StateError
-from kcrc.left_out.answers import LeftOut
-from kcrc.left_out.fewest import FEWEST
-from kcrc.model import FittedModel
+from kcrc.method.fitted_model import FittedModel
+from kcrc.tuning.left_out.answers import LeftOut
+from kcrc.tuning.left_out.fewest import FEWEST
 
 MORE = 10  # examples of a class
 CONFUSED = 3  # classes named

@@ -27,16 +27,16 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.confidence.calibration import Calibration, Confidence
 from kcrc.confidence.findings import Audit as Audit
 from kcrc.confidence.findings import Clash, Idle, Suspect
 from kcrc.errors import ParameterError
-from kcrc.evidence import Evidence
-from kcrc.left_out.answers import LeftOut, answers_without
-from kcrc.left_out.fewest import FEWEST
-from kcrc.left_out.groups import duplicate_groups, staying
-from kcrc.model import FittedModel
+from kcrc.method.evidence import Evidence
+from kcrc.method.fitted_model import FittedModel
+from kcrc.tuning.left_out.answers import LeftOut, answers_without
+from kcrc.tuning.left_out.fewest import FEWEST
+from kcrc.tuning.left_out.groups import duplicate_groups, staying
 
 PART = 0.01  # of the query's energy: less is no part in an answer
 NEAR = 0.25  # of the usual distance to the nearest example: nearer is almost identical

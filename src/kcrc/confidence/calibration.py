@@ -27,17 +27,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.confidence import log_loss
 from kcrc.confidence.likeness import UsualAnswers
 from kcrc.confidence.log_loss import Coded
 from kcrc.confidence.open_set import OpenSet
 from kcrc.errors import ParameterError, StateError
-from kcrc.evidence import Evidence
-from kcrc.left_out.answers import LeftOut
-from kcrc.left_out.exclusion import Exclusion
-from kcrc.model import FittedModel
-from kcrc.signs import FAR, log_distance
+from kcrc.method.evidence import Evidence
+from kcrc.method.fitted_model import FittedModel
+from kcrc.method.open_set_features import FAR, log_distance
+from kcrc.tuning.left_out.answers import LeftOut
+from kcrc.tuning.left_out.exclusion import Exclusion
 
 TINY = 1e-12
 SLOPE = 0.3  # of the growth of doubt with distance, where nothing is known

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.confidence.calibration import Confidence
 from kcrc.errors import StateError
 

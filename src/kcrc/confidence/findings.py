@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
-from kcrc.left_out.fewest import FEWEST
+from kcrc._base.arrays import Array
+from kcrc.tuning.left_out.fewest import FEWEST
 
 TOP = 3  # findings of a kind that are told in a few lines
 

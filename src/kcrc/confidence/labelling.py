@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.ranking import ranked
 from kcrc.errors import ParameterError
-from kcrc.evidence import Evidence
-from kcrc.model import FittedModel
-from kcrc.prepared import Samples
-from kcrc.signs import signs
+from kcrc.method.evidence import Evidence
+from kcrc.method.fitted_model import FittedModel
+from kcrc.method.open_set_features import signs
+from kcrc.method.preparation import Samples
 
 STRANGE = 0.05  # of known queries are called so by mistake
 STRANGER = 0.5  # what one is worth at least

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import pipeline
-from kcrc.arrays import Array
-from kcrc.left_out.answers import LeftOut
-from kcrc.left_out.exclusion import Exclusion
-from kcrc.model import FittedModel
+from kcrc._base.arrays import Array
+from kcrc.method import pipeline
+from kcrc.method.fitted_model import FittedModel
+from kcrc.tuning.left_out.answers import LeftOut
+from kcrc.tuning.left_out.exclusion import Exclusion
 
 HALVINGS = 3
 ANSWERS = 2000  # to a size: fewer examples than this are halved in several ways

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.confidence.two_samples import Comparison, of_signs, of_vectors, ranks, together
 from kcrc.errors import ParameterError
-from kcrc.signs import signs as signs_of
+from kcrc.method.open_set_features import signs as signs_of
 
 if TYPE_CHECKING:
     from kcrc.confidence.calibration import Confidence
-    from kcrc.evidence import Evidence
-    from kcrc.model import FittedModel
+    from kcrc.method.evidence import Evidence
+    from kcrc.method.fitted_model import FittedModel
 
 LEVEL = 0.02
 MOST = 4000  # queries whose signs are looked at; more would not make the test surer of anything that matters

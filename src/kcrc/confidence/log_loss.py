@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcrc.arrays import Array
-from kcrc.blas import one_blas_thread
+from kcrc._base.arrays import Array
+from kcrc._base.blas import one_blas_thread
 
 ENTRIES = 1_000_000  # (answers × classes in their dictionaries) looked at; the answers come in a random order
 FEWEST = 100

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
-from kcrc.signs import SIGNS
+from kcrc.method.open_set_features import SIGNS
 
 UNKNOWN = "unknown"
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 
 DRAWS = 499
 WIDE = 512  # numbers of a vector; more are brought down to so many

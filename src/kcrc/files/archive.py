@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import BLOCK, Array
+from kcrc._base.arrays import BLOCK, Array
+from kcrc._base.mapped import room
 from kcrc.errors import DataError, FileError
 from kcrc.files.aside import aside
 from kcrc.files.npy import from_npy, plain, write_npy
 from kcrc.files.plain_json import read_json
-from kcrc.mapped import room
 
 _HEADER = "header.json"
 _HEADER_LIMIT = 10_000_000

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError
 
 PLAIN_KINDS = "biufU"  # bool, integers, floats, text: nothing that could hold an object

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Collection
 from pathlib import Path
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError
 from kcrc.files.npy import from_npy
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from kcrc.report.words import one_line
+from kcrc._base.words import one_line
 
 _FORMULA = r"(?=['\s]*[=+\-@＝＋－＠])"
 _OPEN = re.compile(rf"\A{_FORMULA}|(?<=[;\t|]){_FORMULA}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError
 from kcrc.gallery import summaries
 from kcrc.gallery.acts import entered, now, retold

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc.answering import Answerer
+from kcrc.confidence.answerer import Answerer
 from kcrc.errors import FileError, KCRCError, ParameterError, StateError, UnreadableTuning
 from kcrc.gallery import acts, tuned
 from kcrc.gallery.asking import Asking
@@ -21,7 +21,7 @@ from kcrc.gallery.revision import Moment, Ready, followed, renewed
 from kcrc.gallery.tuned import Facts
 
 if TYPE_CHECKING:
-    from kcrc.classifier import KCRCClassifier
+    from kcrc.classifier.estimator import KCRCClassifier
     from kcrc.gallery.gallery import Gallery
     from kcrc.tuning import Tuning
 
@@ -90,7 +90,7 @@ class Answering(Asking):
 
     def _faced(self, ready: Ready) -> KCRCClassifier | None:
         """The stored classifier around what answers; None, with a warning, where it cannot be read."""
-        from kcrc.files.saving import faced
+        from kcrc.classifier.saving import faced
 
         gallery = self._gallery
         try:
@@ -246,7 +246,7 @@ class Answering(Asking):
     def _fitted(
         self, this_time: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
     ) -> tuple[KCRCClassifier, Contents]:
-        from kcrc.classifier import KCRCClassifier
+        from kcrc.classifier.estimator import KCRCClassifier
 
         gallery = self._gallery
         moment = self._moment(facts=False)  # choosing anew mends what was damaged there

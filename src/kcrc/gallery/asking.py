@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from kcrc.answering import Answerer, Answers
-from kcrc.answering.nearness import Near, near_by
-from kcrc.answering.stream import Answered, stream
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
+from kcrc.confidence.answerer import Answerer
+from kcrc.confidence.answers import Answers
 from kcrc.confidence.open_set import UNKNOWN
 from kcrc.errors import DataError, KCRCError, StateError
-from kcrc.evidence import Evidence, joined
 from kcrc.gallery.own_feature import own_feature
 from kcrc.gallery.seeing import looks_of
+from kcrc.images.nearness import Near, near_by
+from kcrc.images.stream import Answered, stream
+from kcrc.method.evidence import Evidence, joined
 
 if TYPE_CHECKING:
-    from kcrc.classifier import KCRCClassifier
+    from kcrc.classifier.estimator import KCRCClassifier
     from kcrc.confidence.audit import Audit
-    from kcrc.features.base import Feature
-    from kcrc.features.images import OnError
     from kcrc.gallery.gallery import Gallery
+    from kcrc.images.decoding.images import OnError
+    from kcrc.images.features.base import Feature
     from kcrc.scale.on_server import ServerAnswerer
     from kcrc.scale.sharded import ShardedAnswerer
 
@@ -66,7 +67,7 @@ class Asking(ABC):
     def stream(
         self, images: Sequence[Any], answer: Callable[[Array], T], *, on_error: OnError = "raise"
     ) -> Iterator[Answered[T]]:
-        """``answer`` of the vectors of the images, a chunk at a time: see ``kcrc.answering.stream``."""
+        """``answer`` of the vectors of the images, a chunk at a time: see ``kcrc.images.stream``."""
         return stream(_as_list(images), self.feature(), answer, on_error=on_error)
 
     def explain(self, images: Sequence[Any]) -> Evidence:
@@ -99,8 +100,8 @@ class Asking(ABC):
     def _emptiness_near(self, evidence: Evidence) -> set[str | None]:
         """What keeps the examples nearest to one image, of any class and of the one answered, from being made out, as
         far as they have a picture."""
-        from kcrc.features.emptiness import emptiness
-        from kcrc.features.images import decode
+        from kcrc.images.decoding.images import decode
+        from kcrc.images.emptiness import emptiness
 
         found: set[str | None] = set()
         order = np.argsort(evidence.distances[0], kind="stable")
@@ -151,7 +152,7 @@ class Asking(ABC):
 
     def audit(self, ids: Any = None) -> Audit:
         """The examples (or those with these ids) that deserve a second look."""
-        from kcrc.confidence.look_alikes import with_look_alikes
+        from kcrc.images.look_alikes import with_look_alikes
 
         classifier = self.classifier()
         model = classifier.model_

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.gallery import stores
 from kcrc.gallery.acts import Build
@@ -21,7 +21,7 @@ from kcrc.gallery.settings import Settings
 
 
 class FittedFeature(Protocol):
-    """What a gallery needs of the feature that makes its vectors (``kcrc.features.base.Feature`` has it)."""
+    """What a gallery needs of the feature that makes its vectors (``kcrc.images.features.base.Feature`` has it)."""
 
     @property
     def kind(self) -> str: ...

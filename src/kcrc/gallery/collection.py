@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import DataError
 from kcrc.gallery import acts, adding, correcting, erasing, examples, history, tuned, undoing
 from kcrc.gallery.adding import Added, Duplicates
@@ -21,7 +21,7 @@ from kcrc.gallery.examples import Contents, Example
 from kcrc.gallery.settings import Settings
 
 if TYPE_CHECKING:
-    from kcrc.classifier import KCRCClassifier
+    from kcrc.classifier.estimator import KCRCClassifier
 
 T = TypeVar("T")
 
@@ -421,7 +421,7 @@ class Collection:
         return self.store.write(acts.Tune(told, state, parameters, asked, since))
 
     def tuned_state(self, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
-        """What ``keep_tuned`` stored in the act: what ``kcrc.files.saving.rebuild`` takes.
+        """What ``keep_tuned`` stored in the act: what ``kcrc.classifier.saving.rebuild`` takes.
 
         Parameters
         ----------

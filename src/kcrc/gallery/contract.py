@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.gallery.settings import Settings
 
 if TYPE_CHECKING:

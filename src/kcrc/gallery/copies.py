@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kcrc.arrays import Array
-from kcrc.confidence.look_alikes import alike, fingerprint_of
+from kcrc._base.arrays import Array
+from kcrc.images.look_alikes import alike, fingerprint_of
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kcrc._base.words import one_line
 from kcrc.errors import FileError, KCRCError
 from kcrc.files.plain_file import read_plain
 from kcrc.files.plain_json import read_json
 from kcrc.files.plain_table import read_table
 from kcrc.files.spreadsheet import guarded, unguarded
 from kcrc.gallery.examples import checked_label
-from kcrc.report.words import one_line
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-from kcrc.answering.supposing import Supposition
 from kcrc.errors import StateError
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot
 from kcrc.gallery.undoing import ENDS, UNDOABLE
+from kcrc.updates.supposing import Supposition
 
 _LOST = {**ENDS, "erase": ", for examples were erased since"}
 

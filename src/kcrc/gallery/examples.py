@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError
 from kcrc.gallery.contract import ExampleRecord, Snapshot
 from kcrc.gallery.moments import moment
@@ -154,7 +154,7 @@ def checked_vectors(vectors: Any, *, dim: int, dtype: str, fingerprint: str) -> 
 
 def checked_thumbnail(data: Any, position: int) -> bytes | None:
     """A small JPEG, PNG or WebP as bytes, without what else its file said (place, time, camera), or none."""
-    from kcrc.features.bare import bare
+    from kcrc.images.features.bare import bare
 
     if data is None or len(data) == 0:
         return None

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.gallery import stores
 from kcrc.gallery.adding import Added, Duplicates
 from kcrc.gallery.answering import Answering
@@ -37,13 +37,13 @@ from kcrc.gallery.erasing import Erased
 from kcrc.gallery.history import Entry
 
 if TYPE_CHECKING:
-    from kcrc.classifier import KCRCClassifier
+    from kcrc.classifier.estimator import KCRCClassifier
     from kcrc.confidence.advice import Advice
     from kcrc.confidence.audit import Audit
     from kcrc.confidence.likeness import Likeness
-    from kcrc.evidence import Evidence
     from kcrc.gallery.check import Verdict
     from kcrc.gallery.pictures import Intake
+    from kcrc.method.evidence import Evidence
     from kcrc.tuning import Tuning
 
 

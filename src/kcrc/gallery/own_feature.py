@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from kcrc.errors import DataError, StateError
 
 if TYPE_CHECKING:
-    from kcrc.features.base import Feature
     from kcrc.gallery.gallery import Gallery
+    from kcrc.images.features.base import Feature
 
 
 def own_feature(gallery: Gallery, model: str | os.PathLike[str] | None) -> Feature:
     """The fitted feature; ``model`` is the network file that the user named for it. An error where it would make other
     vectors than those stored."""
-    from kcrc.features import restore
+    from kcrc.images.features import restore
 
     if gallery.settings.feature == "vectors":
         raise StateError(

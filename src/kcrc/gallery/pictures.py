@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import DataError
-from kcrc.features.extract import extract_chunks
-from kcrc.features.images import ImageError, OnError, fetch, read_chunks, summarise
 from kcrc.gallery.adding import Added, Duplicate, Duplicates
+from kcrc.images.decoding.images import ImageError, OnError, fetch, read_chunks, summarise
+from kcrc.images.features.extract import extract_chunks
 
 if TYPE_CHECKING:
-    from kcrc.features.base import Feature
     from kcrc.gallery.gallery import Gallery
+    from kcrc.images.features.base import Feature
 
 THUMBNAIL = 128  # pixels, the longer side
 KEPT_BYTES = 500_000_000  # of decoded pictures, while a feature learns from them
@@ -155,10 +155,10 @@ def build_from_folder(
     apart best (``kcrc.gallery.seeing``), or None for the best installed; ``parameters`` of its classifier are fixed.
 
     Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them)."""
-    from kcrc.features import resolve
     from kcrc.gallery.building import building
     from kcrc.gallery.seeing import choose_feature
     from kcrc.images.datasets import class_folders
+    from kcrc.images.features import resolve
 
     found = class_folders(Path(folder))
     files, labels = found.paths, found.labels

@@ -78,7 +78,7 @@ class Portrait:
     @property
     def picture_size(self) -> tuple[int, int] | None:
         """(width, height) of the small picture that is kept."""
-        from kcrc.features.images import decode
+        from kcrc.images.decoding.images import decode
 
         if self.picture is None:
             return None
@@ -119,8 +119,8 @@ def portrait(gallery: Gallery, example: int) -> Portrait:
 def own_answer(gallery: Gallery, example: int) -> tuple[OwnAnswer | None, tuple[NearExample, ...]]:
     """What the others say of an example, as ``audit`` asks them, and the nearest of them. No answer where nothing of
     its class is left to say its label, and nothing at all where it leaves with all others."""
-    from kcrc.left_out.answers import answers_without
-    from kcrc.left_out.groups import class_stays
+    from kcrc.tuning.left_out.answers import answers_without
+    from kcrc.tuning.left_out.groups import class_stays
 
     answerer = gallery.answering.answerer()
     model, confidence = answerer.model, answerer.confidence

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kcrc.answering import Answerer
-from kcrc.answering.following import with_examples, without_examples
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
+from kcrc.confidence.answerer import Answerer
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.tuned import Facts
+from kcrc.updates.following import with_examples, without_examples
 
 if TYPE_CHECKING:
-    from kcrc.classifier import KCRCClassifier
+    from kcrc.classifier.estimator import KCRCClassifier
 
 
 @dataclass(frozen=True, eq=False)

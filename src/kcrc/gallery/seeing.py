@@ -1,9 +1,9 @@
 """How a gallery sees its pictures, where nobody says: some of them are asked, each as if it were not stored.
 
 A gallery keeps one vector a picture, so only looks that make vectors are tried (``kcrc.looks``): each alone, and the
-best of them side by side (``kcrc.features.joined``). Of the single ones that are no worse than the best by more than
-chance would make them, the cheapest is taken, and several only where they are better than it. Image distances, and
-looks that answer separately, are ``ImageClassifier``'s.
+best of them side by side (``kcrc.images.features.joined``). Of the single ones that are no worse than the best by
+more than chance would make them, the cheapest is taken, and several only where they are better than it. Image
+distances, and looks that answer separately, are ``ImageClassifier``'s.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kcrc.arrays import Array
-from kcrc.features.joined import is_weight
-from kcrc.features.look_words import proportioned
-from kcrc.features.views import View
+from kcrc._base.arrays import Array
+from kcrc.images.decoding.resizing import View
+from kcrc.images.features.joined import is_weight
+from kcrc.images.look_words import proportioned
 
 if TYPE_CHECKING:
-    from kcrc.features.base import Feature
     from kcrc.gallery.settings import Settings
-    from kcrc.looks.base import FeatureLook, Look
-    from kcrc.looks.jury import LookTrial, Task
-    from kcrc.looks.kinds import PictureKind
+    from kcrc.images.features.base import Feature
+    from kcrc.images.looks.base import FeatureLook, Look
+    from kcrc.images.looks.jury import LookTrial, Task
+    from kcrc.images.looks.kinds import PictureKind
 
 PICTURES = 600  # that are looked at, at most
 SIDE = 320  # pixels of the longer side that are kept of them
@@ -49,9 +49,9 @@ def choose_feature(
     files: Sequence[str | os.PathLike[str]], labels: Sequence[str], *, seconds: float = 60.0, told: Told | None = None
 ) -> Seeing:
     """The feature that tells these pictures apart, by some of them; ``seconds`` are those of a whole choice."""
-    from kcrc.looks.few import are_few
-    from kcrc.looks.jury import Task
-    from kcrc.looks.kinds import kind_of
+    from kcrc.images.looks.few import are_few
+    from kcrc.images.looks.jury import Task
+    from kcrc.images.looks.kinds import kind_of
 
     pictures, names = _some(files, labels)
     classes, numbers = np.unique(names, return_inverse=True)
@@ -90,8 +90,8 @@ def choosing_seconds(pictures: int, seconds: float) -> float:
 
 
 def _usual(why: str) -> Seeing:
-    from kcrc.features import make
     from kcrc.gallery.pictures import default_feature
+    from kcrc.images.features import make
 
     name = default_feature()
     return Seeing(make(name), f"Pictures are compared by {proportioned({name: 1.0})}; {why}.")
@@ -100,9 +100,9 @@ def _usual(why: str) -> Seeing:
 def _some(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tuple[list[Array], list[str]]:
     """Some of the pictures and their classes: no more than ``PICTURES`` files are read. Those that cannot be read, show
     nothing, or are there already are left out."""
-    from kcrc.features.emptiness import ONE_COLOUR, emptiness
-    from kcrc.features.images import read_chunks
-    from kcrc.looks.jury import sampled
+    from kcrc.images.decoding.images import read_chunks
+    from kcrc.images.emptiness import ONE_COLOUR, emptiness
+    from kcrc.images.looks.jury import sampled
 
     numbers = np.unique(np.asarray(labels), return_inverse=True)[1]
     some = np.random.default_rng(0).permutation(int(numbers.max(initial=-1)) + 1)[: PICTURES // 2]
@@ -118,9 +118,9 @@ def _some(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tup
 
 def _looks_of_vectors(kind: PictureKind) -> list[FeatureLook]:
     """The looks that make sense for such pictures and whose vectors a gallery can keep."""
-    from kcrc import looks
-    from kcrc.features.joined import UNFIT
-    from kcrc.looks.base import FeatureLook, looks_for
+    from kcrc.images import looks
+    from kcrc.images.features.joined import UNFIT
+    from kcrc.images.looks.base import FeatureLook, looks_for
 
     return [
         look
@@ -130,7 +130,7 @@ def _looks_of_vectors(kind: PictureKind) -> list[FeatureLook]:
 
 
 def _by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> Seeing:
-    from kcrc.looks.choosing import trials
+    from kcrc.images.looks.choosing import trials
 
     tried, _, truth = trials(task, looks, sparing=True)
     least = min(_numbers(one.expert.look) for one in tried)
@@ -170,7 +170,7 @@ def _doubt(one: LookTrial, other: LookTrial, truth: Array) -> float:
 
 
 def _by_copies(task: Task, looks: Sequence[FeatureLook]) -> Seeing:
-    from kcrc.looks.few import choose_by_copies
+    from kcrc.images.looks.few import choose_by_copies
 
     experts, choice = choose_by_copies(task, looks)
     parts = [(look, expert.weight) for expert in experts for look, _ in _parts(expert.look)]
@@ -184,8 +184,8 @@ def _by_copies(task: Task, looks: Sequence[FeatureLook]) -> Seeing:
 
 def _parts(look: Look) -> list[tuple[FeatureLook, float]]:
     """The looks of vectors that a look is made of, with their weights."""
-    from kcrc.looks.base import FeatureLook
-    from kcrc.looks.join import JoinLook
+    from kcrc.images.looks.base import FeatureLook
+    from kcrc.images.looks.join import JoinLook
 
     both = zip(look.parts, look.weights, strict=True) if isinstance(look, JoinLook) else [(look, 1.0)]
     return [(part, weight) for part, weight in both if isinstance(part, FeatureLook)]
@@ -198,7 +198,7 @@ def _numbers(look: Look) -> int:
 
 def _feature_of(parts: Sequence[tuple[FeatureLook, float]]) -> tuple[Feature, dict[str, float]]:
     """The feature that makes the vectors, and the weights of its looks by their names."""
-    from kcrc.features.joined import JoinedLooks
+    from kcrc.images.features.joined import JoinedLooks
 
     weights = {look.name: weight for look, weight in parts}
     members = tuple(look.feature for look, _ in parts)

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
+from kcrc._base.words import file_name
 from kcrc.errors import FileError
-from kcrc.features.bare import bare
 from kcrc.files.archive import read_archive, write_archive
 from kcrc.gallery import acts, tuned
 from kcrc.gallery.adding import Added, Duplicates
 from kcrc.gallery.building import building
 from kcrc.gallery.contract import Snapshot
 from kcrc.gallery.gallery import Gallery
-from kcrc.report.words import file_name
+from kcrc.images.features.bare import bare
 
 KIND = "kcrc-export"
 VERSION = 1

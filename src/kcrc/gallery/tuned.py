@@ -1,6 +1,6 @@
 """The fitted classifier of a gallery, kept in its file: chosen once, then used by whoever opens the gallery.
 
-All but the examples is stored (``kcrc.files.saving.describe``): the chosen parameters, the fitted metric, what the
+All but the examples is stored (``kcrc.classifier.saving.describe``): the chosen parameters, the fitted metric, what the
 examples' own answers said. New examples join it as ``partial_fit`` lets them join, so that adding one changes no
 other's place, and asking after an ``add`` is quick.
 """
@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.annotations import fits, hints_of
+from kcrc._base.arrays import Array
+from kcrc.classifier.saving import Examples, describe, rebuild_answerer
 from kcrc.errors import FileError, UnreadableTuning
-from kcrc.files.annotations import fits, hints_of
 from kcrc.files.npy import from_npy, to_npy
 from kcrc.files.plain_json import read_json
-from kcrc.files.saving import Examples, describe, rebuild_answerer
 from kcrc.gallery.contract import ActRecord, Snapshot, TunedRecord
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings, to_json
-from kcrc.growth import Growth
+from kcrc.updates.growth import Growth
 
 if TYPE_CHECKING:
-    from kcrc.answering.answerer import Answerer
-    from kcrc.classifier import KCRCClassifier
+    from kcrc.classifier.estimator import KCRCClassifier
+    from kcrc.confidence.answerer import Answerer
 
 _FACTS, _CLASSIFIER, _ARRAY = "facts", "classifier", "array "
 LEARNED_AT = "learned at"

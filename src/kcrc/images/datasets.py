@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError
-from kcrc.features.accepted import EXTENSION_FORMATS
+from kcrc.images.decoding.accepted import EXTENSION_FORMATS
 
 __all__ = [
     "ClassFolders", "Dataset", "Provenance", "class_folders", "from_folder", "image_files", "split_per_class",

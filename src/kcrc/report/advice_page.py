@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from kcrc._base.words import counted, file_name
 from kcrc.confidence.advice import Advice, ClassAdvice
 from kcrc.confidence.likeness import Likeness
 from kcrc.report.curve import learning_curve
 from kcrc.report.html import Element, element, page, picture
 from kcrc.report.pieces import bar, facts_of, masthead, shot
 from kcrc.report.unlike import unlike_notice
-from kcrc.report.words import counted, file_name
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery

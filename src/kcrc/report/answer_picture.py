@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kcrc.arrays import Array
-from kcrc.evidence import Evidence
+from kcrc._base.arrays import Array
+from kcrc._base.words import one_line
 from kcrc.files.aside import aside
+from kcrc.method.evidence import Evidence
 from kcrc.report.style import LIGHT
-from kcrc.report.words import one_line
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kcrc._base.words import counted, file_name
 from kcrc.confidence.findings import Audit, Clash, Idle, Suspect, nearness
 from kcrc.report.audit_words import ABOUT_CLASHES, ABOUT_DOUBTFUL, ABOUT_IDLE, ABOUT_SUSPECTS, titles, unseen_words
 from kcrc.report.html import Element, element, page, picture
 from kcrc.report.picks import Picks
 from kcrc.report.pieces import facts_of, masthead, shot
 from kcrc.report.relatives import nearest_of_class
-from kcrc.report.words import counted, file_name
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kcrc.answering.nearness import Near
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
+from kcrc._base.words import percent
 from kcrc.confidence.open_set import UNKNOWN
 from kcrc.confidence.ranking import ranked
 from kcrc.errors import KCRCError
-from kcrc.evidence import HOW, Evidence
-from kcrc.report.words import percent
-from kcrc.shares import together
+from kcrc.images.nearness import Near
+from kcrc.method.evidence import HOW, Evidence
+from kcrc.method.shares import together
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -69,7 +69,7 @@ class Case:
 
     @property
     def how(self) -> str:
-        """How it was answered: a word of ``kcrc.evidence.HOW``."""
+        """How it was answered: a word of ``kcrc.method.evidence.HOW``."""
         return HOW[self.evidence.how[0]]
 
     @property
@@ -124,8 +124,8 @@ class Case:
 
 def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | None = None) -> Case:
     """Look at one image file and answer."""
-    from kcrc.features.emptiness import emptiness
-    from kcrc.features.images import decode, fetch
+    from kcrc.images.decoding.images import decode, fetch
+    from kcrc.images.emptiness import emptiness
 
     name = os.fspath(image)
     content = fetch(name)
@@ -235,7 +235,7 @@ def verdict_sentence(case: Case) -> str:
 
 def small_picture(name: str) -> bytes | None:
     """An image file as a small picture; None where it cannot be read any more."""
-    from kcrc.features.images import ImageError, fetch
+    from kcrc.images.decoding.images import ImageError, fetch
 
     try:
         return _shrunk(fetch(name), name, SMALL_SIDE)
@@ -244,14 +244,14 @@ def small_picture(name: str) -> bytes | None:
 
 
 def _shrunk(content: bytes, name: str, side: int) -> bytes | None:
-    from kcrc.features.images import decode
-    from kcrc.features.views import View
+    from kcrc.images.decoding.images import decode
+    from kcrc.images.decoding.resizing import View
 
     return decode(content, View(size=(side, side), fit="inside"), source=name, thumbnail=side).thumbnail
 
 
 def _pixels(data: bytes | None) -> Array:
-    from kcrc.features.images import decode
+    from kcrc.images.decoding.images import decode
 
     if data is None:
         return np.full((32, 32, 3), 235, np.uint8)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kcrc._base.words import counted
 from kcrc.report.evaluation import Evaluation
 from kcrc.report.html import Element, element
-from kcrc.report.words import counted
 
 MOST = 40  # classes, those with most mistakes
 _LONGEST = 28  # characters of a name

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrc.report.drawing import save_figure
+from kcrc._base.words import for_plot
+from kcrc.files.figures import save_figure
 from kcrc.report.evaluation import Evaluation
-from kcrc.report.words import for_plot
 
 _LABELLED = 60  # a matrix with more classes than this has no room for names
 

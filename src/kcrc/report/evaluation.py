@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 
 _Z = 1.959963984540054  # 95 % of a normal distribution lie within so many deviations
 

@@ -7,13 +7,13 @@ from itertools import groupby
 
 import numpy as np
 
+from kcrc._base.words import about, counted, file_name
 from kcrc.report.case import Case
 from kcrc.report.confusion import anchor, confusion_table
 from kcrc.report.evaluation import Evaluation
 from kcrc.report.evidence_page import evidence
 from kcrc.report.html import Element, element, page, picture
 from kcrc.report.pieces import bar, fold, masthead
-from kcrc.report.words import about, counted, file_name
 
 TOP = 16  # examples in the evidence of a mistake
 CLASSES = 500  # that a page has room for

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kcrc._base.words import about, counted, file_name, percent
 from kcrc.report.case import Case, Part, every_part
 from kcrc.report.html import Element, element, page, picture
 from kcrc.report.pieces import bar, fold, masthead, table
 from kcrc.report.seam import seam
 from kcrc.report.what_if import what_if_section
-from kcrc.report.words import about, counted, file_name, percent
 
 CLASSES = 6  # with a bar
 LINES = 100  # of the folded table of examples

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
-from kcrc.evidence import HOW, Evidence
-from kcrc.report.drawing import save_figure
-from kcrc.report.words import for_plot
+from kcrc._base.arrays import Array
+from kcrc._base.words import for_plot
+from kcrc.files.figures import save_figure
+from kcrc.method.evidence import HOW, Evidence
 
 FOR, AGAINST, OTHER = "#1b6ca8", "#b8336a", "#5f6b75"  # told apart by every kind of colour vision, dark enough to read
 

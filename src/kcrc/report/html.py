@@ -12,9 +12,9 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from kcrc._base.words import visible
 from kcrc.files.aside import aside
 from kcrc.report.style import STYLE
-from kcrc.report.words import visible
 
 _VOID = frozenset({"img", "meta", "br", "hr", "col", "input"})  # of HTML; in SVG every element has to be closed
 _PICTURES = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG", "image/png"), (b"RIFF", "image/webp"))
@@ -55,7 +55,7 @@ def escape(text: Any) -> str:
 
 def picture(data: bytes | None, alt: str, **attributes: Any) -> Element:
     """An image with its bytes in the page, without what else its file said; a picture that is missing says so."""
-    from kcrc.features.bare import bare
+    from kcrc.images.features.bare import bare
 
     data = None if data is None else bare(data)
     kind = next((mime for head, mime in _PICTURES if data is not None and data.startswith(head)), None)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from kcrc._base.words import counted, file_name
 from kcrc.gallery.moments import in_words
 from kcrc.report.html import Element, element, page
 from kcrc.report.pieces import facts_of, masthead, shot
-from kcrc.report.words import counted, file_name
 
 if TYPE_CHECKING:
     from kcrc.gallery.examples import Example

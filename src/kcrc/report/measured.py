@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import StateError
-from kcrc.evidence import Evidence, joined
-from kcrc.left_out.groups import class_stays
+from kcrc.method.evidence import Evidence, joined
 from kcrc.report.case import Case, case_from
+from kcrc.tuning.left_out.groups import class_stays
 
 if TYPE_CHECKING:
-    from kcrc.answering import Answers
-    from kcrc.features.images import ImageError
+    from kcrc.confidence.answers import Answers
     from kcrc.gallery import Gallery
-    from kcrc.model import FittedModel
+    from kcrc.images.decoding.images import ImageError
+    from kcrc.method.fitted_model import FittedModel
 
 Progress = Callable[[int], None]  # called with the number of images just finished
 
@@ -47,7 +47,7 @@ def _no_case() -> Case:
 
 def in_gallery(gallery: Gallery, files: Sequence[str]) -> list[bool]:
     """Whether each file is an example of the gallery, by the hash of its bytes; False where it cannot be read."""
-    from kcrc.features.images import ImageError, fetch
+    from kcrc.images.decoding.images import ImageError, fetch
 
     known = {row.content for row in gallery.contents.rows}
 
@@ -70,7 +70,7 @@ def of_files(
     progress: Progress,
 ) -> Measured:
     """Ask about image files of known classes. ``watched`` wraps what answers; ``evidence`` keeps it for ``case``."""
-    from kcrc.features.images import fetch
+    from kcrc.images.decoding.images import fetch
 
     # A gallery keeps names composed; folders of some systems have them in parts.
     truth_of = {name: unicodedata.normalize("NFC", label) for name, label in zip(files, labels, strict=True)}
@@ -107,7 +107,7 @@ def of_files(
 
 def left_out(gallery: Gallery, *, progress: Callable[[float], None]) -> Measured:
     """Ask every example as if it and its copies were not in the gallery."""
-    from kcrc.left_out.answers import answers_without
+    from kcrc.tuning.left_out.answers import answers_without
 
     classifier = gallery.classifier()
     model, confidence = classifier.model_, classifier.confidence_

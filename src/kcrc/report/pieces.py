@@ -6,10 +6,10 @@ import datetime
 from collections.abc import Sequence
 from typing import Any
 
-from kcrc.features.look_words import proportioned
+from kcrc._base.words import counted, file_name
 from kcrc.gallery.seeing import looks_of
+from kcrc.images.look_words import proportioned
 from kcrc.report.html import Element, element, picture
-from kcrc.report.words import counted, file_name
 
 
 def masthead(gallery: str, *facts: str) -> Element:

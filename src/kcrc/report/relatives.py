@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.model import FittedModel
+from kcrc.method.fitted_model import FittedModel
 
 MOST = 2000  # examples of the class that are measured
 

@@ -1,7 +1,7 @@
 """The examples that decided as photographs whose areas are their shares: for the answer left, against it right.
 
 The strongest meet at the seam between the two sides. Below it a beam shows both sides together, with a mark at the
-middle: there the answer would turn (``kcrc.shares``).
+middle: there the answer would turn (``kcrc.method.shares``).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kcrc._base.words import file_name, whole_percents
 from kcrc.report.case import Case, Part
 from kcrc.report.html import Element, element, picture
 from kcrc.report.pieces import swatch
-from kcrc.report.words import file_name, whole_percents
 
 WIDE, NARROW = (936.0, 300.0), (328.0, 420.0)  # pixels of the whole on a screen and on a phone
 NARROWEST = 0.24  # of the width, for a side that weighs little: it is less high instead

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kcrc._base.words import file_name
 from kcrc.confidence.likeness import Likeness
 from kcrc.report.html import Element, element
 from kcrc.report.pieces import shot
-from kcrc.report.words import file_name
 
 SHOWN = 6  # pictures
 

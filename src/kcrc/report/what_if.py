@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kcrc._base.words import about, counted
 from kcrc.report.case import Case, Part
 from kcrc.report.html import Element, element, picture
-from kcrc.report.words import about, counted
 
 MOST = 16  # examples that are thought away, at most
 SHOWN = 6  # of their pictures

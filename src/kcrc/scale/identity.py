@@ -6,7 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from kcrc.addresses import ServerAddress
+from kcrc._base.redaction import ServerAddress
 from kcrc.errors import StateError
 from kcrc.gallery import Gallery
 from kcrc.gallery.contract import Snapshot, TunedRecord

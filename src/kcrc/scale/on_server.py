@@ -28,19 +28,19 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.answering import Answerer, Answers
-from kcrc.answering.answers import answers_of
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
+from kcrc._base.parallel import chunks
+from kcrc.classifier.parts import encode
+from kcrc.classifier.saving import Examples, rebuild_answerer
+from kcrc.confidence.answerer import Answerer
+from kcrc.confidence.answers import Answers, answers_of
 from kcrc.errors import KCRCError, StateError, UnknownName
-from kcrc.evidence import Evidence, joined
-from kcrc.files.parts import encode
-from kcrc.files.saving import Examples, rebuild_answerer
 from kcrc.gallery import Gallery, tuned
 from kcrc.gallery.contract import Coordinates, ExampleRecord, SearchingStore, Snapshot
-from kcrc.model import FittedModel
-from kcrc.parallel import chunks
-from kcrc.prepared import Samples
-from kcrc.scale.indexes.recall import UNKNOWN, Recall
+from kcrc.method.evidence import Evidence, joined
+from kcrc.method.fitted_model import FittedModel
+from kcrc.method.neighbours.approximate.recall import UNKNOWN, Recall
+from kcrc.method.preparation import Samples
 from kcrc.scale.sharded import why_not
 
 AT_ONCE = 16  # queries whose neighbours are fetched together

@@ -17,22 +17,22 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import pipeline
-from kcrc.answering import Answerer, Answers
-from kcrc.answering.answers import answers_of
-from kcrc.arrays import Array
-from kcrc.blas import one_blas_thread
+from kcrc._base.arrays import Array
+from kcrc._base.blas import one_blas_thread
+from kcrc._base.parallel import chunks
+from kcrc.classifier.saving import Examples
+from kcrc.confidence.answerer import Answerer
+from kcrc.confidence.answers import Answers, answers_of
 from kcrc.errors import ParameterError, StateError
-from kcrc.evidence import Evidence, joined
-from kcrc.files.saving import Examples
 from kcrc.gallery import Gallery
-from kcrc.model import FittedModel, Method
-from kcrc.neighbours.base import Neighbourhood, nearest
-from kcrc.parallel import chunks
-from kcrc.prepared import POSITION, Prepared, PreparedExamples, Samples
+from kcrc.method import pipeline
+from kcrc.method.evidence import Evidence, joined
+from kcrc.method.fitted_model import FittedModel, Method
+from kcrc.method.neighbours.approximate import LIBRARIES
+from kcrc.method.neighbours.base import Neighbourhood, nearest
+from kcrc.method.preparation import POSITION, Prepared, PreparedExamples, Samples
 from kcrc.scale.engines.base import Engine, Held
 from kcrc.scale.identity import fingerprint, reachable
-from kcrc.scale.indexes import LIBRARIES
 from kcrc.scale.shards import GivenShard, KeptRows, StoredShard
 
 AT_ONCE = 64 << 20  # bytes of examples that are near to a chunk of queries

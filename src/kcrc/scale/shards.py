@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcrc.answering import Answerer
-from kcrc.answering.samples import SampleForm
-from kcrc.arrays import Array
-from kcrc.blas import one_blas_thread
+from kcrc._base.arrays import Array
+from kcrc._base.blas import one_blas_thread
+from kcrc.classifier.saving import Examples, rebuild_answerer
+from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.calibration import Confidence
-from kcrc.files.saving import Examples, rebuild_answerer
 from kcrc.gallery import Gallery
-from kcrc.model import RAW, FittedModel, Method
-from kcrc.neighbours.base import Neighbourhood
-from kcrc.neighbours.refine import refine
-from kcrc.prepared import Samples
+from kcrc.method.fitted_model import RAW, FittedModel, Method
+from kcrc.method.neighbours.base import Neighbourhood
+from kcrc.method.neighbours.refine import refine
+from kcrc.method.preparation import Samples
+from kcrc.method.samples import SampleForm
 from kcrc.scale.identity import check_same
 
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import coding, decisions
-from kcrc.arrays import Array
-from kcrc.left_out.trials import Trials
-from kcrc.projections.base import Projection
+from kcrc._base.arrays import Array
+from kcrc.method import coding, decisions
+from kcrc.method.projections.base import Projection
 from kcrc.tuning.field import Bench
 from kcrc.tuning.judging import (
     DECISIONS,
@@ -24,6 +23,7 @@ from kcrc.tuning.judging import (
     shares_dictionary,
     staged_margins,
 )
+from kcrc.tuning.left_out.trials import Trials
 from kcrc.tuning.request import Request, is_open
 
 STAGED = 30.0  # how much dearer the stages are than the compiled ridge, about

@@ -16,20 +16,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kcrc import metrics
-from kcrc.arrays import Array
-from kcrc.distances.base import Distance
-from kcrc.distances.pixel import SquaredEuclidean
-from kcrc.distances.unified import Unified, to_be_weighted
-from kcrc.left_out.groups import class_stays, duplicate_groups
-from kcrc.left_out.surroundings import Surroundings
-from kcrc.moments import units_differ
-from kcrc.prepared import Samples
+from kcrc._base.arrays import Array
+from kcrc.method import scaling
+from kcrc.method.distances.base import Distance
+from kcrc.method.distances.pixel import SquaredEuclidean
+from kcrc.method.distances.unified import Unified, to_be_weighted
+from kcrc.method.moments import units_differ
+from kcrc.method.preparation import Samples
 from kcrc.tuning.benches import bench_of, fixed_of, projected
 from kcrc.tuning.brief import BriefSearch
 from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
 from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.geometries import LABEL_FREE, TABLES, favoured, geometries_of, learned_anew, of_kernel
+from kcrc.tuning.left_out.groups import class_stays, duplicate_groups
+from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.loss import loss
 from kcrc.tuning.prior import FAVOURITE
 from kcrc.tuning.request import Request, is_open
@@ -149,7 +149,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     fit = fits[best.geometry]
     metric = None if fit is None else fit()
     wider = len(asked.labels) < len(X) or X.dtype == np.float64  # the search works in float32 where it can
-    if metric is not None and wider and not metrics.is_fixed(request.params["metric"]):
+    if metric is not None and wider and not scaling.is_fixed(request.params["metric"]):
         metric = metric.fit(X, labels)
     distance = weightings.get(best.geometry, request.distance)
     if not distance.is_euclidean and metric is not None:
@@ -218,7 +218,7 @@ def _ground(
     return around, _weightings(weighted, around, order, bench, fixed, request)
 
 
-def _settled(request: Request, best: Setting, metric: metrics.Metric | None, distance: Distance) -> dict[str, Any]:
+def _settled(request: Request, best: Setting, metric: scaling.Metric | None, distance: Distance) -> dict[str, Any]:
     """The values of the parameters: those given, and of the others what is best."""
     found: dict[str, Any] = {**vars(best), "gamma": "scale" if best.gamma is None else best.gamma}
     params = request.params

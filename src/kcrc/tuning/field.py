@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kcrc.arrays import Array
-from kcrc.left_out.trials import Geometry, Trials
+from kcrc._base.arrays import Array
 from kcrc.tuning.judging import DECISIONS
+from kcrc.tuning.left_out.trials import Geometry, Trials
 
 
 class Judge(Protocol):

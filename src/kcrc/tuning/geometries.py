@@ -8,22 +8,22 @@ from functools import cache, partial
 
 import numpy as np
 
-from kcrc import metrics
-from kcrc.arrays import Array
-from kcrc.distances.base import Distance
-from kcrc.distances.unified import Unified
-from kcrc.kernels import VectorKernel
-from kcrc.left_out.distance_geometry import DistanceGeometry, KernelGeometry
-from kcrc.left_out.surroundings import Surroundings
-from kcrc.left_out.trials import Geometry
-from kcrc.left_out.vector_geometry import VectorGeometry
-from kcrc.moments import moments, units_differ, varying
-from kcrc.prepared import Samples
+from kcrc._base.arrays import Array
+from kcrc.method import scaling
+from kcrc.method.distances.base import Distance
+from kcrc.method.distances.unified import Unified
+from kcrc.method.kernels import VectorKernel
+from kcrc.method.moments import moments, units_differ, varying
+from kcrc.method.preparation import Samples
 from kcrc.tuning.costs import SPEED
+from kcrc.tuning.left_out.distance_geometry import DistanceGeometry, KernelGeometry
+from kcrc.tuning.left_out.surroundings import Surroundings
+from kcrc.tuning.left_out.trials import Geometry
+from kcrc.tuning.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning.request import Request, is_open
 
-LABEL_FREE: Mapping[str, metrics.Metric] = {
-    "plain": metrics.Plain(), "unit": metrics.Unit(), "standard": metrics.Standard(bounded=True),
+LABEL_FREE: Mapping[str, scaling.Metric] = {
+    "plain": scaling.Plain(), "unit": scaling.Unit(), "standard": scaling.Standard(bounded=True),
 }  # fmt: skip
 SHRINKAGES = (0.05, 0.5)  # beside that of the examples' number
 SAME_LENGTH = 0.01  # spread of the vectors' lengths over their mean, below which scaling them first changes nothing
@@ -34,7 +34,7 @@ SQUARED_FITS = 1e15  # sums of squares of such numbers are far within float32
 
 
 Makers = dict[str, Callable[[], Geometry]]
-Fit = Callable[[], metrics.Metric]
+Fit = Callable[[], scaling.Metric]
 """A metric, fitted when first asked for: a search that asks few geometries pays for few whitenings."""
 
 
@@ -76,7 +76,7 @@ def _euclidean(
             around.groups,
             kernel=given,
             candidates=_candidates(one, request, X, around),
-            fixed=metrics.is_fixed(request.params["metric"]),
+            fixed=scaling.is_fixed(request.params["metric"]),
         )
         made.keeps_vectors = request.reads_entries
         return made
@@ -90,7 +90,7 @@ def _euclidean(
 
 
 def _candidates(
-    metric: metrics.Metric, request: Request, X: Array, around: Surroundings
+    metric: scaling.Metric, request: Request, X: Array, around: Surroundings
 ) -> Callable[[Array], Array] | None:
     """Where the search is coarse to fine by another distance than the Euclidean: who may be a neighbour of examples."""
     if request.coarse is None or request.coarse[0].is_euclidean:
@@ -124,7 +124,7 @@ def _differ(X: Array) -> bool:
     return bool(lengths.std() > SAME_LENGTH * lengths.mean())
 
 
-def _fit(metric: metrics.Metric, X: Array, labels: Array) -> Fit:
+def _fit(metric: scaling.Metric, X: Array, labels: Array) -> Fit:
     return cache(lambda: metric.fit(X, labels))
 
 
@@ -132,12 +132,12 @@ def _metrics(request: Request, X: Array, labels: Array) -> list[tuple[str, Fit]]
     """The metrics to try, by the name the table shows."""
     metric = request.params["metric"]
     if not is_open(metric):
-        chosen = metrics.fitted(metric, X, labels)
+        chosen = scaling.fitted(metric, X, labels)
         return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), lambda: chosen)]
     found = [(name, _fit(one, X, labels)) for name, one in LABEL_FREE.items()]
-    first = metrics.Standard().fit(X, labels) if units_differ(X) else None
+    first = scaling.Standard().fit(X, labels) if units_differ(X) else None
     if first is not None:
-        found.append(("unit" + STANDARDISED, lambda: metrics.Unit(first)))
+        found.append(("unit" + STANDARDISED, lambda: scaling.Unit(first)))
     spare = len(X) - len(np.unique(labels))
     if X.shape[1] <= WIDEST_WITHIN and spare >= 2:
         found += _whitenings(request, X, labels, first, scaled=False)
@@ -147,22 +147,22 @@ def _metrics(request: Request, X: Array, labels: Array) -> list[tuple[str, Fit]]
 
 
 def _whitenings(
-    request: Request, X: Array, labels: Array, first: metrics.Standard | None, *, scaled: bool
+    request: Request, X: Array, labels: Array, first: scaling.Standard | None, *, scaled: bool
 ) -> list[tuple[str, Fit]]:
     """The within-class metrics to try, of vectors standardised ``first`` where units differ, since the shrinkage is one
     for all features; none where nothing varies inside classes."""
-    base = metrics.Within(scaled=scaled, first=first)
-    deviations, _ = metrics.within_deviations(base.ready(X), labels)
+    base = scaling.Within(scaled=scaled, first=first)
+    deviations, _ = scaling.within_deviations(base.ready(X), labels)
     if np.einsum("ij,ij->", deviations, deviations) <= 0:
         return []
-    covariance = cache(lambda: metrics.within_covariance(base.ready(X), labels))
+    covariance = cache(lambda: scaling.within_covariance(base.ready(X), labels))
     before, after = "scaled, within" if scaled else "within", "" if first is None else STANDARDISED
     own = shrinkage_of(*X.shape)
     tried = {f"{before} {s:g}{after}": replace(base, shrinkage=s) for s in sorted({*SHRINKAGES, own})}
     if not scaled:
         tried[f"within {own:g}, any length{after}"] = replace(base, shrinkage=own, unit=False)
 
-    def whitened(one: metrics.Within) -> metrics.Metric:
+    def whitened(one: scaling.Within) -> scaling.Metric:
         request.progress(0.0)  # of many features each takes a while
         return one.fit_covariance(X, covariance())
 
@@ -174,19 +174,19 @@ def shrinkage_of(examples: int, features: int) -> float:
     return float(f"{features / (examples - 1 + features):.2g}")
 
 
-def metric_named(name: str) -> metrics.Metric | None:
+def metric_named(name: str) -> scaling.Metric | None:
     """The metric of a name that the table shows, not fitted; None where the name is of something else."""
     plain = name.removesuffix(STANDARDISED)
-    first = None if plain == name else metrics.Standard()
+    first = None if plain == name else scaling.Standard()
     if name in LABEL_FREE:
         return LABEL_FREE[name]
     if plain == "unit":
-        return metrics.Unit(first)
+        return scaling.Unit(first)
     kind, _, amount = plain.removeprefix("scaled, ").removesuffix(", any length").partition(" ")
     if kind != "within" or not amount:
         return None
     unit, scaled = not plain.endswith("any length"), plain.startswith("scaled")
-    return metrics.Within(float(amount), unit=unit, scaled=scaled, first=first)
+    return scaling.Within(float(amount), unit=unit, scaled=scaled, first=first)
 
 
 def favoured(names: Iterable[str], examples: int, features: int) -> str | None:

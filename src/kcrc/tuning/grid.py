@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
-from kcrc.left_out.trials import Geometry
+from kcrc._base.arrays import Array
 from kcrc.tuning.field import Field
 from kcrc.tuning.judging import DECISIONS
+from kcrc.tuning.left_out.trials import Geometry
 from kcrc.tuning.setting import Setting
 
 SIZES = (25,)  # where the walk starts: atoms,

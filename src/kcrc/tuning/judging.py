@@ -4,8 +4,8 @@ A margin is log(best other residual) − log(the true class's residual): above 0
 neighbours share the true class, or nothing was coded and the nearest has it; −∞ where the true class is not in the
 dictionary or has no part in the code. A tie is no right answer: the class that sorts first would win it.
 
-The local problems are the model's own: those of ``kcrc.spaces``, or compiled, which is tested to be the same. They are
-solved in single precision where the search is and the penalty allows it.
+The local problems are the model's own: those of ``kcrc.method.local_problem``, or compiled, which is tested to be the
+same. They are solved in single precision where the search is and the penalty allows it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from kcrc import decisions, spaces
-from kcrc._fused.native import native
-from kcrc.arrays import Array
-from kcrc.coding.base import Coder
-from kcrc.coding.ridge import Ridge
-from kcrc.kernels import exp_of
-from kcrc.left_out.trials import Trials
-from kcrc.precision import error_in_single
-from kcrc.projections.base import Identity, Projection
-from kcrc.spaces import Numbers
+from kcrc._base.arrays import Array
+from kcrc.method import decisions, local_problem
+from kcrc.method.coding.base import Coder
+from kcrc.method.coding.ridge import Ridge
+from kcrc.method.kernels import exp_of
+from kcrc.method.local_problem import Numbers
+from kcrc.method.precision import error_in_single
+from kcrc.method.projections.base import Identity, Projection
+from kcrc.native import native
+from kcrc.tuning.left_out.trials import Trials
 
 DECISIONS = ("ratio", "residual")  # those that are searched: the compiled judge gives both of one solution
 SINGLE_TELLS = 0.1  # largest (condition number) × (single precision) with which margins keep their sign
@@ -179,7 +179,7 @@ def staged_margins(
     nearest atom; else that is the first.
     """
     G, k, own_value = kernel
-    space = spaces.resolve(form, normalize=normalize)
+    space = local_problem.resolve(form, normalize=normalize)
     everyone = np.arange(len(truth))
     rules = [decisions.named(name) for name in judged_by]
     out = np.full((len(sizes), len(mus), len(rules), len(truth)), -np.inf, np.float32)

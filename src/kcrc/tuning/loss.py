@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 
 TEMPERATURES = 2.0 ** np.arange(-12, 4)
 

@@ -5,7 +5,7 @@ out. So a setting has to beat the prior's favourite by more than the noise of th
 examples a class has. With two a class the prior decides alone: an example left out leaves a single one of its class,
 and what wins there loses where there are two.
 
-The study ``kcrc.experiments.studies.prior`` makes the table it rests on: 144 fixed settings, few examples of each class
+The study ``lab.experiments.studies.prior`` makes the table it rests on: 144 fixed settings, few examples of each class
 of nine sets, six public and three made up; training rows only. Mean points below the best setting of each set:
 
     examples a class                                                2     4     8    16

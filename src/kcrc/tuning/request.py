@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from kcrc import coding, projections
-from kcrc.arrays import Array
-from kcrc.distances.base import Distance
-from kcrc.distances.pair_cache import PairCache
-from kcrc.kernels import Kernel, VectorKernel
-from kcrc.prepared import Samples
-from kcrc.projections.base import Projection
+from kcrc._base.arrays import Array
+from kcrc.method import coding, projections
+from kcrc.method.distances.base import Distance
+from kcrc.method.distances.pair_cache import PairCache
+from kcrc.method.kernels import Kernel, VectorKernel
+from kcrc.method.preparation import Samples
+from kcrc.method.projections.base import Projection
 
 AUTO = "auto"
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.tuning import prior
 from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.loss import doubts, paired_error

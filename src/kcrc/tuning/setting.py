@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kcrc.errors import ParameterError
-from kcrc.left_out.fewest import FEWEST
+from kcrc.tuning.left_out.fewest import FEWEST
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class Tuning:
             f"Leave-one-out accuracy by parameter; chosen: {self.best.geometry}, K = {self.best.n_neighbors}"
         )
         if path is not None:
-            from kcrc.report.drawing import save_figure
+            from kcrc.files.figures import save_figure
 
             save_figure(figure, path)
         return figure

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
-from kcrc.left_out.trials import Geometry, Trials
-from kcrc.parallel import over_chunks
+from kcrc._base.arrays import Array
+from kcrc._base.parallel import over_chunks
 from kcrc.tuning.costs import DOUBLE, SPEED, posing_cost, solving_cost
 from kcrc.tuning.field import Bench, Field, SearchBudget
 from kcrc.tuning.grid import Grid
 from kcrc.tuning.judging import needs_double
+from kcrc.tuning.left_out.trials import Geometry, Trials
 from kcrc.tuning.setting import Score, Setting
 
 MOST = 2500  # examples asked

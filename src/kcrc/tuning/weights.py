@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcrc.arrays import Array
-from kcrc.distances.unified import Unified
-from kcrc.left_out.distance_geometry import DistanceGeometry, KernelGeometry
-from kcrc.left_out.surroundings import Surroundings
-from kcrc.left_out.trials import Trials
-from kcrc.neighbours.refine import union_ranks
+from kcrc._base.arrays import Array
+from kcrc.method.distances.unified import Unified
+from kcrc.method.neighbours.refine import union_ranks
 from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
 from kcrc.tuning.field import Bench
+from kcrc.tuning.left_out.distance_geometry import DistanceGeometry, KernelGeometry
+from kcrc.tuning.left_out.surroundings import Surroundings
+from kcrc.tuning.left_out.trials import Trials
 from kcrc.tuning.loss import loss
 
 TRIALS = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kcrc.features.accepted import Limits
+from kcrc.images.decoding.accepted import Limits
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kcrc.answering.turning import tipping, turning_points
+from kcrc.updates.turning_points import tipping, turning_points
 from kcrc.web.batching import part
 from kcrc.web.bodies import content, fields
 from kcrc.web.failures import Refusal

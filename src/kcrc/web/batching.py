@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kcrc.answering import Answers
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
+from kcrc.confidence.answers import Answers
 from kcrc.web.current import Current
 from kcrc.web.failures import Refusal
 

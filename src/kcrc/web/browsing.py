@@ -8,11 +8,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 
+from kcrc._base.words import file_name
 from kcrc.errors import DataError
 from kcrc.gallery.contract import ExampleRecord, Snapshot
 from kcrc.gallery.listing import ORDERS, listed
 from kcrc.gallery.portrait import portrait
-from kcrc.report.words import file_name
 from kcrc.web.failures import Refusal
 from kcrc.web.people import person_of
 from kcrc.web.service import Service

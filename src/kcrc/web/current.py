@@ -7,13 +7,14 @@ import threading
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kcrc.answering import Answerer, Answers
-from kcrc.answering.supposing import Supposition
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
+from kcrc.confidence.answerer import Answerer
+from kcrc.confidence.answers import Answers
 from kcrc.gallery import Gallery
 from kcrc.gallery.contract import ExampleRecord, Snapshot
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.tuned import learned_at
+from kcrc.updates.supposing import Supposition
 
 REJECT, COVERAGE = 0.05, 0.95  # of pictures of known classes, called unknown by mistake; of sets, that hold the class
 

@@ -27,8 +27,8 @@ def main(
     from PIL import Image
     from sklearn.datasets import load_digits
 
-    from kcrc.features import make
     from kcrc.gallery import Gallery
+    from kcrc.images.features import make
 
     place, path = Path(folder), Path(folder) / "digits.kcrc"
     if path.exists():

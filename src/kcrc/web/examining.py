@@ -21,7 +21,7 @@ def advice(current: Current, report: Report) -> Advice | None:
 
 
 def audited(thumbnail: Callable[[int], bytes | None], current: Current, report: Report) -> Audit:
-    from kcrc.confidence.look_alikes import with_look_alikes  # loads SciPy, which no question needs
+    from kcrc.images.look_alikes import with_look_alikes  # loads SciPy, which no question needs
 
     model = current.answerer.model
     found = audit(model, current.answerer.confidence, None, report)

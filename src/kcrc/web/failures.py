@@ -8,8 +8,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from kcrc._base.words import visible
 from kcrc.errors import KCRCError, StateError, fault_reference
-from kcrc.report.words import visible
 
 _LONGEST = 1000  # characters of a sentence
 

@@ -9,11 +9,11 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from kcrc.arrays import Array
-from kcrc.features.base import Feature
-from kcrc.features.emptiness import emptiness
-from kcrc.features.images import decode
-from kcrc.features.views import View
+from kcrc._base.arrays import Array
+from kcrc.images.decoding.images import decode
+from kcrc.images.decoding.resizing import View
+from kcrc.images.emptiness import emptiness
+from kcrc.images.features.base import Feature
 from kcrc.web.allowed import Allowed
 from kcrc.web.failures import Refusal
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.web.computing import Report
 from kcrc.web.current import Current
 

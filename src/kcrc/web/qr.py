@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import DataError
 
 DATA = (19, 34, 55, 80, 108)  # codewords of versions 1 to 5, level L

@@ -13,11 +13,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from kcrc.answering import Answers
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
+from kcrc.confidence.answers import Answers
 from kcrc.errors import KCRCError
-from kcrc.features.base import Feature
 from kcrc.gallery import Gallery
+from kcrc.images.features.base import Feature
 from kcrc.web.allowed import Allowed
 from kcrc.web.batching import Asked, Batcher
 from kcrc.web.computing import Behind, Computation

@@ -11,13 +11,13 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from kcrc.answering.supposing import Supposition
+from kcrc._base.words import counted
 from kcrc.gallery.earlier import before
 from kcrc.gallery.examples import checked_label
+from kcrc.method.shares import shares
 from kcrc.report.evidence_page import evidence_page
 from kcrc.report.pieces import facts_of
-from kcrc.report.words import counted
-from kcrc.shares import shares
+from kcrc.updates.supposing import Supposition
 from kcrc.web.bodies import Fields, fields
 from kcrc.web.current import Current
 from kcrc.web.failures import Refusal

@@ -10,6 +10,7 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from kcrc._base.words import counted
 from kcrc.gallery.acts import Relabel, Remove, Rename
 from kcrc.gallery.adding import Added
 from kcrc.gallery.collection import Collection
@@ -18,7 +19,6 @@ from kcrc.gallery.examples import checked_ids, checked_label
 from kcrc.gallery.history import Entry
 from kcrc.gallery.pictures import THUMBNAIL
 from kcrc.gallery.undoing_one import Overtaken, RedoOne, UndoOne
-from kcrc.report.words import counted
 from kcrc.web.bodies import fields
 from kcrc.web.failures import Refusal
 from kcrc.web.people import person_of

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.answering import Answers
-from kcrc.evidence import HOW
-from kcrc.neighbours.base import EXACT
+from kcrc._base.words import file_name
+from kcrc.confidence.answers import Answers
+from kcrc.method.evidence import HOW
+from kcrc.method.neighbours.base import EXACT
 from kcrc.report.case import Case, every_part
 from kcrc.report.evidence_page import lead
-from kcrc.report.words import file_name
 from kcrc.web.current import Current
 
 SHOWN, OTHERS, LIKELY = 60, 24, 20  # examples with a share, without one, and classes

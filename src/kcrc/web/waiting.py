@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kcrc.answering.arrivals import Arrivals
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
+from kcrc._base.words import file_name
 from kcrc.confidence.labelling import Doubt, next_to_label
 from kcrc.errors import KCRCError
-from kcrc.features.images import ImageError, fetch, read_chunks
 from kcrc.gallery.examples import Contents
-from kcrc.report.words import file_name
+from kcrc.images.arrivals import Arrivals
+from kcrc.images.decoding.images import ImageError, fetch, read_chunks
 from kcrc.web.computing import Report
 from kcrc.web.current import Current
 from kcrc.web.failures import Refusal

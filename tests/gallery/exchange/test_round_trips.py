@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from photos import folder, photo
 
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, UnknownName
-from kcrc.features.images import decode
 from kcrc.gallery import Gallery, exchange
 from kcrc.gallery.exchange import contract, format_of, name_for
 from kcrc.gallery.exchange.incoming import receive
 from kcrc.gallery.exchange.outgoing import send
 from kcrc.gallery.pictures import build_from_folder
-from photos import folder, photo
+from kcrc.images.decoding.images import decode
 
 EVIL = ["=cmd()", "a/b", "..", 'x,"y"\nz;\tw;=1+1|@x\t=y', "CON", " wren ", "zaunkönig", "'=x", "\u202eevil", "Heron"]
 OUTPUTS = {

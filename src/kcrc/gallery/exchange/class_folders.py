@@ -13,8 +13,8 @@ from kcrc.files.plain_file import read_plain
 from kcrc.files.plain_json import read_json
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture
 from kcrc.gallery.exchange.picture_files import new_folder, put_picture
+from kcrc.gallery.sorting.folder_names import folder_names
 from kcrc.images.datasets import image_files
-from kcrc.sorting.folder_names import folder_names
 
 CLASSES = "kcrc-classes.json"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from kcrc._base.words import file_name
 from kcrc.errors import FileError
-from kcrc.report.words import file_name
 
 BYTES = 256_000_000  # of a file of labels
 ROWS = 1_000_000

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcrc._base.words import file_name
 from kcrc.errors import DataError, FileError, KCRCError
 from kcrc.files.inside import inside
 from kcrc.gallery.examples import checked_label
 from kcrc.gallery.exchange import format_of
 from kcrc.gallery.exchange.contract import Labelled, counted
 from kcrc.gallery.pictures import Intake, add_images
-from kcrc.report.words import file_name
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery

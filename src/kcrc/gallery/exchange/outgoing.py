@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kcrc._base.words import file_name
 from kcrc.errors import KCRCError
-from kcrc.features.bare import bare
-from kcrc.features.images import fetch
 from kcrc.gallery.exchange import format_of
 from kcrc.gallery.exchange.contract import Labelled
 from kcrc.gallery.listing import facts_of, listed
-from kcrc.report.words import file_name
+from kcrc.images.decoding.images import fetch
+from kcrc.images.features.bare import bare
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery

@@ -11,7 +11,7 @@ import importlib
 import os
 import re
 
-from kcrc.addresses import address_without_secrets
+from kcrc._base.redaction import address_without_secrets
 from kcrc.errors import FileError, StateError
 from kcrc.gallery.contract import StoreKind
 

@@ -6,7 +6,7 @@ line in ``HOMES``; ``tests/scale/test_engines.py`` then says what it owes.
 
 from __future__ import annotations
 
-from kcrc.registry import Registry
+from kcrc._base.registry import Registry
 from kcrc.scale.engines.base import Engine, Held, Result
 
 __all__ = ["ENGINES", "Engine", "Held", "Result", "make", "names"]

@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
+from kcrc._base.parallel import worker_count
 from kcrc.errors import ParameterError, StateError
-from kcrc.parallel import worker_count
 from kcrc.scale.engines import ENGINES
 from kcrc.scale.engines.base import REPEATS, Engine, Held, check_workers
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from kcrc.confidence.answer_rows import columns, in_columns
 from kcrc.errors import ParameterError
 from kcrc.files.plain_json import to_line
 from kcrc.files.spreadsheet import csv_line
-from kcrc.report.answer_row import columns, in_columns
 
 
 class Form(ABC):

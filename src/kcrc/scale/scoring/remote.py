@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kcrc.errors import DataError, KCRCError, ParameterError, StateError
-from kcrc.features.accepted import EXTENSION_FORMATS, Content, ImageError, Limits, too_many_bytes
+from kcrc.images.decoding.accepted import EXTENSION_FORMATS, Content, ImageError, Limits, too_many_bytes
 
 # what is raised of archives and tables that are damaged or none
 UNFIT = (ValueError, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError)

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kcrc.answering import Answerer, Answers
-from kcrc.answering.stream import Answered
-from kcrc.arrays import Array
-from kcrc.features.accepted import Content, ImageError
+from kcrc._base.arrays import Array
+from kcrc.confidence.answer_rows import rows_of
+from kcrc.confidence.answerer import Answerer
+from kcrc.confidence.answers import Answers
 from kcrc.gallery import Gallery
-from kcrc.report.answer_row import rows_of
+from kcrc.images.decoding.accepted import Content, ImageError
+from kcrc.images.stream import Answered
 from kcrc.scale.identity import check_same
 from kcrc.scale.scoring.forms import form_for
 from kcrc.scale.scoring.inputs import Piece

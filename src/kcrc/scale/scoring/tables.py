@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError
-from kcrc.features.parquet_vectors import ParquetVectors
-from kcrc.features.vector_columns import check_width
-from kcrc.features.vectors import rows_of_csv
 from kcrc.files.npy import HEADER_BYTES, NpyHeader, npy_header
 from kcrc.files.plain_file import open_plain
+from kcrc.images.features.parquet_vectors import ParquetVectors
+from kcrc.images.features.vector_columns import check_width
+from kcrc.images.features.vectors import rows_of_csv
 from kcrc.scale.scoring.remote import UNFIT, file_system, is_remote, refusals, state
 
 ENDINGS = (".npy", ".parquet", ".csv")

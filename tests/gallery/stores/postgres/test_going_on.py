@@ -11,11 +11,11 @@ import numpy as np
 import psycopg
 import pytest
 
-from kcrc.bench.postgres_server import PostgresServer, running
 from kcrc.errors import StateError
 from kcrc.gallery import Gallery
 from kcrc.gallery.contract import ActRecord, ExampleRecord, Snapshot
 from kcrc.gallery.stores.postgres import connections, schema
+from lab.bench.postgres_server import PostgresServer, running
 
 
 @pytest.fixture(scope="module")

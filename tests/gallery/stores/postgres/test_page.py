@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from problems import GIVEN
+
 import kcrc
 from docs.running import BIRDS, folders, given, run
-from problems import GIVEN
 
 READERS = "postgresql://ann@db.example/museum?gallery=birds"
 

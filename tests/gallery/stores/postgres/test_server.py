@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import psycopg
 import pytest
+from photos import small_picture
 
-from kcrc.bench.postgres_server import PostgresServer
 from kcrc.errors import FileError, KCRCError, StateError, WriteNeeded
 from kcrc.gallery import Gallery, verify
 from kcrc.gallery.stores import postgres
 from kcrc.gallery.stores.postgres import schema
 from kcrc.gallery.stores.postgres.address import parsed
-from photos import small_picture
+from lab.bench.postgres_server import PostgresServer
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from journals import interrupted
+
 from kcrc.cli import main
 from kcrc.errors import FileError, StateError
 from kcrc.gallery import Gallery, verify

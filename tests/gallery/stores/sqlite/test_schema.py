@@ -5,12 +5,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from older_galleries import AT, version_1
 
 from kcrc.cli import main
 from kcrc.errors import FileError, WriteNeeded
 from kcrc.gallery import Gallery, verify
 from kcrc.gallery.stores.sqlite import schema
-from older_galleries import AT, version_1
 
 PICTURE = b"\xff\xd8\xffpicture"
 

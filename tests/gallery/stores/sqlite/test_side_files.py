@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from journals import PAGE, interrupted, journal_bytes, plant
+
 from kcrc.cli import main
 from kcrc.errors import FileError, WriteNeeded
 from kcrc.gallery import Gallery, building, verify

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from kcrc.addresses import address_without_secrets, without_secrets
+from kcrc._base.redaction import address_without_secrets, without_secrets
 from kcrc.errors import FileError
 
 USUAL = "gallery"

@@ -16,7 +16,7 @@ from typing import TypeVar
 import psycopg
 from psycopg import errors
 
-from kcrc.addresses import without_secrets
+from kcrc._base.redaction import without_secrets
 from kcrc.errors import FileError, KCRCError, StateError
 from kcrc.gallery.stores.postgres.address import Address
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from psycopg.sql import SQL
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import FileError
 from kcrc.gallery.contract import ExampleRecord
 from kcrc.gallery.examples import THUMBNAIL_LIMIT

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from psycopg.sql import SQL, Identifier
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import FileError, ParameterError
 from kcrc.files.npy import from_npy, to_npy
 from kcrc.files.plain_json import read_json

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from psycopg.sql import SQL, Identifier, Literal
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import FileError
 from kcrc.gallery.contract import ExampleRecord
 from kcrc.gallery.stores.postgres.connections import Connection

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from psycopg.sql import SQL
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import FileError, StateError, WriteNeeded
 from kcrc.gallery.contract import Report, Snapshot, Transaction
 from kcrc.gallery.examples import Contents

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import FileError
 from kcrc.gallery.contract import ExampleRecord
 from kcrc.gallery.examples import THUMBNAIL_LIMIT

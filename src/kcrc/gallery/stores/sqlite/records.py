@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.gallery.contract import KEYS, ActRecord, ExampleRecord, R
 from kcrc.gallery.settings import Settings
 from kcrc.gallery.stores.row_sums import TABLES

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import FileError, StateError
 from kcrc.gallery.contract import Snapshot, Transaction
 from kcrc.gallery.examples import Contents

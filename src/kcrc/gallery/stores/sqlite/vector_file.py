@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrc.arrays import Array
+from kcrc._base.arrays import Array
 from kcrc.errors import FileError
 from kcrc.files.aside import aside
 from kcrc.gallery.examples import Contents

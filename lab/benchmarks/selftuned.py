@@ -1,0 +1,14 @@
+"""The study selftuned, with the data of ../shared/data where $KCRC_DATA names no others.
+
+python lab/benchmarks/selftuned.py --splits 5 --rivals 0 --compare lab/benchmarks/selftuned-27effd8.csv
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from lab.experiments.studies.selftuned import main
+
+if __name__ == "__main__":
+    os.environ.setdefault("KCRC_DATA", str(Path(__file__).resolve().parents[3] / "shared" / "data"))
+    sys.exit(main())

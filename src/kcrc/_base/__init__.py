@@ -1,0 +1,1 @@
+"""What every layer uses: arrays, threads, progress, checks of values, words."""

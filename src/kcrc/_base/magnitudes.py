@@ -1,0 +1,83 @@
+"""How large and how small samples may be for the arithmetic here.
+
+Everything is made of squares and products of samples, and the gram form squares those again. Within the lengths below
+(the root of the sum of squares) none of it overflows, and none of it vanishes beside what it is compared with.
+A sample of length 0 is always fine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kcrc._base.arrays import Array, blocks
+from kcrc.errors import DataError
+
+LENGTHS: dict[int, tuple[float, float]] = {4: (1e-15, 1e15), 8: (1e-60, 1e60)}
+"""The least and the most, by the bytes of a number: a single query is too quick to ask a type for its name."""
+_NAMES = {4: "single precision (float32)", 8: "double precision"}
+
+
+def served(X: Array, precision: np.dtype[Any]) -> bool:
+    """Whether every row of X (n, d), a floating type, has a length that ``precision`` serves; False with a NaN."""
+    least, most = LENGTHS[precision.itemsize]
+    if X.dtype != precision:
+        X = X.astype(np.promote_types(X.dtype, precision), copy=False)
+    smallest, largest = _squares(X)
+    if not largest <= most**2:
+        return False
+    return smallest >= least**2 or not X[np.einsum("ij,ij->i", X, X) < least**2].any()
+
+
+def _squares(X: Array) -> tuple[float, float]:
+    """The least and the largest sum of squares of a row."""
+    if len(X) == 1:
+        only = float(np.vdot(X, X))
+        return only, only
+    squares = np.einsum("ij,ij->i", X, X)
+    return float(squares.min(initial=np.inf)), float(squares.max(initial=0.0))
+
+
+def check(X: Array, precision: np.dtype[Any], *, or_else: str = "") -> None:
+    """Raise unless ``served``, block after block; ``or_else`` says what else would help."""
+    for block in blocks(*X.shape):
+        if not served(X[block], precision):
+            _check_numbers(X[block], block.start)
+            _refuse(X[block], precision, "", or_else, block.start)
+
+
+def check_scaled(X: Array, precision: np.dtype[Any], metric: str) -> None:
+    """Raise where a row under a metric is too long. It may be as short as it likes: so near to the mean."""
+    for block in blocks(*X.shape):
+        if not _squares(X[block])[1] <= LENGTHS[precision.itemsize][1] ** 2:
+            _refuse(X[block], precision, f" under the metric {metric}", "", block.start)
+
+
+def _check_numbers(X: Array, first: int) -> None:
+    finite = np.isfinite(X)
+    if not finite.all():
+        what = "NaN" if np.isnan(X).any() else "infinity"
+        row = first + int((~finite).any(axis=1).argmax())
+        raise DataError(f"Input X contains {what}: row {row} has a value that is no number to compare by.")
+
+
+def _refuse(X: Array, precision: np.dtype[Any], where: str, or_else: str, first: int) -> None:
+    least, most = LENGTHS[precision.itemsize]
+    lengths = _lengths(X)
+    fine = ((lengths >= least) | (lengths == 0)) & (lengths <= most)
+    row = int((lengths > most).argmax()) if where else int(fine.argmin())
+    raise DataError(
+        f"Row {first + row} of X has the length {lengths[row]:.3g}{where} (the root of the sum of its squares). "
+        f"Lengths from {least:g} to {most:g}, or 0, can be compared in {_NAMES[precision.itemsize]}. Scale the "
+        f"data{or_else}."
+    )
+
+
+def _lengths(X: Array) -> Array:
+    """‖x‖ of every row in double precision, whatever its squares do."""
+    wide = np.asarray(X, np.float64)
+    largest = np.abs(wide).max(axis=1, initial=0.0)
+    unit = np.divide(wide, largest[:, None], out=np.zeros_like(wide), where=largest[:, None] > 0)
+    with np.errstate(over="ignore"):
+        return np.asarray(largest * np.sqrt(np.einsum("ij,ij->i", unit, unit)))

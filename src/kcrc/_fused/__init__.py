@@ -1,1 +1,0 @@
-"""The compiled path: nothing is compiled elsewhere, and nothing outside asks for more than ``native`` or ``plan``."""

@@ -1,0 +1,1 @@
+"""The scikit-learn face: the classifier, its parameters, saving and receipts."""

@@ -1,0 +1,312 @@
+"""What a classifier that keeps its examples can say beyond a label: how sure, none of these, which classes, and which
+of its examples look wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from kcrc._base.arrays import Array
+from kcrc._base.progress import share_bar
+from kcrc.confidence.answers import (
+    labels_or_unknown,
+    members_of,
+    probabilities_of,
+    reasons_of,
+    strangeness_of,
+    unreliable,
+)
+
+if TYPE_CHECKING:
+    from kcrc.confidence.advice import Advice
+    from kcrc.confidence.audit import Audit
+    from kcrc.confidence.calibration import Confidence
+    from kcrc.confidence.comparison import PairedComparison
+    from kcrc.confidence.likeness import Likeness
+    from kcrc.method.evidence import Evidence
+    from kcrc.method.fitted_model import FittedModel
+
+
+class Confident:
+    """Verbs that rest on the examples' own answers, ``confidence_``, which ``fit`` and ``retune`` make."""
+
+    model_: FittedModel
+    classes_: Array
+    confidence_: Confidence
+    verbose: bool | None
+    _read: Callable[..., list[Any]]
+    _side_by_side: Callable[[Any], Any]
+
+    @property
+    def _learning_model(self) -> FittedModel:
+        """The model of the examples that things are learned from: all of them, unless they are too many."""
+        return self.model_
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class, calibrated on the examples.
+
+        The classes rank as in ``decision_function``. With fewer than 8 examples it is not calibrated.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+
+        Returns
+        -------
+        ndarray of shape (n, classes)
+            Columns as in ``classes_``; rows add up to 1.
+
+        Examples
+        --------
+        >>> clf.predict_proba(X_new[:3]).shape
+        (3, 10)
+        """
+        return np.concatenate(self._read(X, lambda evidence: probabilities_of(self.confidence_, evidence)))
+
+    def unknown_score(self, X: Any) -> Array:
+        """How unlike the stored classes each query is; ``predict(X, reject=...)`` applies a threshold to it.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Higher is stranger.
+
+        Raises
+        ------
+        StateError
+            Where there are too few examples to learn it from.
+
+        Examples
+        --------
+        >>> clf.unknown_score(X_new).shape == (len(X_new),)
+        True
+        """
+        check_is_fitted(self)
+        self.confidence_.needed_open_set()  # before a long batch, not in it
+        return np.concatenate(self._read(X, lambda evidence: strangeness_of(self.confidence_, evidence), explain=True))
+
+    def why_unknown(self, X: Any, *, reject: float | None = None) -> list[str | None]:
+        """Why each query is unknown, in words.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+        reject : float or None, default=None
+            As in ``predict``. None gives reasons only where any answer would be meaningless: there is one class, or the
+            query has nothing in common with any example.
+
+        Returns
+        -------
+        list of str or None
+            A reason for each query that ``predict`` with this ``reject`` calls unknown; None for the others.
+
+        Raises
+        ------
+        StateError
+            Where there are too few examples to learn it from.
+
+        Examples
+        --------
+        >>> clf.why_unknown(X_new[:2] * 0 - 50, reject=0.05)[0]  # resembles no digit
+        'it resembles no class: ...'
+        """
+        check_is_fitted(self)
+        # before a long batch, not in it
+        most = None if reject is None else self.confidence_.needed_open_set().threshold(reject)
+
+        def read(evidence: Evidence) -> tuple[str | None, ...]:
+            if most is None:
+                return unreliable(evidence)
+            return reasons_of(self.confidence_, evidence, strangeness_of(self.confidence_, evidence) > most)
+
+        return [why for part in self._read(X, read, explain=True) for why in part]
+
+    def _predict_or_reject(self, X: Any, reject: float, unknown: Any) -> Array:
+        check_is_fitted(self)
+        self.confidence_.needed_open_set().threshold(reject)  # before a long batch, not in it
+
+        def read(evidence: Evidence) -> Array:
+            return labels_or_unknown(self.confidence_, evidence, reject=reject, unknown=unknown)[0]
+
+        return np.concatenate(self._read(X, read, explain=True))
+
+    def predict_set(
+        self, X: Any, *, coverage: float = 0.95, class_conditional: bool = False, allow_empty: bool = True
+    ) -> Array:
+        """The set of classes that each query may belong to.
+
+        The true class is in the set for a share ``coverage`` of the queries, as long as they are like the examples. If
+        answers are right more often than ``coverage``, some sets are empty: there, no class fits the query as well as
+        it fits that share of the examples. ``allow_empty=False`` puts the predicted class into those.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+        coverage : float, default=0.95
+            The share of queries whose true class is to be in their set.
+        class_conditional : bool, default=False
+            Keep the coverage for each class, not only for all together; a class with few examples is then in many sets.
+        allow_empty : bool, default=True
+            Whether a set may be empty.
+
+        Returns
+        -------
+        ndarray of bool of shape (n, classes)
+            Columns as in ``classes_``.
+
+        Raises
+        ------
+        StateError
+            Where there are too few examples to learn it from.
+
+        Examples
+        --------
+        >>> clf.predict_set(X_new, coverage=0.99).shape == (len(X_new), 10)
+        True
+        """
+        check_is_fitted(self)
+        self.confidence_.needed_sets()  # before a long batch, not in it
+
+        def read(evidence: Evidence) -> Array:
+            return members_of(
+                self.confidence_,
+                evidence,
+                coverage=coverage,
+                class_conditional=class_conditional,
+                allow_empty=allow_empty,
+            )
+
+        return np.concatenate(self._read(X, read, explain=True))
+
+    def likeness(self, X: Any, *, level: float = 0.02) -> Likeness:
+        """Whether a batch of queries is like the examples.
+
+        Only then do probabilities, sets and ``reject`` keep their promises. If it is not, the result says by how much
+        these may be off and which queries show it.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The batch of queries; a few dozen or more say something.
+        level : float, default=0.02
+            The share of false alarms, among batches that are like the examples.
+
+        Returns
+        -------
+        Likeness
+            ``alarm``, the ``rows`` that show it most, and a sentence when printed.
+
+        Examples
+        --------
+        >>> print(clf.likeness(X_new).alarm in (True, False))
+        True
+        """
+        from kcrc.confidence.likeness import Seen, likeness
+
+        check_is_fitted(self)
+        confidence = self.confidence_
+        confidence.needed_usual()  # where there is nothing to compare with, say so before the queries are answered
+        seen = Seen.joined(self._read(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
+        vectors = np.asarray(self._side_by_side(X)).reshape(len(seen), -1)
+        return likeness(self._learning_model, confidence, replace(seen, vectors=vectors), level=level)
+
+    def compare(self, other: Confident) -> PairedComparison:
+        """How much more often this classifier is right than another that has the same examples.
+
+        Both are compared on the examples that both were asked about as if they were not stored. (``tuning_.accuracy``
+        of two classifiers may come from different examples.)
+
+        Parameters
+        ----------
+        other : KCRCClassifier or ImageClassifier
+            One that was fitted on the same examples.
+
+        Returns
+        -------
+        PairedComparison
+            ``gain`` and its standard ``error``; print it for a sentence.
+
+        Examples
+        --------
+        >>> clf.compare(clf).gain
+        0.0
+        """
+        from kcrc.confidence.comparison import PairedComparison
+
+        check_is_fitted(self)
+        check_is_fitted(other)
+        return PairedComparison.of(self.confidence_, other.confidence_)
+
+    def audit(self, rows: Any = None) -> Audit:
+        """Stored examples that deserve a second look.
+
+        Each is asked as if it were not stored. The result lists those that are probably mislabelled, near duplicates
+        with different labels, and examples that contributed to no right answer; ranked, with evidence.
+
+        Parameters
+        ----------
+        rows : sequence of int, or None, default=None
+            The row numbers to ask about; None asks about all.
+
+        Returns
+        -------
+        Audit
+            ``mislabelled``, ``doubtful``, ``clashes``, ``idle``; ``rows`` are those of the first.
+
+        Examples
+        --------
+        >>> clf.audit(rows=[0, 1, 2]).rows
+        array([], dtype=int64)
+        """
+        from kcrc.confidence.audit import audit
+
+        check_is_fitted(self)
+        with share_bar("auditing the examples", show=self.verbose) as progress:
+            return audit(self._learning_model, self.confidence_, rows, progress)
+
+    def advise(self, X: Any = None, *, count: int = 10) -> Advice:
+        """Whether there are enough examples, and which queries to label next.
+
+        It says how often each class is answered right and what it is confused with, how accuracy grew with the number
+        of examples, and what more are likely to bring. It takes some seconds.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), views or None, default=None
+            Unlabelled queries, of which to name those to label next.
+        count : int, default=10
+            How many of them.
+
+        Returns
+        -------
+        Advice
+            Print it to read it; ``label_next`` are the queries to label.
+
+        Examples
+        --------
+        >>> len(clf.advise(X_new, count=3).label_next)
+        3
+        """
+        from kcrc.confidence.advice import advise
+        from kcrc.confidence.labelling import Doubt, next_to_label
+
+        check_is_fitted(self)
+        told = advise(self._learning_model, self.confidence_)
+        if X is None:
+            return told
+        confidence = self.confidence_
+        doubt = Doubt.joined(self._read(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
+        vectors = np.asarray(self._side_by_side(X)).reshape(len(doubt.worth), -1)
+        return replace(told, label_next=tuple(next_to_label(self._learning_model, doubt, vectors, count)))

@@ -1,0 +1,91 @@
+"""The paper's methods by the paper's names: ``names()`` and ``make(name, **overrides)`` give ordinary estimators.
+
+GD is the global dictionary of all examples, LCD the locality constrained one of the K nearest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kcrc._base.registry import Registry
+from kcrc.classifier.estimator import KCRCClassifier
+
+registry: Registry[Any] = Registry("method")
+names = registry.names
+make = registry.make
+register = registry.register
+
+
+def _configured(name: str, **defaults: Any) -> None:
+    """Register a KCRCClassifier with these defaults; any parameter may be overridden."""
+
+    def build(**overrides: Any) -> KCRCClassifier:
+        return KCRCClassifier(**{**defaults, **overrides})
+
+    build.__name__ = name
+    register(name)(build)
+
+
+PAPER: dict[str, Any] = {"metric": "unit", "locality": "atoms"}  # rows of unit length
+CRC: dict[str, Any] = {**PAPER, "kernel": "linear", "form": "raw", "decision": "ratio"}  # eq. for rᵢ, over ‖xᵢ‖
+KCRC: dict[str, Any] = {**PAPER, "kernel": "rbf", "form": "gram", "decision": "ratio"}  # Algorithms 1 and 2
+GLOBAL: dict[str, Any] = {"n_neighbors": None}
+
+# KCRC-LCD with K = 1 is the nearest neighbour classifier (paper, introduction): nothing is left to choose.
+_configured("NN", **{**CRC, "n_neighbors": 1, "metric": "plain", "form": "rkhs", "gamma": "scale", "mu": 0.01})
+_configured("CRC-GD", **CRC, **GLOBAL)
+_configured("CRC-LCD", **CRC)
+_configured("RCRC-GD", coder="robust", **CRC, **GLOBAL)
+_configured("RCRC-LCD", coder="robust", **CRC)
+# Sparse representation judges by the plain residual (Wright et al. 2009).
+_configured("SRC-GD", coder="lasso", **{**CRC, "decision": "residual"}, **GLOBAL)
+_configured("SRC-LCD", coder="lasso", **{**CRC, "decision": "residual"})
+_configured("KCRC-GD", **KCRC, **GLOBAL)
+_configured("KCRC-LCD", **KCRC)
+_configured("KRCRC-GD", coder="robust", **KCRC, **GLOBAL)
+_configured("KRCRC-LCD", coder="robust", **KCRC)
+_configured("KSRC-GD", coder="lasso", **{**KCRC, "decision": "residual"}, **GLOBAL)
+_configured("KSRC-LCD", coder="lasso", **{**KCRC, "decision": "residual"})
+_configured("KCRC-KPCA", projection="kpca", **KCRC, **GLOBAL)
+_configured("KCRC-KFDA", projection="kfda", **KCRC, **GLOBAL)
+_configured("KCRC-RP", projection="random", **KCRC, **GLOBAL)
+_configured("KCRC-Graph", projection="graph", **KCRC, **GLOBAL)
+
+
+# After the paper; each is one mask, one diagonal or one rule away (references: kcrc.coding, kcrc.decisions).
+_configured("ProCRC-GD", coder="probabilistic", **{**CRC, "decision": "joint"}, **GLOBAL)
+_configured("ProCRC-LCD", coder="probabilistic", **{**CRC, "decision": "joint"})
+_configured("CRT-GD", coder="tikhonov", **{**CRC, "decision": "residual"}, **GLOBAL)
+_configured("CRT-LCD", coder="tikhonov", **{**CRC, "decision": "residual"})
+_configured("KCRT-LCD", coder="tikhonov", **{**KCRC, "form": "rkhs", "decision": "residual"})
+_configured("NRS-GD", coder="nrs", **{**CRC, "decision": "residual"}, **GLOBAL)
+_configured("NRC-GD", coder="nonnegative", **{**CRC, "decision": "residual"}, **GLOBAL)
+_configured("NRC-LCD", coder="nonnegative", **{**CRC, "decision": "residual"})
+_configured("SA-CRC-GD", coder="augmented", **{**CRC, "decision": "sum"}, **GLOBAL)
+_configured("CROC-GD", **{**CRC, "decision": "croc"}, **GLOBAL)
+_configured("KCRC-Sum-GD", **{**KCRC, "form": "rkhs", "decision": "sum"}, **GLOBAL)  # kernel ridge
+_configured("KCRC-Sum-LCD", **{**KCRC, "form": "rkhs", "decision": "sum"})
+
+
+@register("D-KSVD")
+def _dksvd(**options: Any) -> Any:
+    """A dictionary and a linear classifier learned together (Zhang and Li 2010)."""
+    from kcrc.method.learned import DKSVDClassifier
+
+    return DKSVDClassifier(**options)
+
+
+@register("LC-KSVD1")
+def _lcksvd1(**options: Any) -> Any:
+    """Codes of one class learned to look alike (Jiang et al. 2011), the classifier after."""
+    from kcrc.method.learned import LCKSVDClassifier
+
+    return LCKSVDClassifier(**{"variant": 1, **options})
+
+
+@register("LC-KSVD2")
+def _lcksvd2(**options: Any) -> Any:
+    """The same with the classifier learned inside."""
+    from kcrc.method.learned import LCKSVDClassifier
+
+    return LCKSVDClassifier(**{"variant": 2, **options})

@@ -1,0 +1,141 @@
+"""What an answer says beyond its label: how probable, whether unknown, which classes it may be of.
+
+All of it is read off the evidence, so nothing here asks an example again; every face of the library reads it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kcrc._base.arrays import Array
+from kcrc.confidence.calibration import Confidence
+from kcrc.confidence.open_set import marked
+from kcrc.confidence.ranking import ranked
+from kcrc.method.evidence import NEAREST, Evidence
+from kcrc.method.open_set_features import signs
+
+ONE_CLASS = "there is only one class, {}, so nothing can be told apart"
+NO_LIKENESS = "it resembles no example: the nearest has nothing in common with it"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Of n queries among C classes.
+
+    labels (n,), with the mark of the unknown; probabilities (n, C); unknown (n,) bool; why (n,) a reason for each that
+    is unknown, or would be if the label need not be one of the classes, None for the others; members (n, C) bool of the
+    sets, None where nobody asked for sets; mark what the unknown are called (None: as suits the labels).
+    """
+
+    evidence: Evidence
+    labels: Array
+    probabilities: Array
+    unknown: Array
+    why: tuple[str | None, ...]
+    members: Array | None
+    mark: Any = None
+
+    def __len__(self) -> int:
+        return len(self.evidence)
+
+    @property
+    def probability(self) -> Array:
+        """(n,) of the best class, also where the answer is "unknown"; NaN where there is no other class: one is not
+        told from nothing."""
+        best = self.probabilities[np.arange(len(self)), self.evidence.winner]
+        return np.asarray(best if len(self.evidence.classes) > 1 else np.full(len(self), np.nan))
+
+    def but_unknown(self, why: Sequence[str | None]) -> Answers:
+        """The same, but unknown where ``why`` (n,) has a reason."""
+        strange = np.array([reason is not None for reason in why], bool)
+        labels = marked(self.labels, strange, self.evidence.classes, self.mark)
+        reasons = tuple(new or old for new, old in zip(why, self.why, strict=True))
+        return replace(self, labels=labels, unknown=self.unknown | strange, why=reasons)
+
+    def set_of(self, i: int) -> tuple[str, ...]:
+        """The classes that query i may be of, the likeliest first; none where nothing fits as well as promised."""
+        assert self.members is not None
+        return tuple(str(self.evidence.classes[c]) for c in self._ranked(i) if self.members[i, c])
+
+    def likely(self, i: int, least: float = 0.0005) -> dict[str, float]:
+        """Probabilities of query i by class, the likeliest first, down to ``least``; none where there is one class."""
+        if len(self.evidence.classes) == 1:
+            return {}
+        row = self.probabilities[i]
+        return {str(self.evidence.classes[c]): float(row[c]) for c in self._ranked(i) if row[c] >= least}
+
+    def _ranked(self, i: int) -> Array:
+        one = slice(i, i + 1)
+        return np.asarray(ranked(self.probabilities[one], self.evidence.residuals[one], self.evidence.winner[one])[0])
+
+
+def answers_of(
+    confidence: Confidence,
+    evidence: Evidence,
+    *,
+    reject: float | None = None,
+    unknown: Any = None,
+    coverage: float | None = None,
+) -> Answers:
+    """The answers in ``evidence``: with ``reject``, queries that resemble no class are called ``unknown``, and that
+    share of known ones by mistake; with ``coverage``, the sets that hold the true class that often."""
+    labels, strange, members = evidence.labels, np.zeros(len(evidence), bool), None
+    why = unreliable(evidence)
+    if reject is not None:
+        labels, strange = labels_or_unknown(confidence, evidence, reject=reject, unknown=unknown)
+        why = reasons_of(confidence, evidence, strange)
+    if coverage is not None:
+        members = members_of(confidence, evidence, coverage=coverage)
+    return Answers(evidence, labels, probabilities_of(confidence, evidence), strange, why, members, unknown)
+
+
+def unreliable(evidence: Evidence) -> tuple[str | None, ...]:
+    """(n,) why the answers say nothing, whatever the query is; None where they do."""
+    if len(evidence.classes) == 1:
+        return (ONE_CLASS.format(evidence.classes[0]),) * len(evidence)
+    return tuple(NO_LIKENESS if how == NEAREST else None for how in evidence.how)
+
+
+def reasons_of(confidence: Confidence, evidence: Evidence, strange: Array) -> tuple[str | None, ...]:
+    """(n,) why each query that is ``strange`` (n,) resembles no class; None for the others."""
+    told = confidence.needed_open_set().reasons(signs(evidence), evidence.labels)
+    return tuple(reason if is_strange else None for reason, is_strange in zip(told, strange, strict=True))
+
+
+def probabilities_of(confidence: Confidence, evidence: Evidence) -> Array:
+    """(n, C), calibrated."""
+    return confidence.probabilities(evidence)
+
+
+def strangeness_of(confidence: Confidence, evidence: Evidence) -> Array:
+    """(n,) higher is stranger."""
+    return confidence.needed_open_set().score(signs(evidence))
+
+
+def labels_or_unknown(
+    confidence: Confidence, evidence: Evidence, *, reject: float, unknown: Any = None
+) -> tuple[Array, Array]:
+    """(n,) labels with the mark where a query resembles no class, and (n,) where that is."""
+    strange = strangeness_of(confidence, evidence) > confidence.needed_open_set().threshold(reject)
+    return marked(evidence.labels, strange, evidence.classes, unknown), strange
+
+
+def members_of(
+    confidence: Confidence,
+    evidence: Evidence,
+    *,
+    coverage: float,
+    class_conditional: bool = False,
+    allow_empty: bool = True,
+) -> Array:
+    """(n, C) bool, which classes are in each query's set."""
+    sets = confidence.needed_sets()
+    scores = confidence.scores(probabilities_of(confidence, evidence), signs(evidence))
+    inside = sets.members(scores, evidence.classes, coverage, class_conditional)
+    if not allow_empty:
+        inside[np.arange(len(inside)), evidence.winner] |= ~inside.any(axis=1)
+    return inside

@@ -1,5 +1,0 @@
-"""How classes are judged once a query is coded: ``names()``, ``make(name)`` and ``register(name)``."""
-
-from kcrc.decisions.base import Decision, make, named, names, register
-
-__all__ = ["Decision", "make", "named", "names", "register"]

@@ -1,0 +1,198 @@
+"""From pictures to vectors: ``names()``, ``make(name, **options)``, ``restore(state)``.
+
+Importing this is light; the file of a feature is imported when the feature is made.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kcrc.errors import DataError, ParameterError, UnknownName
+
+if TYPE_CHECKING:
+    from kcrc.images.features.base import Feature
+
+_FILES = {
+    "pixels": "linear",
+    "random-faces": "linear",
+    "eigenfaces": "linear",
+    "hog": "hog",
+    "lbp": "lbp",
+    "colour": "colour",
+    "pyramid": "pyramid",
+    "embedding": "embedding",
+    "onnx": "onnx",
+    "vectors": "vectors",
+}
+
+
+def names() -> tuple[str, ...]:
+    """The names ``make`` knows, sorted.
+
+    Returns
+    -------
+    tuple of str
+        Sorted.
+
+    Examples
+    --------
+    >>> from kcrc import features
+    >>> "hog" in features.names()
+    True
+    """
+    return tuple(sorted(_FILES))
+
+
+def _load(name: str) -> None:
+    if name not in _FILES:
+        raise UnknownName("feature", name, _FILES)
+    importlib.import_module(f"kcrc.images.features.{_FILES[name]}")
+
+
+def make(name: str, **options: Any) -> Feature:
+    """The feature called ``name``, or the encoder that ``hub:OWNER/NAME`` names on a model hub; an option it does not
+    take is an error that lists those it does.
+
+    Parameters
+    ----------
+    name : str
+        A name of ``names()``.
+    **options : object
+        Its options.
+
+    Returns
+    -------
+    Feature
+        Not fitted yet.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such feature.
+    ParameterError
+        Where it has no such option, or an option is not what it takes.
+
+    Examples
+    --------
+    >>> from kcrc import features
+    >>> features.make("hog")
+    HOG()
+    """
+    if isinstance(name, str) and name.startswith("hub:"):
+        from kcrc.images.features.hub import from_hub
+
+        return from_hub(name, **options)
+    _load(name)
+    from kcrc.images.features.base import registry
+
+    made = registry.make(name, **options)
+    if options:
+        made.check()
+    return made
+
+
+def restore(
+    state: Mapping[str, Any],
+    *,
+    function: Callable[..., Any] | None = None,
+    model: str | os.PathLike[str] | None = None,
+) -> Feature:
+    """The fitted feature that ``feature.state()`` described; ``function`` where it was made from one, ``model`` where
+    it was made from a network file (of the user's choice: a state is no reason to open a file).
+
+    Parameters
+    ----------
+    state : mapping of str to object
+        What ``feature.state()`` gave.
+    function : callable or None, default=None
+        The function it was made from.
+    model : str, path or None, default=None
+        The network file it was made from.
+
+    Returns
+    -------
+    Feature
+        Fitted as it was.
+
+    Raises
+    ------
+    DataError
+        Where the state is not one.
+    ParameterError
+        Where a network file is given for a feature that needs none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcrc import features
+    >>> fitted = features.make("pixels").fit([np.zeros((8, 8), np.uint8)])
+    >>> features.restore(fitted.state()).dim == fitted.dim
+    True
+    """
+    name = state.get("feature")
+    if model is not None and name != "onnx":
+        raise ParameterError(f"The feature {name!r} needs no network file; leave out the model {os.fspath(model)!r}.")
+    if not isinstance(state.get("options", {}), Mapping):
+        raise DataError(f"The state of the feature {str(name)[:40]!r} is damaged: its options have no names.")
+    if name == "callable":
+        from kcrc.images.features.callables import FunctionFeature
+
+        return FunctionFeature.from_state_with(state, function)
+    if name == "looks":
+        from kcrc.images.features.joined import JoinedLooks
+
+        return JoinedLooks.from_state(state)
+    if not isinstance(name, str) or name not in _FILES:
+        raise DataError(f"The state names the feature {name!r}. Known: {', '.join(names())}.")
+    _load(name)
+    from kcrc.images.features.base import registry
+
+    maker: Any = registry.maker(name)
+    restored: Feature = maker.from_state(state, model=model) if name == "onnx" else maker.from_state(state)
+    return restored
+
+
+def resolve(spec: str | Feature | Callable[..., Any], **options: Any) -> Feature:
+    """A name, a Feature, or a function from a list of pictures to vectors -> a Feature.
+
+    Parameters
+    ----------
+    spec : str, Feature or callable
+        A name, a feature, or a function from a list of pictures to vectors.
+    **options : object
+        Options of a feature made by name.
+
+    Returns
+    -------
+    Feature
+        Not fitted yet, unless ``spec`` is.
+
+    Raises
+    ------
+    UnknownName
+        Where there is no such name.
+    ParameterError
+        Where it is nothing of the kind, or has no such option.
+
+    Examples
+    --------
+    >>> from kcrc import features
+    >>> features.resolve("pixels")
+    Pixels()
+    """
+    if isinstance(spec, str):
+        return make(spec, **options)
+    from kcrc.images.features.base import Feature
+    from kcrc.images.features.callables import FunctionFeature
+
+    if isinstance(spec, Feature):
+        return spec
+    if callable(spec):
+        return FunctionFeature(spec, **options)
+    raise ParameterError(f"feature is a name, a Feature or a function; got {spec!r}. Names: {', '.join(names())}.")
+
+
+__all__ = ["make", "names", "resolve", "restore"]

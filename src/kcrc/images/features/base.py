@@ -1,0 +1,289 @@
+"""The contract of a feature, and what all of them share: seeing pictures, fitting, being kept in a file.
+
+A feature is a scikit-learn transformer from pictures to vectors: ``fit(images, labels)`` learns what has to be
+learned from training images only, ``transform(images)`` gives float32 (n, d). ``images`` are arrays, paths of
+image files, or bytes of such files. ``state()`` is all that was given and learned, as plain numbers and arrays
+(never pickle); ``kcrc.features.restore(state)`` makes the feature again. ``fingerprint`` is equal for features
+that give the same vectors, so that a gallery can refuse vectors of another kind.
+
+To add one, write the class in a file of its own, put ``@register("name")`` on it, and name the file in
+``kcrc.features._FILES``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from kcrc._base.annotations import fits, hints_of
+from kcrc._base.arrays import Array
+from kcrc._base.options import check_options
+from kcrc._base.registry import Registry
+from kcrc.errors import DataError, KCRCError, ParameterError, StateError
+from kcrc.images.decoding.images import AS_IT_IS, decode, read, read_chunks
+from kcrc.images.decoding.resizing import LARGEST, View, view_array
+from kcrc.images.features.estimator import Estimator
+
+registry: Registry[Feature] = Registry("feature")
+register = registry.register
+
+Images = Any
+"""An array (n, h, w[, 3]), or a sequence of arrays, paths of image files, or bytes of such files."""
+Pictures = Sequence[Array] | Array
+State = dict[str, Any]
+CHUNK = 64
+
+
+class Feature(Estimator):
+    """From pictures to vectors: a scikit-learn transformer.
+
+    A subclass keeps its options as scikit-learn's estimators do, under the names of the parameters of ``__init__``. It
+    gives ``dim``, the length of a vector, and ``_vectors(batch)``, the vectors (n, dim) of pictures as its ``view``
+    wants them; ``_learn(images, labels)`` where it learns, and ``_check()`` where options can be wrong.
+    ``kcrc.images.features.base.register`` gives it a name.
+    """
+
+    kind: ClassVar[str]
+    """The name in the registry."""
+
+    version: ClassVar[int] = 1
+    """Raised whenever the same options give other vectors than before."""
+
+    learns: ClassVar[bool] = False
+    """True when ``transform`` needs a ``fit`` first."""
+
+    fitted_arrays: ClassVar[tuple[str, ...]] = ()
+    """The attributes that ``fit`` makes, in the order of the fingerprint."""
+
+    only_speed: ClassVar[frozenset[str]] = frozenset({"threads"})
+    """Options that change how long it takes and nothing else."""
+
+    takes_rows: ClassVar[bool] = False
+    """True when a two-dimensional array may be given: one flattened picture a row."""
+
+    @property
+    def view(self) -> View:
+        """How the pictures are wanted."""
+        return AS_IT_IS
+
+    def fit(self, images: Images, labels: Any = None) -> Self:
+        """Learn from training images; a feature that learns nothing only checks its options."""
+        self.check()
+        if self.learns:
+            if len(images) == 0:
+                raise DataError(f"The feature '{self.kind}' cannot be fitted on no images.")
+            self._learn(images, labels)
+        return self
+
+    def transform(self, images: Images) -> Array:
+        """Vectors (n, d) float32 of the images."""
+        self.check()
+        self._ensure_fitted()
+        parts = [self.transform_seen(batch) for batch in self.batches(images)]
+        return np.concatenate(parts) if parts else np.empty((0, self.dim), np.float32)
+
+    def transform_seen(self, batch: Pictures) -> Array:
+        """Vectors of pictures that are as the view wants them, by a feature that is fitted."""
+        parts = [self._checked(self._vectors(part), len(part)) for part in _portions(batch)]
+        return np.concatenate(parts) if parts else np.empty((0, self.dim), np.float32)
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Raise a ParameterError for options of the wrong kind, or that make no sense."""
+        given = self.get_params(deep=False)
+        check_options(f"the feature '{self.kind}'", type(self), given)
+        threads = given.get("threads")
+        if threads is not None and threads < 1:
+            raise ParameterError(f"threads is at least 1, or None for all cores; got {threads!r}.")
+        self._check()
+
+    def _check(self) -> None:
+        """Raise a ParameterError for options that are of the right kind and make no sense."""
+
+    def _learn(self, images: Images, labels: Any) -> None:
+        raise NotImplementedError
+
+    def _vectors(self, batch: Pictures) -> Array:
+        raise NotImplementedError
+
+    def batches(self, images: Images) -> Iterator[Pictures]:
+        """The pictures as the view wants them, a chunk at a time: an array (n, …) or a list of arrays."""
+        if isinstance(images, np.ndarray) and images.dtype.kind in "fuib":
+            if images.ndim == 2 and self.takes_rows:
+                for start in range(0, len(images), 16 * CHUNK):
+                    yield images[start : start + 16 * CHUNK]
+                return
+            if images.ndim not in (3, 4):
+                raise DataError(
+                    f"The feature '{self.kind}' takes images (n, h, w) or (n, h, w, 3); got an array of "
+                    f"shape {images.shape}."
+                )
+        if isinstance(images, str | bytes | os.PathLike):
+            raise DataError("Give a list of images, not one: [image].")
+        if len(images) and all(isinstance(image, str | os.PathLike) for image in images):
+            for part in read_chunks(images, self.view, chunk=CHUNK):
+                yield [picture.pixels for picture in part.pictures]
+            return
+        for start in range(0, len(images), CHUNK):
+            yield [self._seen(image) for image in images[start : start + CHUNK]]
+
+    def _seen(self, image: Any) -> Array:
+        if isinstance(image, bytes):
+            return decode(image, self.view).pixels
+        if isinstance(image, str | os.PathLike):
+            return read(image, self.view).pixels
+        return view_array(np.asarray(image), self.view)
+
+    def _checked(self, vectors: Array, n: int) -> Array:
+        if vectors.ndim != 2 or len(vectors) != n or not np.isfinite(vectors).all():
+            raise DataError(
+                f"The feature '{self.kind}' gave vectors of shape {vectors.shape} for {n} images, or some that are "
+                "not finite numbers."
+            )
+        return np.ascontiguousarray(vectors, np.float32)
+
+    # ------------------------------------------------------------------------------------------ fitted state
+
+    @property
+    def is_fitted(self) -> bool:
+        """True when ``transform`` can be called."""
+        return not self.learns or all(hasattr(self, name) for name in self.fitted_arrays)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.is_fitted
+
+    def _ensure_fitted(self) -> None:
+        if not self.is_fitted:
+            raise StateError(f"The feature '{self.kind}' has to be fitted on training images first: fit(images).")
+
+    def options(self) -> dict[str, Any]:
+        """The options that change the vectors, as plain JSON values."""
+        kept = {k: v for k, v in self.get_params(deep=False).items() if k not in self.only_speed}
+        try:
+            return dict(json.loads(json.dumps(kept, default=_python)))
+        except (TypeError, ValueError):
+            raise ParameterError(
+                f"The options of the feature '{self.kind}' must be plain values; got {kept}."
+            ) from None
+
+    def state(self) -> State:
+        """All that is needed to make this feature again: plain values and arrays."""
+        self._ensure_fitted()
+        fitted = {name: getattr(self, name) for name in self.fitted_arrays if hasattr(self, name)}
+        return {"feature": self.kind, "version": self.version, "options": self.options(), **fitted}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The feature that ``state()`` described; a state of another feature or version is refused."""
+        if state.get("feature") != cls.kind:
+            raise DataError(f"The state is of the feature {state.get('feature')!r}, not '{cls.kind}'.")
+        if state.get("version") != cls.version:
+            raise DataError(
+                f"The state of '{cls.kind}' is of version {state.get('version')!r}; this library makes version "
+                f"{cls.version}, with other vectors. Build it again from the images."
+            )
+        options = state.get("options")
+        known = [name for name in cls._get_param_names() if name not in cls.only_speed]
+        if not isinstance(options, Mapping) or not set(options) <= set(known) or not _plain(list(options.values())):
+            raise DataError(f"The state of '{cls.kind}' has options {options!r:.500}; it takes {', '.join(known)}.")
+        given = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+        hints = hints_of(cls.__init__)
+        wrong = next((name for name, value in given.items() if not fits(value, hints[name])), None)
+        if wrong is not None:
+            raise DataError(f"The state of '{cls.kind}' has {str(given[wrong])[:40]!r} as its option '{wrong}'.")
+        try:
+            feature = cls(**given)
+            feature.check()
+            for name in feature.fitted_arrays:
+                if name in state:
+                    setattr(feature, name, state[name])
+            feature._ensure_fitted()
+            feature._check_state()
+        except KCRCError:
+            raise
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as problem:
+            raise DataError(f"The state of the feature '{cls.kind}' is damaged: {problem}.") from problem
+        return feature
+
+    def keep(self) -> None:
+        """Put what ``restore`` will need beside the state into the user's cache; most features need nothing."""
+
+    def _check_state(self) -> None:
+        """Raise a DataError when restored arrays do not fit each other or the options."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for features that give the same vectors: a hash of name, version, options and what was learned."""
+        self._ensure_fitted()
+        digest = hashlib.sha256()
+        digest.update(json.dumps([self.kind, self.version, self.options()], sort_keys=True).encode())
+        for name in self.fitted_arrays:
+            value = np.ascontiguousarray(getattr(self, name))
+            little = value.astype(value.dtype.newbyteorder("<"), copy=False)
+            digest.update(f"{name} {little.dtype.str} {little.shape}".encode() + little.tobytes())
+        return f"{self.kind}:{digest.hexdigest()[:32]}"
+
+
+def _python(value: Any) -> Any:
+    """A number of NumPy's as one of Python's, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(value)
+
+
+def _plain(values: Sequence[Any]) -> bool:
+    """True for what ``options`` writes: text, truth values, numbers that are numbers, and short lists of those."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            if len(value) > 100 or any(isinstance(one, list | tuple) for one in value) or not _plain(value):
+                return False
+        elif not isinstance(value, str | None) and not (isinstance(value, int | float) and abs(value) < 1 << 63):
+            return False
+    return True
+
+
+def _portions(batch: Pictures) -> Iterator[Pictures]:
+    """A batch in parts of so many pixels that what is computed for each of them fits in memory."""
+    some = batch[:1] if isinstance(batch, np.ndarray) else batch  # of an array all are as large as the first
+    step = max(1, 3 * LARGEST // max(1, *(picture.size for picture in some))) if len(batch) else 1
+    for start in range(0, len(batch), step):
+        yield batch[start : start + step]
+
+
+def stacked(batch: Pictures, kind: str) -> Array:
+    """Pictures of one shape as a float32 array (n, …), 8 bits as 0…1."""
+    shapes = {picture.shape for picture in batch}
+    if len(shapes) > 1:
+        some = ", ".join(str(s) for s in sorted(shapes)[:3])
+        raise DataError(f"The feature '{kind}' needs images of one shape; got {some}. Give it a size=(height, width).")
+    # One by one, because 8 bits and floating point may come together.
+    return unit_range(batch) if isinstance(batch, np.ndarray) else np.stack([unit_range(p) for p in batch])
+
+
+def unit_range(pixels: Array) -> Array:
+    """float32, 8 bits scaled to 0…1; floating point stays as it is."""
+    if pixels.dtype == np.uint8:
+        return pixels * np.float32(1.0 / 255.0)
+    return pixels.astype(np.float32, copy=False)
+
+
+def checked_array(name: str, value: Any, shape: tuple[int | None, ...], kind: str) -> Array:
+    """A restored array of the right number of axes and lengths (None: any), finite."""
+    if (
+        not isinstance(value, np.ndarray)
+        or value.ndim != len(shape)
+        or any(due not in (None, found) for due, found in zip(shape, value.shape, strict=True))
+        or value.dtype.kind not in "fiu"
+        or not np.isfinite(value).all()
+    ):
+        raise DataError(f"The state of the feature '{kind}' is damaged: '{name}' is not an array of shape {shape}.")
+    return value

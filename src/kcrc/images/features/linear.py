@@ -1,0 +1,204 @@
+"""Pixels, and the two linear features of the paper's faces: random faces and eigenfaces."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kcrc._base.arrays import Array
+from kcrc._base.seeds import check_seed
+from kcrc.errors import DataError, ParameterError
+from kcrc.images.decoding.resizing import Fit, View
+from kcrc.images.features.base import Feature, Images, Pictures, checked_array, register, stacked
+from kcrc.images.features.principal import principal_axes
+
+Size = tuple[int, int] | None
+_LARGEST = 1 << 29  # numbers in the matrix of random faces
+
+
+class _Flat(Feature):
+    """A feature of the flattened pixels of pictures that share one shape."""
+
+    takes_rows: ClassVar[bool] = True
+
+    size: Size
+    colour: bool
+    fit_to: Fit
+
+    @property
+    def view(self) -> View:
+        return View(self.size, self.colour, self.fit_to)
+
+    def _check(self) -> None:
+        _ = self.view
+        if self.fit_to == "inside":
+            raise ParameterError(f"The feature '{self.kind}' needs one shape: fit_to is 'stretch', 'crop' or 'cut'.")
+
+    def _rows(self, batch: Pictures) -> Array:
+        pixels = stacked(batch, self.kind)
+        return pixels.reshape(len(pixels), -1)
+
+    def _flat_images(self, images: Images) -> Array:
+        rows = [self._rows(batch) for batch in self.batches(images)]
+        widths = {r.shape[1] for r in rows}
+        if len(widths) > 1:
+            raise DataError(f"The feature '{self.kind}' needs images of one shape. Give it a size=(height, width).")
+        return np.concatenate(rows)
+
+
+@register("pixels")
+class Pixels(_Flat):
+    """The pixels themselves, at a small size: x = (grey values) / 255.
+
+    ``size`` None keeps pictures as they come; they must then share one shape.
+    """
+
+    kind: ClassVar[str] = "pixels"
+
+    def __init__(self, *, size: Size = (32, 32), colour: bool = False, fit_to: Fit = "stretch") -> None:
+        self.size = size
+        self.colour = colour
+        self.fit_to = fit_to
+
+    @property
+    def dim(self) -> int:
+        if self.size is None:
+            raise ParameterError("Pixels of no fixed size have no length of their own. Give size=(height, width).")
+        return self.size[0] * self.size[1] * (3 if self.colour else 1)
+
+    def transform(self, images: Images) -> Array:
+        if self.size is None and len(images) == 0:
+            return np.empty((0, 0), np.float32)
+        return super().transform(images)
+
+    def _vectors(self, batch: Pictures) -> Array:
+        return self._rows(batch)
+
+
+class _Projected(_Flat):
+    """z = A (x − mean) for a fitted A: the number of pixels is fixed by fit."""
+
+    learns: ClassVar[bool] = True
+    n_components: int
+
+    def _check(self) -> None:
+        super()._check()
+        if self.n_components < 1:
+            raise ParameterError(f"n_components is at least 1; got {self.n_components!r}.")
+
+    def _check_width(self, rows: Array, width: int) -> None:
+        if rows.shape[1] != width:
+            raise DataError(
+                f"The feature '{self.kind}' was fitted on images of {width} values; these have {rows.shape[1]}. "
+                "Give it a size=(height, width) to bring all to one shape."
+            )
+
+
+@register("random-faces")
+class RandomFaces(_Projected):
+    """z = R x with R (504, d) of Gaussian rows scaled to unit length (Wright et al. 2009, the paper's 504).
+
+    R is drawn from ``seed`` by NumPy's RandomState, whose stream is frozen for good, so only the seed is kept.
+    ``fit`` learns nothing but the number of pixels.
+    """
+
+    kind: ClassVar[str] = "random-faces"
+    fitted_arrays: ClassVar[tuple[str, ...]] = ("n_pixels_",)
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 504,
+        seed: int = 0,
+        size: Size = None,
+        colour: bool = False,
+        fit_to: Fit = "stretch",
+    ) -> None:
+        self.n_components = n_components
+        self.seed = seed
+        self.size = size
+        self.colour = colour
+        self.fit_to = fit_to
+
+    @property
+    def dim(self) -> int:
+        return self.n_components
+
+    def _check(self) -> None:
+        super()._check()
+        check_seed(self.seed)
+
+    def _learn(self, images: Images, labels: Any) -> None:
+        first = next(iter(self.batches(images[:1])))
+        self._draw(self._rows(first).shape[1])
+
+    def _draw(self, width: int) -> None:
+        if self.n_components * width > _LARGEST:
+            raise ParameterError(
+                f"n_components = {self.n_components} of images with {width} values would take a matrix of more than "
+                f"{_LARGEST} numbers. Give a smaller size or fewer."
+            )
+        self.n_pixels_ = np.int64(width)
+        rng = np.random.RandomState(self.seed)  # the one stream that is promised never to change
+        matrix = rng.standard_normal((self.n_components, width))
+        self._matrix = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
+
+    def _vectors(self, batch: Pictures) -> Array:
+        rows = self._rows(batch)
+        self._check_width(rows, int(self.n_pixels_))
+        return np.asarray(rows @ self._matrix.T)
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "n_pixels_": int(self.n_pixels_)}
+
+    def _check_state(self) -> None:
+        width = self.n_pixels_
+        if not isinstance(width, int | np.integer) or not 0 < int(width) * self.n_components <= _LARGEST:
+            raise DataError(
+                f"The state of 'random-faces' is damaged: n_pixels_ is {width!r} for {self.n_components} numbers."
+            )
+        self._draw(int(width))
+
+
+@register("eigenfaces")
+class Eigenfaces(_Projected):
+    """z = A (x − mean), A the first ``n_components`` principal axes of the training images (Turk, Pentland 1991).
+
+    With fewer training images than components, as many as there are directions of variance.
+    """
+
+    kind: ClassVar[str] = "eigenfaces"
+    fitted_arrays: ClassVar[tuple[str, ...]] = ("mean_", "axes_")
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 504,
+        size: Size = None,
+        colour: bool = False,
+        fit_to: Fit = "stretch",
+    ) -> None:
+        self.n_components = n_components
+        self.size = size
+        self.colour = colour
+        self.fit_to = fit_to
+
+    @property
+    def dim(self) -> int:
+        self._ensure_fitted()
+        return len(self.axes_)
+
+    def _learn(self, images: Images, labels: Any) -> None:
+        self.mean_, self.axes_ = principal_axes(self._flat_images(images), self.n_components)
+        if not len(self.axes_):
+            raise DataError("Eigenfaces need at least two different training images.")
+
+    def _vectors(self, batch: Pictures) -> Array:
+        rows = self._rows(batch)
+        self._check_width(rows, len(self.mean_))
+        return (rows - self.mean_) @ self.axes_.T
+
+    def _check_state(self) -> None:
+        checked_array("mean_", self.mean_, (None,), self.kind)
+        checked_array("axes_", self.axes_, (None, len(self.mean_)), self.kind)

@@ -1,0 +1,34 @@
+"""What pictures can be seen as, and which of it tells the examples apart: ``names()``, ``register``, ``of_feature``.
+
+Importing this is light; what looks are made of is imported when they are asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kcrc.images.looks.base import Look, Price, of_distance, of_feature, register
+    from kcrc.images.looks.kinds import PictureKind
+
+__all__ = ["Look", "PictureKind", "Price", "names", "of_distance", "of_feature", "register"]
+
+_HOMES = {"PictureKind": "kinds"}
+
+
+def names() -> tuple[str, ...]:
+    """The names of all looks: the library's, and those that were registered since."""
+    import importlib
+
+    importlib.import_module("kcrc.images.looks.table")
+    from kcrc.images.looks.base import registry
+
+    return registry.names()
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in __all__:
+        return getattr(importlib.import_module(f"kcrc.images.looks.{_HOMES.get(name, 'base')}"), name)
+    raise AttributeError(f"module 'kcrc.looks' has no attribute {name!r}")

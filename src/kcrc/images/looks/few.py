@@ -1,0 +1,140 @@
+"""Which looks, where examples are too few to tell by those that are left out: one or two of a class.
+
+There looks matter most, and hardly an example can be asked. But much that must not change an answer is known: copies of
+the examples, shifted, turned, in other light (``kcrc.images.looks.copies``), have to come back to their own class. So
+every look is asked about the same copies, and counts by how many it brings home, beyond chance, times what such looks
+tend to see in pictures of this kind (``kcrc.images.looks.kinds.PRIOR``): a copy is no second drawing of the same
+thing. Where a class has two examples each is one of the other, and these are asked as if they were not stored: the
+more of them, the more their share of right answers counts beside the copies. The best few answer together, with
+weights in proportion.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kcrc._base.arrays import Array
+from kcrc.classifier.estimator import KCRCClassifier
+from kcrc.errors import KCRCError
+from kcrc.images.looks.base import Look, Pictures
+from kcrc.images.looks.chosen import Choice, LookScore
+from kcrc.images.looks.copies import copies_of
+from kcrc.images.looks.expert import Expert, without_themselves
+from kcrc.images.looks.fusion import pooled
+from kcrc.images.looks.jury import ASKED, LookTrial, Task, answerable, none_works, price_of, refused, sampled
+from kcrc.method.evidence import joined
+from kcrc.tuning.left_out.fewest import FEWEST
+
+FEW = 3  # examples a class, on average, below which nothing is left out
+ORIGINALS = 200  # that copies are made of, at most
+COPIES = 160  # of all of them together, at least two of each
+TOGETHER = 3  # looks that answer
+TELLING = 10  # examples asked as if they were not stored say as much as all copies and the prior do
+NEAR = 0.6  # of the best look's worth, to answer beside it
+
+
+def are_few(labels: Array, groups: Array | None = None) -> bool:
+    """Whether classes have so few examples, or so few can be asked, that copies have to tell the looks apart."""
+    return len(labels) < FEW * len(np.unique(labels)) or len(answerable(labels, groups)) < FEWEST
+
+
+def choose_by_copies(task: Task, looks: Sequence[Look]) -> tuple[list[Expert], Choice]:
+    """The experts that answer together, the heaviest first, and what was tried."""
+    rows = sampled(task.labels, ORIGINALS)
+    each = max(2, COPIES // len(rows))
+    copies = copies_of([task.pictures[row] for row in rows], each)
+    truth = np.repeat(task.labels[rows], each)
+    n, asked = len(task.labels), answerable(task.labels, task.groups)[:ASKED]
+    to_compare = len(copies) + len(asked)
+    tried: list[LookTrial] = []
+    skipped: list[LookScore] = []
+    reasons: dict[str, KCRCError] = {}
+    left = task.seconds
+    for number, look in enumerate(sorted(looks, key=lambda one: _needed(one, n, len(copies), to_compare))):
+        needed = _needed(look, n, len(copies), to_compare)
+        if tried and needed > left:
+            why = f"not tried: it would take about {needed:.0f} s of the {max(left, 0):.0f} s left"
+            skipped.append(LookScore(look.name, price=price_of(look, n), note=why))
+            continue
+        try:
+            tried.append(_trial(task, look, copies, truth, asked))
+        except KCRCError as reason:
+            reasons[look.name] = reason
+            skipped.append(refused(look, reason, n))
+            continue
+        left -= needed
+        best = max(tried, key=lambda one: _worth(one, truth, task))
+        task.told((number + 1) / len(looks), f"{best.name} leads")
+    if not tried:
+        raise none_works(reasons)
+    order = sorted(tried, key=lambda one: -_worth(one, truth, task))
+    worth = np.array([_worth(one, truth, task) for one in order])
+    near = np.flatnonzero(worth >= NEAR * worth[0])[:TOGETHER]
+    weights = worth[near] / worth[near].sum() if worth[0] > 0 else np.full(len(near), 1.0 / len(near))
+    chosen = [order[at].expert.weighing(float(weight)) for at, weight in zip(near, weights, strict=True)]
+    logs = pooled([order[at].logs for at in near], weights)
+    scores = [
+        LookScore(
+            one.name,
+            right=int(one.right(truth).sum()),
+            asked=len(truth),
+            loss=float(one.doubts(truth).mean()),
+            price=one.price,
+            seconds=one.seconds,
+            nearest=one.nearest,
+        )
+        for one in order
+    ]
+    right = int((logs.argmax(axis=1) == truth).sum())
+    weighed = {one.look.name: one.weight for one in chosen}
+    return chosen, Choice(weighed, (*scores, *skipped), "copies", right, len(truth))
+
+
+def _needed(look: Look, n: int, copies: int, to_compare: int) -> float:
+    """Seconds to see the examples and their copies, and to compare so many pictures with the examples."""
+    return 1e-6 * (look.price.learning + (n + copies) * look.price.picture + n * to_compare * look.price.pair)
+
+
+def _trial(task: Task, look: Look, copies: Pictures, truth: Array, asked: Array) -> LookTrial:
+    begun = time.perf_counter()
+    fitted, seen = look.fit_see(task.pictures, task.labels)
+    # Every example is a candidate: there are few.
+    settings = {name: value for name, value in fitted.settings.items() if name != "n_candidates"}
+    classifier = KCRCClassifier(tuning_seconds=1.0, verbose=False, **task.options, **settings)
+    classifier.fit(seen, task.classes[task.labels], groups=task.groups)
+    evidence = joined(classifier._read(fitted.see(copies), lambda one: one, explain=True))
+    expert = Expert.of(fitted, classifier, evidence, truth)
+    # Copies are nearer to their original than a query is to anything: doubt is not to be measured by distance.
+    expert = replace(
+        expert, calibration=replace(expert.calibration, familiarity=type(expert.calibration)().familiarity)
+    )
+    left_out = None
+    if len(asked):
+        alone = without_themselves(classifier._standing.examples, asked, task.groups)
+        left_out = expert.log_probabilities(alone).argmax(axis=1) == task.labels[asked]
+    nearest = (0, int(evidence.rows[0, 0]))
+    seconds = time.perf_counter() - begun
+    logs, price = expert.log_probabilities(evidence), price_of(look, len(task.labels))
+    return LookTrial(expert, seen, logs, price, seconds, nearest, left_out)
+
+
+def _worth(one: LookTrial, truth: Array, task: Task) -> float:
+    """The share of copies brought home beyond chance, times the prior; where examples could be asked, the mean of that
+    and of their share, in proportions, by how many they are."""
+    guess = _beyond_chance(one.right(truth), task) * task.kind.prior(one.name)
+    if one.left_out is None:
+        return guess
+    asked = len(one.left_out)
+    share = (_beyond_chance(one.left_out, task) * asked + 0.5) / (asked + 1)  # never 0, which would be too sure
+    known = asked / (asked + TELLING)
+    return float(guess ** (1.0 - known) * share**known)
+
+
+def _beyond_chance(right: Array, task: Task) -> float:
+    """The share of right answers, 0 where it is no better than chance and 1 where it is all."""
+    chance = 1.0 / max(2, len(task.classes))
+    return max(0.0, (float(right.mean()) - chance) / (1.0 - chance))

@@ -1,0 +1,156 @@
+"""The looks of the library, one entry each: for which pictures, at which size, at what price.
+
+Prices are µs as measured on one core of an ordinary machine, rounded; they order the looks and keep the budget.
+"""
+
+from __future__ import annotations
+
+from kcrc.images.looks.base import Look, Price, of_distance, of_feature, register
+from kcrc.images.looks.kinds import PictureKind
+
+SMALL = 64  # pixels of the longer side, up to which a picture is looked at in its own size
+TANGENT = 32  # beyond it small deformations are no longer small
+
+
+@register("pixels")
+def pixels(kind: PictureKind) -> Look:
+    """Grey values."""
+    return of_feature("pixels", "pixels", size=kind.size(32), price=Price(picture=60))
+
+
+@register("colour pixels")
+def colour_pixels(kind: PictureKind) -> Look | None:
+    """Red, green and blue, coarsely."""
+    if not kind.colour:
+        return None
+    return of_feature("colour pixels", "pixels", size=kind.size(16), colour=True, price=Price(picture=100))
+
+
+@register("hog")
+def hog(kind: PictureKind) -> Look | None:
+    """Outlines: in about seven cells a side, by direction; of small grey pictures light against dark too."""
+    if max(kind.height, kind.width) > SMALL:
+        return of_feature("hog", "hog", size=(128, 128), cell=16, price=Price(picture=4000))
+    cell = _cell(kind, 7)
+    if cell is None:
+        return None
+    if kind.colour:  # where ground and figure may have any colour, which of them is lighter says nothing
+        return of_feature("hog", "hog", size=(kind.height, kind.width), cell=cell, price=Price(picture=500))
+    return of_feature(
+        "hog", "hog", size=(kind.height, kind.width), cell=cell, colour=False, signed=True, orientations=12,
+        price=Price(picture=250),
+    )  # fmt: skip
+
+
+@register("fine hog")
+def fine_hog(kind: PictureKind) -> Look | None:
+    """Outlines in smaller cells (of small pictures in larger ones), by direction alone."""
+    if max(kind.height, kind.width) > SMALL:
+        return of_feature("fine hog", "hog", size=(128, 128), cell=8, price=Price(picture=5000))
+    cell = _cell(kind, 4)
+    if cell is None:
+        return None
+    return of_feature(
+        "fine hog", "hog", size=(kind.height, kind.width), cell=cell, colour=False, price=Price(picture=250)
+    )
+
+
+@register("lbp")
+def lbp(kind: PictureKind) -> Look | None:
+    """Texture: patterns of each point's neighbours, by region."""
+    if min(kind.height, kind.width) < 8:
+        return None
+    large = max(kind.height, kind.width) > SMALL
+    size = (128, 128) if large else (max(16, kind.height), max(16, kind.width))
+    grid = (8, 8) if large else (4, 4)
+    return of_feature("lbp", "lbp", size=size, grid=grid, price=Price(picture=3000 if large else 400))
+
+
+@register("colour")
+def colour(kind: PictureKind) -> Look | None:
+    """Colours, whole and by region."""
+    return of_feature("colour", "colour", price=Price(picture=1000)) if kind.colour else None
+
+
+@register("sift")
+def sift(kind: PictureKind) -> Look:
+    """Outlines: SIFT descriptors at the points of a grid."""
+    return of_distance("sift", "sift", kind.size(SMALL), price=Price(picture=400, pair=0.5))
+
+
+@register("tangent")
+def tangent(kind: PictureKind) -> Look:
+    """Grey values, small shifts, turns, scalings and strokes' widths left free."""
+    return of_distance("tangent", "tangent", kind.size(TANGENT), price=Price(picture=400, pair=3.0))
+
+
+@register("marginal")
+def marginal(kind: PictureKind) -> Look | None:
+    """Texture: how often each filter responds how strongly, wherever."""
+    return _textured(kind, "marginal", "marginal")
+
+
+@register("textons")
+def textons(kind: PictureKind) -> Look | None:
+    """Texture: which responses to filters come together, wherever."""
+    return _textured(kind, "textons", "texton-chi2")
+
+
+@register("geometric blur")
+def geometric_blur(kind: PictureKind) -> Look:
+    """Points on outlines, and what lies around each, less sharply the farther away."""
+    return of_distance("geometric blur", "geometric-blur", kind.size(SMALL), price=Price(picture=3000, pair=60.0))
+
+
+@register("shape context")
+def shape_context(kind: PictureKind) -> Look:
+    """Points on outlines, and where the others are seen from each; one drawing is bent onto the other."""
+    return of_distance("shape context", "shape-context", kind.size(SMALL), price=Price(picture=3000, pair=1500.0))
+
+
+@register("coarse pyramid")
+def coarse_pyramid(kind: PictureKind) -> Look | None:
+    """Visual words of larger patches, fewer of them: half the price of the pyramid."""
+    if min(kind.height, kind.width) < 64:
+        return None
+    options = {"n_components": None, "n_words": 512, "patch": 32, "step": 8}
+    return of_feature("coarse pyramid", "pyramid", price=Price(picture=16_000, learning=4_000_000), **options)
+
+
+@register("pyramid")
+def pyramid(kind: PictureKind) -> Look | None:
+    """Visual words, whole and by region."""
+    if min(kind.height, kind.width) < 48:
+        return None
+    # The span of the examples, which every look is brought to, takes the place of the pyramid's own axes.
+    return of_feature("pyramid", "pyramid", n_components=None, price=Price(picture=28_000, learning=9_000_000))
+
+
+@register("embedding")
+def embedding(kind: PictureKind) -> Look | None:
+    """What a network trained on photographs makes of it; where it is installed."""
+    import importlib.util
+
+    from kcrc.errors import ParameterError
+    from kcrc.images.features.embedding import weights_file
+
+    if min(kind.height, kind.width) < 24 or importlib.util.find_spec("onnxruntime") is None:
+        return None
+    try:
+        weights_file()
+    except ParameterError:
+        return None
+    return of_feature("embedding", "embedding", price=Price(picture=20_000))
+
+
+def _textured(kind: PictureKind, name: str, measure: str) -> Look | None:
+    if kind.strokes or min(kind.height, kind.width) < 24:  # which have outlines, and no texture
+        return None
+    return of_distance(name, measure, kind.size(SMALL), price=Price(picture=4000, pair=3.0, learning=3_000_000))
+
+
+def _cell(kind: PictureKind, cells: int) -> int | None:
+    """The side of a cell, of which about so many go along the shorter side; None where a picture has no two."""
+    shorter = min(kind.height, kind.width)
+    cell = max(2, round(shorter / cells))
+    return cell if shorter // cell >= 2 else None

@@ -1,0 +1,1 @@
+"""What happens to a query, in the order in which it happens."""

@@ -1,0 +1,325 @@
+"""How examples and queries are scaled before anything compares them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kcrc._base.arrays import Array
+from kcrc._base.registry import Registry
+from kcrc.errors import ParameterError
+from kcrc.method.moments import moments, varying
+
+registry: Registry[Metric] = Registry("metric")
+names = registry.names
+make = registry.make
+register = registry.register
+
+ROUNDING = 1e-3  # of a standardised value, in single precision; examples are never cut
+TILE = 8  # rows: more cost a single query more, fewer a batch
+
+
+class Metric(ABC):
+    """A map of vectors, fitted on the examples and applied to examples and queries alike.
+
+    A metric is a frozen dataclass whose fields are its options and what it learned. It implements ``transform``, and
+    ``fit`` where it learns from the examples. ``kcrc.metrics.register`` gives it a name.
+    """
+
+    keeps_vectors: ClassVar[bool] = False
+    """Whether it gives vectors back as they are."""
+
+    uses_labels: ClassVar[bool] = False
+    """Whether it is fitted with the labels: an example that is asked as if it were new has to leave it."""
+
+    @property
+    def by_class(self) -> Within | None:
+        """The whitening by the within-class covariance, where it is one: how an example leaves that is known."""
+        return None
+
+    @property
+    def centred(self) -> bool:
+        """Whether vectors are taken about the mean of the examples."""
+        return False
+
+    @property
+    def fitted(self) -> bool:
+        """Whether ``transform`` can be called."""
+        return True
+
+    @property
+    def learns(self) -> bool:
+        """Whether ``fit`` learns something from the examples, so that others would give another metric."""
+        return type(self).fit is not Metric.fit
+
+    def fit(self, X: Array, y: Array) -> Metric:
+        """Learn from the examples; the default learns nothing.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The examples.
+        y : array of int of shape (n,)
+            Their class numbers.
+
+        Returns
+        -------
+        Metric
+            The fitted metric; this one stays as it is.
+        """
+        return self
+
+    @abstractmethod
+    def transform(self, X: Array) -> Array:
+        """Scale vectors.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Examples or queries.
+
+        Returns
+        -------
+        ndarray of shape (n, d')
+            What is compared; may be X itself.
+        """
+
+
+@register("plain")
+@dataclass(frozen=True)
+class Plain(Metric):
+    """Vectors as they are."""
+
+    keeps_vectors: ClassVar[bool] = True
+
+    def transform(self, X: Array) -> Array:
+        return X
+
+
+@register("standard")
+@dataclass(frozen=True, eq=False)
+class Standard(Metric):
+    """Every feature less its mean, over its standard deviation; a constant feature becomes 0.
+
+    Each is judged in its own unit: the others may be a thousand million times as large.
+
+    Parameters
+    ----------
+    mean : array of shape (d,), or None, default=None
+        Of the examples: ``fit`` finds it.
+    scale : array of shape (d,), or None, default=None
+        1 over the standard deviations: ``fit`` finds it.
+    bounded : bool, default=False
+        Let no vector be farther out in a feature than an example can be, √n deviations: few examples may show a feature
+        so faintly that a new vector would be 50 away in it, and that one feature would outweigh all others.
+    farthest : float or None, default=None
+        That bound: ``fit`` finds it.
+    """
+
+    mean: Array | None = None
+    scale: Array | None = None
+    bounded: bool = False
+    farthest: float | None = None
+
+    @property
+    def centred(self) -> bool:
+        return True
+
+    @property
+    def fitted(self) -> bool:
+        return self.mean is not None
+
+    def fit(self, X: Array, y: Array) -> Standard:
+        mean, deviation = moments(X)
+        varies = varying(X) & (deviation > np.finfo(X.dtype).tiny)  # 1 / tiny is still a number
+        scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+        farthest = float(np.sqrt(len(X))) * (1.0 + ROUNDING) if self.bounded else None
+        return replace(self, mean=mean.astype(X.dtype), scale=scale.astype(X.dtype), farthest=farthest)
+
+    def transform(self, X: Array) -> Array:
+        if self.mean is None or self.scale is None:
+            raise ParameterError("The standard metric needs fit(X, y) before it can transform.")
+        z = np.asarray((X - self.mean) * self.scale)
+        return z if self.farthest is None else np.clip(z, -self.farthest, self.farthest, out=z)
+
+
+@register("unit")
+@dataclass(frozen=True)
+class Unit(Metric):
+    """Every vector scaled to length 1, as the paper does; a zero vector stays zero.
+
+    Parameters
+    ----------
+    first : Standard or None, default=None
+        What standardises the features before that.
+    """
+
+    first: Standard | None = None
+
+    @property
+    def centred(self) -> bool:
+        return self.first is not None
+
+    @property
+    def fitted(self) -> bool:
+        return self.first is None or self.first.fitted
+
+    @property
+    def learns(self) -> bool:
+        return self.first is not None
+
+    def fit(self, X: Array, y: Array) -> Unit:
+        return self if self.first is None else Unit(self.first.fit(X, y))
+
+    def transform(self, X: Array) -> Array:
+        X = X if self.first is None else self.first.transform(X)
+        length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
+        return np.asarray(X / np.where(length > 0, length, 1))  # a row of zeros stays one
+
+
+@register("within")
+@dataclass(frozen=True, eq=False)
+class Within(Metric):
+    """Whitening by the pooled within-class covariance: what varies inside classes counts less.
+
+    S = (1 − s) C + s v I with C the pooled within-class covariance, v its mean variance and s the ``shrinkage``; z =
+    L⁻¹(x − m) for S = L Lᵀ and the overall mean m. Distances between z are Mahalanobis distances. Every class needs no
+    more than one example; C comes from those with two or more.
+
+    Parameters
+    ----------
+    shrinkage : float, default=0.2
+        s, above 0 and at most 1.
+    unit : bool, default=True
+        Scale z to length 1.
+    scaled : bool, default=False
+        Scale x to length 1 before all of that: light moves a face along its own direction, and a covariance of such
+        vectors is one of what is left.
+    mean : array of shape (d,), or None, default=None
+        m: ``fit`` finds it.
+    whitening : array of shape (d, d), or None, default=None
+        What x − m is multiplied by: ``fit`` finds it.
+    first : Standard or None, default=None
+        What standardises x before all of that: v I drowns features whose unit makes them small beside the others.
+    """
+
+    uses_labels: ClassVar[bool] = True
+
+    shrinkage: float = 0.2
+    unit: bool = True
+    scaled: bool = False
+    mean: Array | None = None
+    whitening: Array | None = None
+    first: Standard | None = None
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.shrinkage <= 1.0:
+            raise ParameterError(f"shrinkage is above 0 and at most 1; got {self.shrinkage!r}.")
+
+    @property
+    def by_class(self) -> Within | None:
+        return self
+
+    @property
+    def centred(self) -> bool:
+        return True
+
+    def fit(self, X: Array, y: Array) -> Within:
+        made = self if self.first is None else replace(self, first=self.first.fit(X, y))
+        return made.fit_covariance(X, within_covariance(made.ready(X), y))
+
+    @property
+    def fitted(self) -> bool:
+        return self.mean is not None
+
+    def fit_covariance(self, X: Array, covariance: Array) -> Within:
+        """Like ``fit`` with C of ``ready(X)`` given, so that several shrinkages share one covariance; ``first`` is
+        fitted already."""
+        from scipy.linalg.lapack import dtrtri  # only to fit: who asks a fitted metric need not wait for it
+
+        whitening, _ = dtrtri(shrunk_factor(covariance, self.shrinkage), lower=1)
+        mean = self.ready(X).mean(axis=0, dtype=np.float64)
+        return replace(self, mean=mean.astype(X.dtype), whitening=whitening.T.astype(X.dtype))
+
+    def ready(self, X: Array) -> Array:
+        """x as it is whitened."""
+        X = X if self.first is None else self.first.transform(X)
+        return Unit().transform(X) if self.scaled else X
+
+    def whitened(self, X: Array) -> Array:
+        """z before it is scaled to unit length."""
+        if self.mean is None or self.whitening is None:
+            raise ParameterError("The within metric needs fit(X, y) before it can transform.")
+        return tiled_product(self.ready(X) - self.mean, self.whitening)
+
+    def transform(self, X: Array) -> Array:
+        z = self.whitened(X)
+        return Unit().transform(z) if self.unit else z
+
+
+def tiled_product(X: Array, A: Array) -> Array:
+    """X A, each row as if it were alone: a matrix product of more rows or fewer may take its sums in another order, so
+    that all are made of TILE rows."""
+    n, d = X.shape
+    whole = n - n % TILE
+    out = np.empty((n, A.shape[1]), np.result_type(X, A))
+    np.matmul(X[:whole].reshape(-1, TILE, d), A, out=out[:whole].reshape(-1, TILE, A.shape[1]))
+    if whole < n:
+        last = np.zeros((TILE, d), X.dtype)
+        last[: n - whole] = X[whole:]
+        out[whole:] = (last @ A)[: n - whole]
+    return out
+
+
+def within_deviations(X: Array, y: Array) -> tuple[Array, Array]:
+    """Each example less the mean of its class (n, d), and the number of examples in its class (n,)."""
+    deviations = np.empty_like(X)
+    sizes = np.empty(len(X), np.intp)
+    for c in np.unique(y):
+        members = np.flatnonzero(y == c)
+        mine = X[members]
+        # The mean of equal values is off by rounding, and where nothing else varied that would be whitened.
+        deviations[members] = np.where(varying(mine), mine - mine.mean(axis=0, dtype=np.float64).astype(X.dtype), 0)
+        sizes[members] = len(members)
+    return deviations, sizes
+
+
+def within_covariance(X: Array, y: Array) -> Array:
+    """C (d, d), the pooled within-class covariance (float64)."""
+    deviations, _ = within_deviations(X, y)
+    return np.asarray(deviations.T @ deviations, np.float64) / max(1, len(X) - len(np.unique(y)))
+
+
+def shrunk_factor(covariance: Array, shrinkage: float) -> Array:
+    """The lower Cholesky factor of (1 − s) C + s v I; v is the mean variance, or 1 where nothing varies."""
+    from scipy.linalg import cholesky
+
+    variance = float(np.trace(covariance)) / len(covariance) or 1.0
+    shrunk = (1.0 - shrinkage) * covariance
+    shrunk[np.diag_indices_from(shrunk)] += shrinkage * variance
+    return np.asarray(cholesky(shrunk, lower=True, overwrite_a=True, check_finite=False))
+
+
+def resolve(spec: str | Metric) -> Metric:
+    """A name, or a Metric -> a Metric. "precomputed" maps nothing: the distances are given."""
+    if isinstance(spec, Metric):
+        return spec
+    if spec == "precomputed":
+        return Plain()
+    if isinstance(spec, str):
+        return make(spec)
+    raise ParameterError(f"metric is a name or a Metric; got {spec!r}. Names: {', '.join(names())}, precomputed.")
+
+
+def fitted(spec: str | Metric, X: Array, y: Array) -> Metric:
+    """The metric that ``spec`` says, fitted: one that was fitted before stays as it is."""
+    metric = resolve(spec)
+    return metric if metric.fitted else metric.fit(X, y)
+
+
+def is_fixed(spec: Any) -> bool:
+    """Whether a parameter gives a metric that was fitted elsewhere, so that no example leaves it."""
+    return isinstance(spec, Metric) and spec.fitted

@@ -1,5 +1,0 @@
-"""Dimension reduction in kernel space: ``names()`` and ``make(name, **options)``."""
-
-from kcrc.projections.base import Identity, Projection, make, names, register, resolve
-
-__all__ = ["Identity", "Projection", "make", "names", "register", "resolve"]

@@ -1,0 +1,193 @@
+"""What leaves with an example: its group, and its part of the within-class metric.
+
+The within-class metric is fitted with labels, so an example that is asked as if it were new must leave the covariance
+too (``kcrc.tuning.left_out.leverage`` has the formula): every dot product z_j·z_l of whitened vectors gains
+β (u·z_j)(u·z_l), as if each z had one more coordinate √β u·z. Where z is then scaled to unit length the gain may be
+applied to the scaled vectors and the length taken anew, so the stored vectors are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kcrc._base.arrays import Array, widened
+from kcrc.method.distances.base import VECTORS, prepare_vectors
+from kcrc.method.fitted_model import FittedModel
+from kcrc.method.kernels import Kernel, VectorKernel
+from kcrc.method.preparation import Prepared
+from kcrc.method.scaling import tiled_product
+from kcrc.tuning.left_out.groups import duplicate_groups
+from kcrc.tuning.left_out.leverage import removed_weights, strengths
+
+
+@dataclass(frozen=True, eq=False)
+class Exclusion:
+    """Who leaves with whom, by row number, as of the fit: examples added later were never in the covariance.
+
+    ids, groups, labels (m,) of the examples of the fit; means (C, d) of their classes and weights (m,) where the
+    metric is fitted with labels.
+    """
+
+    ids: Array
+    groups: Array
+    labels: Array
+    means: Array | None
+    weights: Array | None
+
+    @classmethod
+    def of(cls, model: FittedModel, groups: Array | None = None, *, fixed: bool = False) -> Exclusion:
+        """For a model just fitted; ``groups`` (n,) are examples that must leave together, beside exact duplicates.
+        ``fixed``: the metric was fitted elsewhere, so that none leaves it."""
+        raw, labels = model.raw, model.labels
+        together = duplicate_groups(raw, groups)
+        metric = model.method.metric.by_class
+        if fixed or metric is None:
+            return cls(model.ids, together, labels, None, None)
+        raw = metric.ready(raw)
+        sizes = np.bincount(labels, minlength=len(model.classes))
+        means = np.zeros((len(model.classes), raw.shape[1]))
+        for c in range(len(means)):
+            if sizes[c]:
+                means[c] = raw[labels == c].mean(axis=0, dtype=np.float64)
+        weights = removed_weights(sizes[labels], labels, together, metric.shrinkage)
+        return cls(model.ids, together, labels, means, weights)
+
+    def with_groups(self, model: FittedModel, groups: Array) -> Exclusion:
+        """The same with these groups (n,) in place of its own."""
+        at, known = self._places(model.ids)
+        own = np.array(self.groups)
+        own[at[known]] = groups[known]
+        return replace(self, groups=own)
+
+    def _places(self, ids: Array) -> tuple[Array, Array]:
+        """Where the examples ``ids`` stand here, and which of them were there at the fit."""
+        at = np.minimum(np.searchsorted(self.ids, ids), max(0, len(self.ids) - 1))
+        return at, self.ids[at] == ids
+
+    def groups_of(self, model: FittedModel) -> Array:
+        """(n,) group numbers of the examples as they are now; later ones leave alone or with exact duplicates."""
+        at, known = self._places(model.ids)
+        if known.all():
+            return np.asarray(self.groups[at])
+        alone = int(self.groups.max()) + 1 + np.arange(len(model))
+        return duplicate_groups(model.raw, np.where(known, self.groups[at], alone))
+
+    def removed(self, model: FittedModel, which: Array) -> Removed | None:
+        """What the covariance loses with the examples at ``which``; None where nothing has to be corrected."""
+        metric = model.method.metric.by_class
+        if self.means is None or self.weights is None or metric is None or not _correctable(model):
+            return None
+        assert metric.whitening is not None
+        at, known = self._places(model.ids[which])
+        deviations = metric.ready(model.raw[which]) - self.means[self.labels[at]]
+        directions = tiled_product(deviations, metric.whitening.astype(np.float64))
+        weights = np.where(known, self.weights[at], 0.0)
+        return Removed(directions, strengths(directions, weights), metric.unit)
+
+
+def _correctable(model: FittedModel) -> bool:
+    """Whether all that is judged follows from dot products."""
+    method = model.method
+    if not method.distance.is_euclidean or method.n_candidates is not None:
+        return False
+    if method.space.of_vectors:
+        return not method.coder.needs_columns
+    return profile_of(method.kernel) is not None
+
+
+def profile_of(kernel: Kernel) -> VectorKernel | None:
+    """The kernel as a function of dot products of the vectors themselves, where it is one."""
+    return kernel.of_products if kernel.preparation == VECTORS else None
+
+
+@dataclass(frozen=True, eq=False)
+class Removed:
+    """Directions u (B, d) and strengths β (B,) of B examples that leave; ``unit``: lengths are taken anew."""
+
+    directions: Array
+    strength: Array
+    unit: bool
+
+    def take(self, which: Array) -> Removed:
+        return Removed(self.directions[which], self.strength[which], self.unit)
+
+    def gains(self, vectors: Array, rows: Array | None = None) -> Array:
+        """The additional coordinate √β u·z, (B, K): of all vectors (n, d), of each trial's own (B, K, d), or of those
+        at its ``rows`` (B, K) among (n, d)."""
+        u = self.directions.astype(np.promote_types(vectors.dtype, np.float32))
+        if rows is not None:
+            along = products_at(u, vectors, rows)
+        else:
+            along = u @ vectors.T if vectors.ndim == 2 else np.einsum("bd,bkd->bk", u, vectors)
+        return np.asarray(along * np.sqrt(self.strength)[:, None].astype(u.dtype))
+
+    def lengths(self, squares: Array, gains: Array) -> tuple[Array, Array]:
+        """Squared lengths (B, K) and what vectors are divided by, (B, K)."""
+        total = squares + gains**2
+        if not self.unit:
+            return total, np.ones_like(total)
+        length = np.sqrt(np.maximum(total, np.finfo(total.dtype).tiny))
+        return np.minimum(total / length**2, 1.0), length
+
+
+def products_at(asked: Array, vectors: Array, rows: Array) -> Array:
+    """(B, K) dot products of each of ``asked`` (B, d) with the ``vectors`` (n, d) at its own ``rows`` (B, K), in the
+    precision of ``asked``: one after the other, since the rows of all at once would leave the processor's cache."""
+    found = np.empty(rows.shape, asked.dtype)
+    for one, mine, out in zip(asked, rows, found, strict=True):
+        np.einsum("d,kd->k", one, vectors[mine].astype(asked.dtype, copy=False), out=out)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class TrialKernel(Kernel):
+    """A kernel of dot products in the geometry each trial would have without its example: query i has its own.
+
+    removed: what the geometry loses; products (n, n): the dot products of all examples, where they are few enough to be
+    kept and trials need not make them again.
+    """
+
+    base: VectorKernel
+    removed: Removed
+    products: Array | None
+
+    @property
+    def preparation(self) -> Hashable:
+        return VECTORS
+
+    def prepare(self, X: Array) -> Prepared:
+        return prepare_vectors(X)
+
+    def gram(self, a: Prepared, b: Prepared) -> Array:
+        raise NotImplementedError("Every trial has its own geometry: there is no kernel of all with all.")
+
+    def _queries(self, queries: Prepared) -> tuple[Array, Array, Array]:
+        gains = self.removed.gains(widened(queries["vectors"])[:, None])
+        return gains, *self.removed.lengths(queries["squares"][:, None], gains)
+
+    def diagonal(self, a: Prepared) -> Array:
+        squares = self._queries(a)[1][:, 0]
+        return self.base.profile(squares.copy(), squares, squares)
+
+    def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
+        gains = self.removed.gains(atoms["vectors"], rows)
+        squares, lengths = self.removed.lengths(atoms["squares"][rows], gains)
+        own_gain, own_square, own_length = self._queries(queries)
+        dot = products_at(queries["vectors"], atoms["vectors"], rows) + own_gain * gains
+        return self.base.profile(dot / (own_length * lengths), own_square, squares)
+
+    def local(self, atoms: Prepared, rows: Array) -> Array:
+        squares = atoms["squares"][rows]
+        if self.products is not None:
+            dot = self.products[rows[:, :, None], rows[:, None, :]]
+        else:
+            vectors = widened(atoms["vectors"][rows])
+            dot = vectors @ vectors.transpose(0, 2, 1)
+        gains = self.removed.gains(atoms["vectors"], rows)
+        squares, lengths = self.removed.lengths(squares, gains)
+        dot += gains[:, :, None] * gains[:, None, :]
+        dot /= lengths[:, :, None] * lengths[:, None, :]
+        return self.base.profile(dot, squares[:, :, None], squares[:, None, :])

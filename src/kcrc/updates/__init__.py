@@ -1,0 +1,1 @@
+"""Examples that come and go, and what would be if they did."""

@@ -1,0 +1,72 @@
+"""A few hundred hostile files: a picture or one of our own errors, no warning, in bounded memory and time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from images.features.hostile_images import case, hostile_image, hostile_images
+from kcrc.errors import KCRCError
+from kcrc.images.decoding.images import decode, read_many
+from kcrc.images.decoding.resizing import View
+from kcrc.images.features.bare import bare, is_bare
+
+VIEWS = (View((224, 224)), View((64, 64), False), View((100, 80), fit="crop"), View((50, 50), fit="inside"), View())
+MARK, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+MEMORY, SLACK = 400 * 10**6, 60 * 10**6
+
+
+def status(field: str) -> int:
+    return 1024 * int(STATUS.read_text().split(f"{field}:")[1].split()[0])
+
+
+def test_the_same_seed_gives_the_same_files():
+    assert list(hostile_images(3, 40)) == list(hostile_images(3, 40))
+    assert list(hostile_images(3, 40))[7] == hostile_image(case(3, 7))
+    assert list(hostile_images(3, 5)) != list(hostile_images(4, 5))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hostile_files_are_pictures_or_errors_of_ours(monkeypatch, seed):
+    monkeypatch.setenv("KCRC_IMAGE_MEMORY", str(MEMORY))
+    became: Counter[str] = Counter()
+    for number, (name, content) in enumerate(hostile_images(seed, 100)):
+        view = VIEWS[number % len(VIEWS)]
+        if sys.platform == "linux":
+            MARK.write_text("5")
+            before = status("VmRSS")
+        began = time.thread_time()
+        try:
+            picture = decode(content, view, source=name, thumbnail=64 * (number % 2))
+            assert picture.pixels.dtype == np.uint8
+            assert picture.pixels.ndim == (3 if view.colour else 2)
+            became["a picture"] += 1
+        except KCRCError as problem:
+            became[problem.kind] += 1
+        assert time.thread_time() - began < 5, (seed, number, name)  # of this thread alone: a loop without end
+        if sys.platform == "linux":
+            assert status("VmHWM") - before < MEMORY + SLACK, (seed, number, name)
+    assert min(became["a picture"], became["broken"], became["not an image"], became["too large"]) > 0
+    assert became["out of memory"] == 0
+
+
+def test_many_threads_among_hostile_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("KCRC_IMAGE_MEMORY", "200M")
+    paths = []
+    for number, (name, content) in enumerate(hostile_images(9, 120)):
+        paths.append(tmp_path / f"{number} {name}")
+        paths[-1].write_bytes(content)
+    batch = read_many(paths, View((32, 32)), on_error="skip", threads=6)
+    assert len(batch.pictures) + len(batch.problems) == 120
+
+
+def test_pictures_for_pages_are_bare_or_none():
+    made = [bare(content) for _, content in hostile_images(11, 60)]
+    assert 0 < len([one for one in made if one is not None]) < len(made)
+    for one in made:
+        assert one is None or is_bare(one)

@@ -1,0 +1,39 @@
+"""What a trial of a look costs: no more than to compare it with the others takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from images.looks.drawings import drawings
+from kcrc import ImageClassifier
+from kcrc.images.looks.base import registry
+from kcrc.images.looks.jury import Jury, Task
+from kcrc.images.looks.kinds import kind_of
+from kcrc.tuning.brief import BriefSearch
+
+
+def test_a_look_alone_is_searched_in_full_and_several_briefly(monkeypatch):
+    images, labels = drawings(8)
+    calls, run = [], BriefSearch.run
+
+    def counted(search):
+        calls.append(search)
+        return run(search)
+
+    monkeypatch.setattr(BriefSearch, "run", counted)
+    ImageClassifier(looks=["pixels"], verbose=False).fit(images, labels)
+    assert not calls
+    ImageClassifier(looks=["pixels", "hog"], verbose=False).fit(images, labels)
+    assert len(calls) >= 2
+
+
+@pytest.mark.parametrize("name", ["pixels", "tangent"])
+def test_what_searches_waits_until_a_look_answers(name):
+    images, labels = drawings(8)
+    pictures, (classes, numbers) = list(images), np.unique(labels, return_inverse=True)
+    kind = kind_of(pictures)
+    task = Task(pictures, numbers, classes, None, kind, 10.0, {}, lambda share, leader: None)
+    classifier = Jury.of(task, 3).trial(registry.make(name, kind=kind)).expert.classifier
+    assert not classifier._standing.examples.searchable
+    assert classifier.model_.searchable
