@@ -280,7 +280,7 @@ class KernelSpace(Space):
 
         return self.aimed(basis, self.kernel_row(model, queries, rows, known, wide), energy)
 
-    def gram(self, model: FittedModel, rows: Array | None, real: Array, wide: bool) -> Array:
+    def gram(self, model: FittedModel, rows: Array | None, real: Array, wide: bool = False) -> Array:
         kernel = model.method.kernel if rows is None else _local_kernel(model, wide)
         atoms = model.examples(kernel)
         if rows is None:
