@@ -132,8 +132,8 @@ def _head(reports: Sequence[dict[str, Any]], missing: Sequence[str], base: str) 
         "Liu, Yu, Lu, Wen, Li, Zou: “KCRC-LCD: Discriminative Kernel Collaborative Representation with Locality "
         "Constrained Dictionary for Visual Categorization”. The figures under “paper” are the paper's; all others were "
         "measured by `python -m lab reproduce`. Accuracies are means ± standard deviations over seeded splits. "
-        "Parameters were chosen inside the training rows. Every measured number is listed with its seed, configuration, "
-        f"commit and machine in the `runs.csv` of its folder ([{base}]({base})).",
+        "Parameters were chosen inside the training rows. Every measured number is listed with its seed, "
+        f"configuration, commit and machine in the `runs.csv` of its folder ([{base}]({base})).",
         "",
         f"Of {len(claims)} statements checked, {counts[True]} hold ({close[True]} of them not beyond chance), "
         f"{counts[False]} do not hold here ({close[False]} of them not beyond chance), and {counts[None]} could not be "
