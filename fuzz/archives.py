@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.mutation import NUMBERS, as_json, damaged, tree
-from kcrc.files.npy import to_npy
+from kcrc.files.archive import to_npy
 
 _DTYPES = ("f2", "f4", "f8", "i1", "i4", "i8", "u1", "u8", "?", "U3")
 

@@ -17,8 +17,7 @@ from PIL import Image, ImageDraw
 
 from kcrc import ImageClassifier, distances, looks
 from kcrc._base.arrays import Array
-from kcrc.images.looks.base import Look, looks_for
-from kcrc.images.looks.kinds import kind_of
+from kcrc.images.looks.base import Look, kind_of, looks_for
 
 HERE = Path(__file__).parent
 SIDE, FINE, NEAREST = 96, 4, 6

@@ -12,7 +12,7 @@ from fuzz import pictures
 from fuzz.area import Area, Wrong, register
 from fuzz.mutation import CONTROL
 from fuzz.place import Place
-from kcrc.images.decoding.images import decode, read_many
+from kcrc.images.decoding.reading import decode, read_many
 from kcrc.images.decoding.resizing import View
 from kcrc.images.features import make
 from kcrc.images.features.bare import bare, is_bare

@@ -13,11 +13,10 @@ from fuzz.healthy import photo_gallery
 from fuzz.mutation import PATHS, TEXTS, as_json, damaged, tree
 from fuzz.place import CANARIES, Place
 from kcrc.gallery import Gallery
-from kcrc.gallery.decisions import read_decisions
+from kcrc.gallery.correcting import read_decisions
 from kcrc.gallery.exchange.incoming import receive
 from kcrc.gallery.exchange.outgoing import send
-from kcrc.gallery.sorting.sort_log import NAME
-from kcrc.gallery.sorting.taking_back import take_back
+from kcrc.gallery.sorting.sorter import NAME, take_back
 
 _FILES = {"csv": "x.csv", "jsonl": "x.jsonl", "parquet": "x.parquet", "label-studio": "x.json"}
 _WAYS = (*_FILES, "fiftyone", "folders", "decisions", "log")

@@ -14,8 +14,8 @@ from fuzz.area import Area, Wrong, register
 from fuzz.borrowed import from_tests
 from fuzz.mutation import TEXTS, damaged
 from fuzz.place import Place
+from kcrc.images.network.efficientnet import GraphWriter
 from kcrc.images.network.onnx_audit import audit
-from kcrc.images.network.onnx_graph import GraphWriter
 from kcrc.images.network.protobuf import block, number, varint
 from kcrc.images.network.torch_weights import read_state_dict
 

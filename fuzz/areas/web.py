@@ -21,8 +21,8 @@ from fuzz.healthy import photo_gallery
 from fuzz.mutation import PATHS, TEXTS, as_json, damaged, tree, value
 from fuzz.place import Place
 from kcrc.gallery import Gallery
-from kcrc.web.allowed import Allowed
 from kcrc.web.app import application
+from kcrc.web.bodies import Allowed
 from kcrc.web.guard import Guard
 from kcrc.web.routes import ROUTES, Route
 from kcrc.web.service import Service

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.method.precision import single_will_do
+from kcrc.method.local_problem import single_will_do
 from kcrc.report.tables import text_table
 from lab.bench.limits import product
 from lab.bench.results import Requirement, Results

@@ -10,14 +10,14 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError
-from kcrc.files import npz
-from kcrc.files.cache_folder import sha256
+from kcrc.files import archive
+from kcrc.files.folders import sha256
 from kcrc.images.datasets import Dataset, Provenance
 
 
 def read_npz(path: Path, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Array]:
     """The named arrays of an archive, whole and without pickle; else an error that names the file."""
-    arrays, names = npz.read_npz(path, wanted={*required, *optional})
+    arrays, names = archive.read_npz(path, wanted={*required, *optional})
     missing = [key for key in required if key not in arrays]
     if missing:
         raise DataError(

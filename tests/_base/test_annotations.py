@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from kcrc._base.annotations import fits, hints_of
 from kcrc._base.arrays import Array
-from kcrc.classifier import tags
+from kcrc._base.registry import fits, hints_of
+from kcrc.classifier import stored_parts
 from kcrc.method.scaling import Metric, Plain, Standard
 
 
@@ -51,9 +51,9 @@ def test_every_default_of_every_part_fits_its_own_annotation() -> None:
     """Else no file with such a part could be read."""
     kinds = [
         getattr(importlib.import_module(place.partition(":")[0]), place.partition(":")[2])
-        for place in tags.OTHERS.values()
+        for place in stored_parts.OTHERS.values()
     ]
-    for module in tags.REGISTRIES.values():
+    for module in stored_parts.REGISTRIES.values():
         registry = importlib.import_module(module).registry
         kinds += [registry.maker(name) for name in registry.names()]
     checked = 0

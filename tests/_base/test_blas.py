@@ -14,9 +14,8 @@ import pytest
 from problems import given, problem
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from kcrc._base import blas
-from kcrc._base.blas import FOREIGN, blas_threads, one_blas_thread
-from kcrc._base.parallel import chunk_after_chunk, over_chunks
+from kcrc._base import parallel
+from kcrc._base.parallel import FOREIGN, blas_threads, chunk_after_chunk, one_blas_thread, over_chunks
 from kcrc.method.distances.pixel import Manhattan
 
 PATIENCE = 30.0  # seconds a thread waits for another before the test gives up
@@ -139,7 +138,7 @@ def test_a_library_that_has_fewer_threads_than_are_asked_for(monkeypatch):
             self.num_threads = min(2, number)
 
     small = Small()
-    monkeypatch.setattr(blas, "_libraries", lambda: [small])
+    monkeypatch.setattr(parallel, "_libraries", lambda: [small])
     with blas_threads(64):
         with one_blas_thread():
             assert small.num_threads == 1
@@ -181,12 +180,12 @@ def test_a_child_process_wants_only_what_its_own_thread_wants(inside):
 
 def test_a_library_that_is_loaded_later_is_held_back_too():
     program = """
-import kcrc._base.blas, sys
-with kcrc._base.blas.one_blas_thread():
+import kcrc._base.parallel, sys
+with kcrc._base.parallel.one_blas_thread():
     assert "scipy.linalg" not in sys.modules
 import scipy.linalg
 from threadpoolctl import threadpool_info
-with kcrc._base.blas.one_blas_thread():
+with kcrc._base.parallel.one_blas_thread():
     print(sorted({one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from kcrc import distances, features
-from kcrc._base.options import check_options, words
-from kcrc._base.registry import Registry
+from kcrc._base.registry import Registry, check_options, words
 from kcrc.cli.arguments import option_value
 from kcrc.errors import ParameterError
 from kcrc.images.features.hog import HOG

@@ -8,7 +8,7 @@ from problems import given, problem
 from sklearn.base import clone
 
 from kcrc import KCRCClassifier
-from kcrc._base.seeds import seed_of
+from kcrc._base.validation import seed_of
 from kcrc.errors import ParameterError
 from kcrc.method.learned import KSVD, DKSVDClassifier
 

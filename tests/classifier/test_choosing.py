@@ -8,10 +8,17 @@ from problems import Costly, given, problem
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from kcrc import KCRCClassifier, distances, kernels, metrics
-from kcrc._base.blas import FOREIGN
-from kcrc.classifier import choosing
-from kcrc.classifier.choosing import Ground, Wish, searches_kernel, settled, takes_any_metric, takes_vectors
-from kcrc.classifier.parameters import Parameters
+from kcrc._base.parallel import FOREIGN
+from kcrc.classifier import parameters
+from kcrc.classifier.parameters import (
+    Ground,
+    Parameters,
+    Wish,
+    searches_kernel,
+    settled,
+    takes_any_metric,
+    takes_vectors,
+)
 from kcrc.method.distances import Unified
 from kcrc.tuning.choose import choose
 
@@ -140,6 +147,6 @@ def test_what_was_found_keeps_its_distances():
 
 
 def test_the_table_of_what_is_searched_is_what_a_setting_has():
-    assert set(choosing.SEARCHED) == {
+    assert set(parameters.SEARCHED) == {
         "n_neighbors", "metric", "kernel", "gamma", "mu", "form", "decision", "locality"
     }  # fmt: skip

@@ -21,7 +21,7 @@ from kcrc._base import arrays, mapped
 from kcrc._base.mapped import is_mapped
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.native import native
-from kcrc.updates import learning_sample
+from kcrc.updates import pending
 from lab.bench.scale.limited import measure, nearest_by_all
 from lab.bench.scale.point import make_data
 
@@ -61,10 +61,10 @@ def small_blocks(monkeypatch):
 @pytest.fixture
 def larger_than_memory(monkeypatch):
     """A few examples in a mapped file are larger than any budget."""
-    size = learning_sample.sample_size
-    monkeypatch.setattr(learning_sample, "sample_size", lambda X, n, budget: size(X, n, 0))
+    size = pending.sample_size
+    monkeypatch.setattr(pending, "sample_size", lambda X, n, budget: size(X, n, 0))
     monkeypatch.setattr("kcrc.classifier.estimator.sample_size", lambda X, n, budget: size(X, n, 0))
-    monkeypatch.setattr(learning_sample, "FEWEST", 120)
+    monkeypatch.setattr(pending, "FEWEST", 120)
 
 
 def test_whether_an_array_is_mapped(tmp_path):
@@ -209,7 +209,7 @@ def test_a_forked_process_adds_to_files_of_its_own(tmp_path):
 def test_what_is_learned_comes_from_a_sample(tmp_path):
     X, y, queries = problem(0, n=400, d=10, classes=3, queries=30)
     clf = given(metric="standard").fit(on_disk(tmp_path, X), y)
-    rows = learning_sample.sample_rows(np.arange(400), 120, 0)
+    rows = pending.sample_rows(np.arange(400), 120, 0)
     np.testing.assert_allclose(clf.model_.method.metric.mean, X[rows].mean(axis=0))
     outside = np.setdiff1d(np.arange(400), rows)[:3]
     clf.forget(outside)
@@ -228,7 +228,7 @@ def test_what_is_learned_comes_from_a_sample(tmp_path):
 def test_parameters_are_chosen_on_the_sample(tmp_path):
     X, y, _ = problem(0, n=600, d=10, classes=3)
     clf = KCRCClassifier(tuning_seconds=0.5).fit(on_disk(tmp_path, X), y, groups=np.arange(600) // 2)
-    rows = learning_sample.sample_rows(np.arange(600), 120, 0)
+    rows = pending.sample_rows(np.arange(600), 120, 0)
     few = KCRCClassifier(locality="atoms", tuning_seconds=0.5).fit(X[rows], y[rows], groups=rows // 2)
     assert clf.tuning_.best == few.tuning_.best
     assert clf.retune().tuning_.best is not None
@@ -237,9 +237,9 @@ def test_parameters_are_chosen_on_the_sample(tmp_path):
 
 def test_only_what_is_larger_than_the_budget_is_sampled(tmp_path):
     X = on_disk(tmp_path, np.zeros((2000, 100), np.float32))
-    assert learning_sample.sample_size(X, 2000, 800_000) == 2000
-    assert learning_sample.sample_size(X, 2000, 799_999) == learning_sample.FEWEST
-    assert learning_sample.sample_size(np.array(X), 2000, 799_999) == 2000
+    assert pending.sample_size(X, 2000, 800_000) == 2000
+    assert pending.sample_size(X, 2000, 799_999) == pending.FEWEST
+    assert pending.sample_size(np.array(X), 2000, 799_999) == 2000
 
 
 def test_a_temporary_file_has_no_name_and_an_end_leaves_none(tmp_path):

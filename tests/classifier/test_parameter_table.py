@@ -11,7 +11,7 @@ import pytest
 from problems import given, problem
 
 from kcrc import KCRCClassifier, coding, distances, kernels, metrics, projections
-from kcrc.classifier.parameter_table import SEARCHED, TABLE, byte_count
+from kcrc.classifier.parameters import SEARCHED, TABLE, byte_count
 from kcrc.errors import KCRCError
 
 ROWS = {row.name: row for row in TABLE}

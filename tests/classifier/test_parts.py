@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from kcrc.classifier import parts, tags
-from kcrc.classifier.parts import decode, encode, tag_of
+from kcrc.classifier import stored_parts
+from kcrc.classifier.stored_parts import decode, encode, tag_of
 from kcrc.errors import DataError, FileError
 from kcrc.method.coding.ridge import Ridge
 from kcrc.method.local_problem import Rkhs
@@ -18,10 +18,10 @@ from kcrc.method.scaling import Within
 def classes() -> dict[str, type]:
     """Every part that can be stored, by its tag."""
     found = {}
-    for tag, place in tags.OTHERS.items():
+    for tag, place in stored_parts.OTHERS.items():
         module, _, name = place.partition(":")
         found[tag] = getattr(importlib.import_module(module), name)
-    for kind, module in tags.REGISTRIES.items():
+    for kind, module in stored_parts.REGISTRIES.items():
         registry = importlib.import_module(module).registry
         found |= {f"{kind}/{name}": registry.maker(name) for name in registry.names()}
     return found
@@ -43,9 +43,9 @@ def test_every_part_has_one_tag_and_is_a_dataclass(tag: str) -> None:
     assert tag_of(PARTS[tag]) == tag
 
 
-@pytest.mark.parametrize("old", tags.NAMES_OF_VERSION_1)
+@pytest.mark.parametrize("old", stored_parts.NAMES_OF_VERSION_1)
 def test_names_of_version_1_lead_to_parts(old: str) -> None:
-    assert tags.NAMES_OF_VERSION_1[old] in PARTS
+    assert stored_parts.NAMES_OF_VERSION_1[old] in PARTS
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_older_fields_are_brought_up_step_by_step(monkeypatch) -> None:
         ("coder/ridge", 1): lambda fields: {"penalty": fields["lambda"]},
         ("coder/ridge", 2): lambda fields: {"mu": fields["penalty"]},
     }
-    monkeypatch.setattr(parts, "UPGRADES", steps)
-    assert parts.version_of("coder/ridge") == 3
+    monkeypatch.setattr(stored_parts, "UPGRADES", steps)
+    assert stored_parts.version_of("coder/ridge") == 3
     old = {"part": "coder/ridge", "version": 1, "fields": {"lambda": 0.7}}
     assert decode(old, {}) == Ridge(mu=0.7)
     assert decode({**old, "version": 2, "fields": {"penalty": 0.7}}, {}) == Ridge(mu=0.7)
@@ -126,7 +126,7 @@ def test_code_is_not_stored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "kind"), [(importlib.import_module(m), k) for k, m in tags.REGISTRIES.items()], ids=str
+    ("module", "kind"), [(importlib.import_module(m), k) for k, m in stored_parts.REGISTRIES.items()], ids=str
 )
 def test_the_files_of_a_registry_hold_what_it_says(module, kind) -> None:
     assert module.registry.names()

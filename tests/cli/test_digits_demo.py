@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from docs.pages import DOCS, ROOT, blocks, numbers_and_words
 from kcrc import KCRCClassifier
 from kcrc._base.arrays import Array
-from kcrc.cli.digits_demo import hardest, typical
+from kcrc.cli.demo import hardest, typical
 from kcrc.method.evidence import Evidence
 from kcrc.report.answer_picture import EXAMPLES, FLOOR, HEIGHT, RED, SHOWN, WIDTH, draw_answer, loudest
 from kcrc.report.style import LIGHT

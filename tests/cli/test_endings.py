@@ -76,7 +76,7 @@ def test_debug_shows_where_it_was(
 
 def test_one_fault_has_one_name_and_another_has_another() -> None:
     def fault(kind: type[Exception], text: str) -> str:
-        from kcrc.files.npy import to_npy
+        from kcrc.files.archive import to_npy
 
         class Odd:
             def __array__(self, *_: object, **__: object) -> None:

@@ -14,7 +14,7 @@ from photos import folder, photo, shapes
 from PIL import Image
 
 from kcrc.gallery import Gallery
-from kcrc.gallery.copies import near_copies
+from kcrc.gallery.adding import near_copies
 from kcrc.images.datasets import class_folders
 from kcrc.images.decoding import photos as readers
 
@@ -137,12 +137,12 @@ def test_a_folder_of_class_folders_is_added_and_again_only_what_is_new(run) -> N
 
 
 def test_what_is_in_already_is_not_decoded_again(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.gallery import pictures
+    from kcrc.gallery import building
 
     asked: list[int] = []
-    real = pictures.extract_chunks
+    real = building.extract_chunks
     monkeypatch.setattr(
-        pictures, "extract_chunks", lambda f, paths, **k: asked.append(len(paths)) or real(f, paths, **k)
+        building, "extract_chunks", lambda f, paths, **k: asked.append(len(paths)) or real(f, paths, **k)
     )
     photo(Path("photos/wren/new.jpg"), "wren", 60)
     assert run("add", "birds.kcrc", "photos")[1] == "added 1 of 13 (example 13)\n"
@@ -169,10 +169,10 @@ def test_sync_names_what_vanished(run) -> None:
 
 
 def test_an_interrupted_add_says_what_stayed(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.gallery import pictures
+    from kcrc.gallery import building
 
     folder(Path("more"), 4, first=30)
-    real = pictures.extract_chunks
+    real = building.extract_chunks
 
     def interrupted(feature, paths, **options):
         yield from (chunk for chunk, _ in zip(real(feature, paths, chunk=5, **options), range(1), strict=False))
@@ -183,7 +183,7 @@ def test_an_interrupted_add_says_what_stayed(run, monkeypatch: pytest.MonkeyPatc
             signal.signal(signal.SIGINT, before)
         yield from ()
 
-    monkeypatch.setattr(pictures, "extract_chunks", interrupted)
+    monkeypatch.setattr(building, "extract_chunks", interrupted)
     code, out, err = run("add", "birds.kcrc", "more")
     assert (code, out) == (130, "")
     assert err == (
@@ -195,14 +195,14 @@ def test_an_interrupted_add_says_what_stayed(run, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_interrupted_build_says_what_stayed(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from kcrc.gallery import pictures
+    from kcrc.gallery import building
     from kcrc.gallery.answering import Answering
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pictures, "extract_chunks", interrupt)
+        patch.setattr(building, "extract_chunks", interrupt)
         code, _, err = run("build", "photos", "-o", "new.kcrc", "-f", "pixels")
     assert (code, err) == (130, "\nkcrc: interrupted; nothing was made; 'new.kcrc' is as it was before.\n")
     assert not list(tmp_path.glob("*new.kcrc*")) + list(tmp_path.glob(".*new.kcrc*"))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kcrc.gallery import Gallery
-from kcrc.images.decoding.images import decode
+from kcrc.images.decoding.reading import decode
 
 Run = Callable[..., tuple[int, str, str]]
 

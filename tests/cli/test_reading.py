@@ -22,7 +22,7 @@ from photos import folder
 from kcrc.cli import COMMANDS, main
 from kcrc.gallery import Gallery, verify
 from kcrc.gallery.stores.sqlite import file
-from kcrc.gallery.stores.sqlite.connection import Connection
+from kcrc.gallery.stores.sqlite.file import Connection
 
 IMAGE = "photos/wren/3.jpg"
 READING = {

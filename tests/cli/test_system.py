@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import importlib.metadata
 
-from kcrc.cli.system import system
+from kcrc.cli.keep import system
 
 
 def test_a_package_with_extras_of_its_own_is_listed(monkeypatch) -> None:

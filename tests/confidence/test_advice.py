@@ -10,7 +10,7 @@ from problems import given
 from sklearn.exceptions import NotFittedError
 
 from kcrc import KCRCClassifier
-from kcrc.confidence.labelling import _about
+from kcrc.confidence.advice import _about
 from kcrc.errors import ParameterError, StateError
 
 NAMES = np.array(["far", "left", "right"])

@@ -12,7 +12,7 @@ from problems import Costly, given, problem
 from kcrc.classifier.saving import load_answerer
 from kcrc.errors import DataError, ParameterError, StateError
 from kcrc.method.distances import Unified
-from kcrc.updates.following import without_examples
+from kcrc.updates.what_if import without_examples
 
 WAYS = {
     "nearest": {"n_neighbors": 12},

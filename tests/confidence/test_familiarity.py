@@ -8,7 +8,7 @@ from problems import given
 from sklearn.datasets import load_digits
 
 from kcrc.confidence.calibration import Calibration, Familiarity
-from kcrc.method.open_set_features import log_distance
+from kcrc.method.evidence import log_distance
 
 
 @pytest.fixture(scope="module")

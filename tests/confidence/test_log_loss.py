@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kcrc.confidence import log_loss
-from kcrc.confidence.calibration import Calibration, _gaps
-from kcrc.confidence.log_loss import Coded
+from kcrc.confidence import calibration
+from kcrc.confidence.calibration import Calibration, Coded, _gaps
 
 
 def answers(seed: int, batch: int, n_classes: int, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +38,7 @@ def test_the_loss_is_that_of_all_classes_and_its_gradient_is_its_slope(n_classes
     residuals, truth = answers(n_classes, 60, n_classes, width)
     coded = Coded.of(residuals, truth)
     assert coded.residuals.shape == (60, width)
-    loss = log_loss._Loss(_gaps(coded.residuals, 0), coded, 1.0)
+    loss = calibration._Loss(_gaps(coded.residuals, 0), coded, 1.0)
     for point in ([-0.5, -4.0, -2.0], [0.7, -1.0, 1.0]):
         at = np.array(point)
         value, gradient = loss(at)
@@ -52,8 +51,8 @@ def test_no_point_of_a_grid_has_a_lesser_loss():
     residuals, truth = answers(7, 200, 6, 4)
     coded = Coded.of(residuals, truth)
     gaps = _gaps(coded.residuals, 0)
-    least = log_loss.fitted(gaps, coded)[0]
-    loss = log_loss._Loss(gaps, coded, 1.0)
+    least = calibration.fitted(gaps, coded)[0]
+    loss = calibration._Loss(gaps, coded, 1.0)
     grid = np.stack(np.meshgrid(np.linspace(-5, 5, 15), np.linspace(-11, 0, 10), np.linspace(-11, 11, 12)), -1)
     assert least <= min(loss(point)[0] for point in grid.reshape(-1, 3)) + 1e-6
 
@@ -61,10 +60,12 @@ def test_no_point_of_a_grid_has_a_lesser_loss():
 def test_classes_outside_a_dictionary_cost_nothing(monkeypatch):
     residuals, truth = answers(3, 50, 2000, 3)
     looked: list[tuple[int, ...]] = []
-    original = log_loss._Loss.__call__
-    monkeypatch.setattr(log_loss._Loss, "__call__", lambda self, x: looked.append(self.gaps.shape) or original(self, x))
+    original = calibration._Loss.__call__
+    monkeypatch.setattr(
+        calibration._Loss, "__call__", lambda self, x: looked.append(self.gaps.shape) or original(self, x)
+    )
     assert Calibration.fit(residuals, truth).trials == 50
     assert set(looked) == {(50, 3)}
-    monkeypatch.setattr(log_loss, "ENTRIES", 60)
-    monkeypatch.setattr(log_loss, "FEWEST", 5)
+    monkeypatch.setattr(calibration, "ENTRIES", 60)
+    monkeypatch.setattr(calibration, "FEWEST", 5)
     assert Coded.of(residuals, truth).residuals.shape == (20, 3)

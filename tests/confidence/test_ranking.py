@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from problems import given
 
-from kcrc.confidence.answers import answers_of
-from kcrc.confidence.labelling import Doubt, next_to_label
-from kcrc.confidence.ranking import ranked
+from kcrc.confidence.advice import Doubt, next_to_label
+from kcrc.confidence.answers import answers_of, ranked
 from kcrc.report.case import Case
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.confidence.two_samples import of_signs, of_vectors, ranks, together
+from kcrc.confidence.likeness import of_signs, of_vectors, ranks, together
 
 
 def second(examples, queries):

@@ -13,7 +13,7 @@ from problems import given, problem
 
 from kcrc.cli import main
 from kcrc.gallery import Gallery
-from kcrc.method import compiled_plan, single_query
+from kcrc.method import compiled_plan
 
 PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
 
@@ -58,7 +58,7 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> Spied:
         pytest.skip("the compiled module is not built")
     spy = Spied(compiled_plan.native)
     monkeypatch.setattr(compiled_plan, "native", spy)
-    monkeypatch.setattr(single_query, "native", spy)
+    monkeypatch.setattr(compiled_plan, "native", spy)
     return spy
 
 

@@ -6,7 +6,7 @@ import re
 import zlib
 from pathlib import Path
 
-from kcrc.classifier import saving, tags
+from kcrc.classifier import saving, stored_parts
 from kcrc.gallery.settings import Settings
 from kcrc.gallery.stores import row_sums
 from kcrc.gallery.stores.sqlite import schema
@@ -30,7 +30,7 @@ def test_every_table_and_column_is_named() -> None:
 
 def test_every_setting_and_kind_of_part_is_named() -> None:
     assert [name for name in Settings.__dataclass_fields__ if f"`{name}`" not in PAGE] == []
-    assert [kind for kind in tags.REGISTRIES if f"`{kind}/" not in PAGE] == []
+    assert [kind for kind in stored_parts.REGISTRIES if f"`{kind}/" not in PAGE] == []
 
 
 def test_the_row_that_is_shown_is_summed_so() -> None:

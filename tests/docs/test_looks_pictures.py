@@ -9,8 +9,7 @@ import pytest
 
 from docs.pages import DOCS
 from kcrc import looks
-from kcrc.images.looks.base import looks_for
-from kcrc.images.looks.kinds import kind_of
+from kcrc.images.looks.base import kind_of, looks_for
 
 _spec = importlib.util.spec_from_file_location("looks_pictures", DOCS / "pictures" / "looks.py")
 drawing = importlib.util.module_from_spec(_spec)

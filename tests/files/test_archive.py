@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from kcrc.errors import DataError, FileError
-from kcrc.files.archive import read_archive, write_archive
-from kcrc.files.npy import from_npy, to_npy
+from kcrc.files.archive import from_npy, read_archive, to_npy, write_archive
 
 
 @given(hnp.arrays(st.sampled_from(["f4", "f8", "i8", "u1", "?", "<U3", ">i4"]), hnp.array_shapes(min_dims=0)))

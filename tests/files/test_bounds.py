@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from kcrc.classifier import tags
+from kcrc.classifier import stored_parts
 from kcrc.files import bounds
 
 
@@ -30,8 +30,10 @@ def test_numbers_are_compared_with_what_a_file_may_ask(name: str, value: object,
 
 def test_every_bound_is_of_a_field_and_far_above_its_default() -> None:
     defaults: dict[str, list[object]] = {}
-    kinds = [getattr(importlib.import_module(p.partition(":")[0]), p.partition(":")[2]) for p in tags.OTHERS.values()]
-    for module in tags.REGISTRIES.values():
+    kinds = [
+        getattr(importlib.import_module(p.partition(":")[0]), p.partition(":")[2]) for p in stored_parts.OTHERS.values()
+    ]
+    for module in stored_parts.REGISTRIES.values():
         registry = importlib.import_module(module).registry
         kinds += [registry.maker(name) for name in registry.names()]
     for kind in kinds:

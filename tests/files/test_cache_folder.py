@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kcrc.errors import FileError
-from kcrc.files.cache_folder import cache_dir
+from kcrc.files.folders import cache_dir
 
 
 def test_the_platforms_own_place(monkeypatch):

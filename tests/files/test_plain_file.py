@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kcrc.errors import FileError
-from kcrc.files.plain_file import read_plain
+from kcrc.files.plain_files import read_plain
 
 
 def test_a_file_comes_whole(tmp_path: Path) -> None:

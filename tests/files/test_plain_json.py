@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kcrc.files.plain_json import read_json
+from kcrc.files.plain_files import read_json
 
 
 @pytest.mark.parametrize("value", [None, True, 3, -0.5, "zaunkönig", [1, [2]], {"a": {"b": []}}, 10**30])

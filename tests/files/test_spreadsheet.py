@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrc.files.spreadsheet import guarded, unguarded
+from kcrc.files.plain_files import guarded, unguarded
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", " =x", "\r=x", "＝x", "'=x", "''  @x"])

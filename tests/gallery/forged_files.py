@@ -24,8 +24,8 @@ from photos import folder as photographs  # noqa: E402
 from photos import small_picture  # noqa: E402
 
 from kcrc import Gallery, KCRCClassifier, features  # noqa: E402
-from kcrc.files.npy import from_npy, to_npy  # noqa: E402
-from kcrc.gallery.pictures import build_from_folder  # noqa: E402
+from kcrc.files.archive import from_npy, to_npy  # noqa: E402
+from kcrc.gallery.building import build_from_folder  # noqa: E402
 from kcrc.gallery.stores import row_sums  # noqa: E402
 from kcrc.images.features.base import Feature  # noqa: E402
 from kcrc.images.features.joined import JoinedLooks  # noqa: E402

@@ -49,7 +49,7 @@ PARTS: list[tuple[str, dict[str, Any]]] = [
     ("distance/tangent", {"sigma": 1e9, "shape": {"tuple": [2, 2, 1]}}),
     ("distance/unified", {"members": {"tuple": ["manhattan", "cosine"]}, "scales": "xy", "weights": {"tuple": [1, 2]}}),
 ]
-ENCODED: list[Any] = [  # as ``kcrc.classifier.parts`` writes what JSON has no word for
+ENCODED: list[Any] = [  # as ``kcrc.classifier.stored_parts`` writes what JSON has no word for
     *({"number": "nan"}, {"number": "inf"}, {"number": "x"}, {"array": "part-0"}, {"array": "none"}, {"array": 3}),
     *({"tuple": []}, {"tuple": [1, "x"]}, {"list": [1]}, {"dict": {}}, {"dict": 3}, {"pairs": [[1]]}, {"set": [1]}),
     *({"objects": [1, "x"]}, {"part": ["x"], "fields": {}}, {"part": "metric/plain", "fields": 3}),

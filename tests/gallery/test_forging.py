@@ -22,7 +22,7 @@ from gallery.forging import PARTS, VALUES, cases
 from kcrc import Gallery, KCRCClassifier
 from kcrc.cli import main
 from kcrc.errors import FileError, KCRCError
-from kcrc.files.npy import to_npy
+from kcrc.files.archive import to_npy
 from kcrc.gallery import restore, verify
 
 pytest.importorskip("resource", reason="memory limits are set the POSIX way")

@@ -13,7 +13,7 @@ import pytest
 from gallery.forged_files import reseal
 from kcrc.cli import main
 from kcrc.gallery import Gallery, verify
-from kcrc.gallery.moments import in_words, moment
+from kcrc.gallery.history import in_words, moment
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 YEAR = 365 * 86_400 * 1_000_000_000

@@ -19,7 +19,7 @@ from kcrc.cli import main
 from kcrc.errors import DataError, FileError, ParameterError, StateError
 from kcrc.gallery import restore
 from kcrc.gallery.settings import to_json
-from kcrc.gallery.stores.sqlite import sealed_rows
+from kcrc.gallery.stores.sqlite import records
 
 pytest.importorskip("onnxruntime")
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/network.kcrc"))
@@ -62,7 +62,7 @@ def forge(gallery_file: Path, /, **changes: object) -> None:
     options = {**values["options"], **changes.pop("options", {})}  # type: ignore[dict-item]
     new = {**values, **changes, "options": options}
     with contextlib.closing(sqlite3.connect(gallery_file)) as db, db:
-        sealed_rows.replace(db, "settings", [("values", to_json(values))], [("values", to_json(new))])
+        records.replace(db, "settings", [("values", to_json(values))], [("values", to_json(new))])
 
 
 # ---------------------------------------------------------------------------------------------- which file

@@ -8,7 +8,7 @@ from photos import folder, photo
 
 from kcrc.errors import DataError, StateError
 from kcrc.gallery import Gallery
-from kcrc.images.decoding.images import ImageError, decode
+from kcrc.images.decoding.reading import ImageError, decode
 
 
 @pytest.fixture

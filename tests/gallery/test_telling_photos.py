@@ -17,7 +17,7 @@ from telling_photos import MARK, UPRIGHT, jpeg, telling_folder
 from kcrc.cli import main
 from kcrc.errors import DataError
 from kcrc.gallery import Gallery, restore
-from kcrc.gallery.stores.sqlite import sealed_rows
+from kcrc.gallery.stores.sqlite import records
 from kcrc.report.html import picture
 
 
@@ -101,9 +101,9 @@ def test_a_gallery_of_an_older_kcrc_is_exported_and_shown_without_what_it_still_
     with Gallery.create(path, dim=2) as gallery:
         gallery.add("wren", [[1.0, 2.0]], thumbnails=[jpeg(1)])
     db = sqlite3.connect(path)
-    row = next(sealed_rows.select(db, "examples", file_bytes=path.stat().st_size))
+    row = next(records.select(db, "examples", file_bytes=path.stat().st_size))
     db.execute("UPDATE thumbnails SET data = ?", (jpeg(1),))
-    sealed_rows.replace(db, "examples", [row], [(*row[:8], zlib.crc32(jpeg(1)))])
+    records.replace(db, "examples", [row], [(*row[:8], zlib.crc32(jpeg(1)))])
     db.commit()
     db.close()
     with Gallery.open(path) as gallery:

@@ -10,7 +10,7 @@ import pytest
 from kcrc import KCRCClassifier
 from kcrc.classifier.saving import faced
 from kcrc.errors import FileError, ParameterError, StateError, UnreadableTuning
-from kcrc.files.npy import from_npy
+from kcrc.files.archive import from_npy
 from kcrc.gallery import Gallery, acts, tuned
 from kcrc.gallery.stores.sqlite import schema
 

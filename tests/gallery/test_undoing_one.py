@@ -10,7 +10,7 @@ import pytest
 
 from kcrc.errors import StateError
 from kcrc.gallery import Gallery
-from kcrc.gallery.undoing_one import Overtaken, RedoOne, UndoOne
+from kcrc.gallery.undoing import Overtaken, RedoOne, UndoOne
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from photos import folder, photo  # the tests' made-up photographs
 
 from kcrc import Gallery, KCRCClassifier, distances, features, projections
 from kcrc.gallery import building
-from kcrc.images.network.onnx_graph import GraphWriter
+from kcrc.images.network.efficientnet import GraphWriter
 
 GIVEN = {
     "n_neighbors": 8,

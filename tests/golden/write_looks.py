@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from photos import folder
 
 from kcrc import Gallery, ImageClassifier, features
-from kcrc.gallery.pictures import build_from_folder
-from kcrc.images.decoding.images import read
+from kcrc.gallery.building import build_from_folder
+from kcrc.images.decoding.reading import read
 from kcrc.images.features.joined import JoinedLooks
 
 GALLERY, CLASSIFIER, ANSWERS = "looks.kcrc", "image.kcrcmodel", "looks.json"

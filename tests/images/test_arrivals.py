@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kcrc.errors import DataError
-from kcrc.images.arrivals import Arrivals
+from kcrc.images.stream import Arrivals
 
 
 def test_a_picture_is_named_once_when_two_looks_found_it_the_same(tmp_path: Path) -> None:

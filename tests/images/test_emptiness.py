@@ -9,7 +9,7 @@ import pytest
 from photos import COLOURS, photo, shapes
 from PIL import Image
 
-from kcrc.images.decoding.images import decode
+from kcrc.images.decoding.reading import decode
 from kcrc.images.decoding.resizing import View
 from kcrc.images.emptiness import NOISE, ONE_COLOUR, emptiness
 from lab.datasets import load

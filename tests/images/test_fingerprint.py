@@ -10,8 +10,8 @@ from photos import shapes
 from PIL import Image
 from scipy.fft import dct
 
-from kcrc.images.decoding.images import decode
-from kcrc.images.fingerprint import fingerprint
+from kcrc.images.decoding.reading import decode
+from kcrc.images.look_alikes import fingerprint
 
 
 def stored(picture: Image.Image, **options) -> np.ndarray:

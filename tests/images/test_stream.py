@@ -11,7 +11,7 @@ from PIL import Image
 
 from kcrc import features
 from kcrc.errors import DataError
-from kcrc.images.decoding.images import ImageError
+from kcrc.images.decoding.reading import ImageError
 from kcrc.images.features.base import CHUNK
 from kcrc.images.stream import stream
 

@@ -13,7 +13,7 @@ from kcrc.errors import DataError
 from kcrc.method.compiled_plan import plan
 from kcrc.method.distances import coordinatewise
 from kcrc.native import native
-from kcrc.tuning.left_out.groups import duplicate_groups, equal_rows
+from kcrc.tuning.left_out.sample import duplicate_groups, equal_rows
 from lab.bench.memory import measure
 
 compiled = pytest.mark.skipif(native is None, reason="the compiled module is not built")

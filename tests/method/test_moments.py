@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kcrc.method.moments import moments, units_differ, varying
+from kcrc.method.scaling import moments, units_differ, varying
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from problems import given, problem
 
-from kcrc.method.evidence import HOW, NEAREST, UNANIMOUS
-from kcrc.method.open_set_features import signs
+from kcrc.method.evidence import HOW, NEAREST, UNANIMOUS, signs
 
 
 def slow_weights(evidence, i, rival, decision):

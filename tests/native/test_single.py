@@ -14,11 +14,10 @@ from problems import given, problem
 
 from kcrc import KCRCClassifier
 from kcrc.errors import DataError
-from kcrc.method import single_query as preparing
-from kcrc.method.compiled_plan import Stage, plan
+from kcrc.method import compiled_plan as preparing
+from kcrc.method.compiled_plan import Single, Stage, plan, single
 from kcrc.method.evidence import CODED, UNANIMOUS, Evidence
 from kcrc.method.neighbours import scan
-from kcrc.method.single_query import Single, single
 
 pytestmark = pytest.mark.skipif(preparing.native is None, reason="the compiled module is not built")
 PER_QUERY = [field.name for field in fields(Evidence) if field.name not in ("classes", "decision", "search")]

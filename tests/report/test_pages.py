@@ -14,8 +14,7 @@ from kcrc._base.words import file_name, percent
 from kcrc.gallery import Gallery
 from kcrc.report.audit_page import audit_page
 from kcrc.report.case import Case
-from kcrc.report.confusion import confusion_table
-from kcrc.report.confusion_plot import draw_confusion
+from kcrc.report.confusion import confusion_table, draw_confusion
 from kcrc.report.evaluation import evaluation
 from kcrc.report.evaluation_page import evaluation_page
 from kcrc.report.evidence_page import evidence_page

@@ -10,7 +10,7 @@ from photos import small_picture
 
 from kcrc import KCRCClassifier
 from kcrc.report.case import Case, Part, every_part
-from kcrc.report.what_if import MOST, what_if_section, what_ifs
+from kcrc.report.evidence_page import MOST, what_if_section, what_ifs
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,7 @@ def test_an_engine_goes_by_a_name_and_says_what_it_cannot_take() -> None:
 
 def test_an_engine_is_imported_when_it_is_made_and_sends_nothing_home() -> None:
     code = (
-        "import sys; from kcrc.scale import engines; engines.names(); import kcrc.cli.predict_many;"
+        "import sys; from kcrc.scale import engines; engines.names(); import kcrc.cli.predict;"
         "assert not {'ray', 'fsspec'} & set(sys.modules), 'too early';"
         "from kcrc.scale.engines.on_ray import load_ray; load_ray(); from ray._common.usage import usage_lib;"
         "assert not usage_lib.usage_stats_enabled(), 'it would tell'"

@@ -21,12 +21,12 @@ from kcrc.cli import main
 from kcrc.errors import DataError, ParameterError, StateError
 from kcrc.gallery import Gallery
 from kcrc.scale.engines.local import Local
-from kcrc.scale.identity import fingerprint
-from kcrc.scale.scoring import inputs, tables
+from kcrc.scale.scoring import inputs
 from kcrc.scale.scoring.inputs import Input, read_input
 from kcrc.scale.scoring.job import Job
 from kcrc.scale.scoring.scorer import Question, Scorer, let_go
 from kcrc.scale.sharded import shards_of_gallery
+from kcrc.scale.shards import fingerprint
 
 WIDTH, QUERIES = 5, 300
 
@@ -59,7 +59,7 @@ def home(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy to work in, with pieces of 40 rows."""
     shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tables, "ROWS", 40)
+    monkeypatch.setattr(inputs, "ROWS", 40)
     yield tmp_path
     let_go()
 
@@ -121,7 +121,7 @@ def test_a_row_group_is_not_read_whole(home, monkeypatch) -> None:
             yield batch
 
     monkeypatch.setattr(pyarrow.parquet.ParquetFile, "iter_batches", batches)
-    read = [piece.read(".") for piece in tables.ranges("one.parquet")]
+    read = [piece.read(".") for piece in inputs.ranges("one.parquet")]
     np.testing.assert_array_equal(np.concatenate([one.vectors for one in read]), np.load("q.npy"))
     assert [len(one) for one in read] == [40] * 7 + [20]
     assert max(sizes) <= 40
@@ -401,10 +401,10 @@ def test_answers_of_an_input_that_changed_are_not_joined(home, name) -> None:
 
 
 def test_a_short_read_is_no_piece(home) -> None:
-    piece = next(tables.ranges("q.npy"))
+    piece = next(inputs.ranges("q.npy"))
     turned_to_zeros("q.npy", len(piece) - 1)
     with pytest.raises(DataError, match=r"q\.npy was changed"):
-        tables.RowRange("q.npy", 0, len(piece)).read(".")
+        inputs.RowRange("q.npy", 0, len(piece)).read(".")
 
 
 def test_a_part_of_another_number_of_answers_is_made_again(home) -> None:
@@ -458,7 +458,7 @@ def test_a_killed_command_leaves_whole_parts_and_no_process(home, monkeypatch, o
     while time.monotonic() < until and any(map(alive, started)):
         time.sleep(0.05)
     assert not any(map(alive, started))
-    monkeypatch.setattr(tables, "ROWS", 2)
+    monkeypatch.setattr(inputs, "ROWS", 2)
     job = Job(Path("a.csv"), Input(tables=("q.npy",)), scorer(Question("a.csv"), None))
     job.begin(resume=True)
     outcome = job.run(Local(), lambda _: None)

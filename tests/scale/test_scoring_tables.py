@@ -15,7 +15,7 @@ import pytest
 from kcrc.errors import DataError
 from kcrc.images.features import vectors as features_vectors
 from kcrc.images.features.vectors import read_vectors
-from kcrc.scale.scoring import tables
+from kcrc.scale.scoring import inputs
 
 WIDTH = 8
 
@@ -40,7 +40,7 @@ def refusal(name: str) -> str:
     tracemalloc.start()
     before = pyarrow.total_allocated_bytes()
     with pytest.raises(DataError) as caught:
-        list(tables.ranges(name, WIDTH))
+        list(inputs.ranges(name, WIDTH))
     held = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert held < 200_000_000
@@ -145,7 +145,7 @@ def test_numbers_of_every_kind_are_the_same_vectors(kind: pyarrow.DataType) -> N
     else:
         columns = {f"c{i}": pyarrow.array(X[:, i]).cast(kind) for i in range(WIDTH)}
     write_parquet("a.parquet", {"id": range(10), "label": ["a"] * 10, **columns}, row_group_size=4)
-    found = list(tables.ranges("a.parquet", WIDTH))
+    found = list(inputs.ranges("a.parquet", WIDTH))
     assert [name for piece in found for name in piece.names] == [str(i) for i in range(10)]
     np.testing.assert_array_equal(np.concatenate([piece.vectors for piece in found]), X)
     whole = read_vectors("a.parquet")
@@ -154,7 +154,7 @@ def test_numbers_of_every_kind_are_the_same_vectors(kind: pyarrow.DataType) -> N
 
 
 def test_a_row_group_is_read_once_for_all_its_pieces(monkeypatch) -> None:
-    monkeypatch.setattr(tables, "ROWS", 40)
+    monkeypatch.setattr(inputs, "ROWS", 40)
     X = np.random.default_rng(0).standard_normal((1000, WIDTH)).astype(np.float32)
     write_parquet("a.parquet", {"v": list(X)}, row_group_size=500)
     real, decoded = pyarrow.parquet.ParquetFile.iter_batches, []
@@ -165,7 +165,7 @@ def test_a_row_group_is_read_once_for_all_its_pieces(monkeypatch) -> None:
             yield batch
 
     monkeypatch.setattr(pyarrow.parquet.ParquetFile, "iter_batches", batches)
-    read = [piece.read(".") for piece in tables.ranges("a.parquet", WIDTH)]
+    read = [piece.read(".") for piece in inputs.ranges("a.parquet", WIDTH)]
     assert [len(one) for one in read] == ([40] * 12 + [20]) * 2
     assert sum(decoded) == 1000
     assert max(decoded) <= 40
@@ -199,7 +199,7 @@ def test_a_row_of_a_csv_over_many_lines_has_an_end_as_well(monkeypatch) -> None:
     Path("a.csv").write_text('a,b,c,d,e,f,g,h\n"' + '\n","' * 10_000)
     assert refusal("a.csv") == "a.csv has a row of more than 1000 characters; it is not read."
     Path("a.csv").write_text("name,a,b,c,d,e,f,g,h\n" + '"x\ny",1,2,3,4,5,6,7,8\n' * 500)
-    assert sum(len(piece) for piece in tables.ranges("a.csv", WIDTH)) == 500
+    assert sum(len(piece) for piece in inputs.ranges("a.csv", WIDTH)) == 500
 
 
 @pytest.mark.parametrize("ending", [".npy", ".csv", ".parquet"])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrc.files.npy import to_npy
+from kcrc.files.archive import to_npy
 
 VERSION_1 = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -14,7 +14,7 @@ import numpy as np
 from kcrc.method.decisions.base import per_class
 from kcrc.method.evidence import Evidence
 from kcrc.method.fitted_model import FittedModel
-from kcrc.method.precision import error_in_single, single_will_do
+from kcrc.method.local_problem import error_in_single, single_will_do
 
 DOUBLE = 1e-9  # κ u of double precision, with condition numbers κ up to 10⁷
 STOPPED = 1e-5  # coders that iterate until the objective is within 10⁻⁶ or less: codes are less sharp than it

@@ -67,7 +67,7 @@ def clouds():
 
 def without(metric: Within, X, y, out) -> Within:
     """The metric whose covariance never saw the examples ``out``, by the definition
-    (``kcrc.tuning.left_out.leverage``)."""
+    (``kcrc.tuning.left_out.exclusion``)."""
     X = metric.ready(X).astype(np.float64)
     keep = np.setdiff1d(np.arange(len(X)), out)
     full = metrics.within_covariance(X, y)

@@ -8,8 +8,8 @@ from problems import problem
 
 from kcrc import KCRCClassifier, distances
 from kcrc.method.distances.textons import TextonChi2
-from kcrc.tuning.brief import BriefSearch
 from kcrc.tuning.geometries import metric_named
+from kcrc.tuning.search import BriefSearch
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kcrc import KCRCClassifier, metrics
-from kcrc.tuning import prior
+from kcrc.tuning import grid
 from kcrc.tuning.search import Search
 
 
@@ -79,7 +79,7 @@ def test_a_setting_has_to_beat_the_favourite_by_more_than_the_noise(ahead, mates
 
 
 def test_the_more_examples_a_class_the_less_the_prior_asks_for():
-    asked = [prior.errors_needed(mates) for mates in (4, 8, 16, 100)]
+    asked = [grid.errors_needed(mates) for mates in (4, 8, 16, 100)]
     assert asked == sorted(asked, reverse=True)
     assert asked[0] >= 4.0
     assert asked[-1] < 0.2

@@ -12,10 +12,10 @@ from sklearn.datasets import load_digits
 
 from kcrc import KCRCClassifier, metrics
 from kcrc.errors import DataError
-from kcrc.tuning import grid, trying
+from kcrc.tuning import grid
 from kcrc.tuning import search as module
-from kcrc.tuning.costs import SPEED
-from kcrc.tuning.field import Bench, Field, SearchBudget
+from kcrc.tuning import search as trying
+from kcrc.tuning.field import SPEED, Bench, Field, SearchBudget
 from kcrc.tuning.judging import margins
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning.search import Search

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from kcrc import KCRCClassifier
 from kcrc.errors import ParameterError, StateError
 from kcrc.method.projections.spectral import KPCA
-from kcrc.tuning.trying import stratified
+from kcrc.tuning.search import stratified
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from problems import given
 
 from kcrc.errors import StateError
-from kcrc.updates.supposing import Supposition
+from kcrc.updates.what_if import Supposition
 
 WAYS: dict[str, dict[str, object]] = {
     "nearest": {"n_neighbors": 7},

@@ -11,8 +11,8 @@ from problems import given, problem
 from confidence.test_answerer import WAYS, fitted, same_evidence
 from kcrc import ImageClassifier
 from kcrc.errors import ParameterError
-from kcrc.updates.following import without_examples
 from kcrc.updates.turning_points import turning_points
+from kcrc.updates.what_if import without_examples
 
 LABELS = np.array(list("abcd"))
 

@@ -13,12 +13,11 @@ import pytest
 from photos import folder, photo
 
 from kcrc.gallery import Gallery
-from kcrc.gallery.pictures import build_from_folder
+from kcrc.gallery.building import build_from_folder
 from kcrc.images.features import make
-from kcrc.web.allowed import Allowed
-from kcrc.web.app import application
+from kcrc.web.app import application, bound, server
+from kcrc.web.bodies import Allowed
 from kcrc.web.guard import Guard
-from kcrc.web.running import bound, server
 from kcrc.web.service import Service
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kcrc.gallery import Gallery
-from kcrc.gallery.revision import Ready
+from kcrc.gallery.tuned import Ready
 from kcrc.web.current import Now
 
 

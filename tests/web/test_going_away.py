@@ -6,8 +6,8 @@ import threading
 
 import numpy as np
 
-from kcrc.web.batching import Batcher
 from kcrc.web.computing import Behind
+from kcrc.web.current import Batcher
 from kcrc.web.writer import Writer
 
 SOON = 10.0

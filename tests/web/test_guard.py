@@ -8,7 +8,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from kcrc.web.allowed import Allowed
+from kcrc.web.bodies import Allowed
 from kcrc.web.guard import Guard, Pace
 
 Served = Callable[..., httpx.Client]

@@ -12,7 +12,7 @@ import pytest
 
 from kcrc.gallery import Gallery
 from kcrc.gallery.answering import Answering
-from kcrc.gallery.revision import Ready
+from kcrc.gallery.tuned import Ready
 
 Sent = Callable[..., str]
 ANNA, BORIS = {"X-Kcrc-Person": "anna"}, {"X-Kcrc-Person": "boris"}

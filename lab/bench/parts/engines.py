@@ -71,7 +71,7 @@ def problem(n: int) -> tuple[Array, Array]:
 def beside_bare_processes(run: PartRun, place: Path) -> dict[str, Any]:
     """The same pieces by two workers of Ray and by two processes that were given half of them each."""
     from kcrc.gallery import Gallery
-    from kcrc.scale.identity import fingerprint
+    from kcrc.scale.shards import fingerprint
 
     n, queries, rounds = (300, 9000, 1) if run.quick else (20_000, 32_768, 8)
     X, numbers = problem(n + queries)

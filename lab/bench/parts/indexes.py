@@ -126,7 +126,7 @@ def one(search: str, n: int, width: int, centres: int) -> dict[str, Any]:
 
 def built(n: int, width: int) -> float:
     """How long HNSW takes to build here, everything included, over faiss's own call."""
-    from kcrc.method.neighbours.approximate.faiss_hnsw import BUILDING, LINKS
+    from kcrc.method.neighbours.approximate.faiss_library import BUILDING, LINKS
 
     split, faiss = made(n, width, CENTRES), load_faiss()
 

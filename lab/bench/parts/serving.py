@@ -83,7 +83,7 @@ def load(run: PartRun, place: Path) -> None:
 def first_answer(run: PartRun, place: Path) -> None:
     """From the command to the first classified picture, and what-if by the server."""
     from kcrc.gallery import Gallery
-    from kcrc.gallery.pictures import build_from_folder
+    from kcrc.gallery.building import build_from_folder
 
     each = 2 if run.quick else 100
     folder = photographs(place / "photographs", each)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import types
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from dataclasses import is_dataclass
+from functools import cache
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from kcrc.errors import KCRCError, ParameterError, UnknownName
 
@@ -186,8 +191,6 @@ class Registry(Generic[T]):
             takes = ", ".join(accepted) or "no options"
             raise ParameterError(f"The {self.kind} '{name}' has no option '{unknown[0]}'. It takes: {takes}.")
         self._need(name, maker, options)
-        from kcrc._base.options import check_options  # which needs NumPy
-
         try:
             made = maker(**options)  # which may know more of its options, and say it better
         except KCRCError:
@@ -204,3 +207,143 @@ class Registry(Generic[T]):
         needed = [o for o, p in inspect.signature(maker).parameters.items() if p.kind in named and p.default is p.empty]
         if missing := [o for o in needed if o not in options]:
             raise ParameterError(f"The {self.kind} '{name}' needs {', '.join(f'{o}=' for o in missing)}.") from None
+
+
+# Whether a value read from a file is of the kind its place is annotated with.
+#
+# Python checks no annotations; code that was written for a number does odd things with a text, late and far away. What
+# comes from a file is compared with the annotation where it comes in.
+
+_WIDEST = 1 << 63  # whole numbers are those of a machine
+
+
+@cache
+def hints_of(owner: Any) -> Mapping[str, Any]:
+    """The annotations of a class or function, by name."""
+    return types.MappingProxyType(get_type_hints(owner))
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether ``value`` is what ``hint`` says: numbers, text, tuples, dicts, arrays and parts of the library.
+
+    A list fits where a tuple is due, a whole number where any number is, and 0 or 1 where a truth value is. A function
+    fits nowhere: no file can hold one.
+    """
+    hint = _named(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, types.UnionType):
+        return any(fits(value, each) for each in arguments)
+    if origin is Literal:
+        return isinstance(value, str) and value in arguments
+    if hint is None or hint is type(None):
+        return value is None
+    if hint is bool:
+        return isinstance(value, bool) or (isinstance(value, int) and value in (0, 1))
+    if hint is int:
+        return _whole(value)
+    if hint is float:
+        return _whole(value) or isinstance(value, float)
+    if origin is tuple:
+        return isinstance(value, list | tuple) and _each(value, arguments)
+    if origin is dict:
+        of_key, of_value = arguments
+        return isinstance(value, dict) and all(fits(k, of_key) and fits(v, of_value) for k, v in value.items())
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray)
+    return isinstance(hint, type) and isinstance(value, hint)
+
+
+def _named(hint: Any) -> Any:
+    """What a name that a ``type`` statement gave stands for: newer versions of NumPy have such a one in ``NDArray``.
+
+    Its arguments (of an array: the type of its numbers) are not looked at.
+    """
+    while (stands_for := getattr(get_origin(hint) or hint, "__value__", None)) is not None:
+        hint = stands_for
+    return hint
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -_WIDEST <= value < _WIDEST
+
+
+def _each(values: Any, hints: tuple[Any, ...]) -> bool:
+    if len(hints) == 2 and hints[1] is Ellipsis:
+        return all(fits(value, hints[0]) for value in values)
+    return len(values) == len(hints) and all(map(fits, values, hints))
+
+
+# Options of a part compared with what they are annotated with, and said in words where one is something else.
+#
+# Python checks no annotations, and an option of the wrong kind would end in a TypeError far away from whoever gave it.
+# Only plain kinds are compared (numbers, truth values, text, tuples of those); parts look at the others themselves.
+
+_WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", type(None): "None"}
+_SEVERAL = {int: "whole numbers", float: "numbers", bool: "truth values", str: "texts"}
+_NUMBERS = ("no", "one", "two", "three", "four")
+
+
+def check_options(part: str, maker: Any, given: Mapping[str, Any]) -> None:
+    """Raise a ParameterError where an option of ``part`` (the feature 'hog') is not what ``maker`` takes."""
+    hints = _hints(maker)
+    for name, value in given.items():
+        hint = hints.get(name)
+        if hint is not None and _is_plain(hint) and not fits(_python(value), hint):
+            raise ParameterError(f"{name} of {part} is {words(hint)}; got {value!r:.100}.")
+
+
+def _hints(maker: Any) -> Mapping[str, Any]:
+    """The annotations of its options; none where a part of the user's own names types that cannot be looked up."""
+    fields = is_dataclass(maker) or not isinstance(maker, type)
+    try:
+        return hints_of(maker if fields else maker.__init__)
+    except (NameError, TypeError, AttributeError):
+        return {}
+
+
+def words(hint: Any) -> str:
+    """What an annotation asks for, to be read: a whole number or None."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " or ".join(words(each) for each in arguments)
+    if origin is Literal:
+        names = [repr(each) for each in arguments]
+        return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    if origin is tuple:
+        several = _SEVERAL.get(arguments[0], "values")
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return f"a list of {several}"
+        count = _NUMBERS[len(arguments)] if len(arguments) < len(_NUMBERS) else len(arguments)
+        such = f", such as ({', '.join(['8'] * len(arguments))})" if arguments[0] in (int, float) else ""
+        return f"{count} {several}{such}"
+    return _WORDS.get(hint, str(hint))
+
+
+def _is_plain(hint: Any) -> bool:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType) or origin is tuple:
+        return all(each is Ellipsis or _is_plain(each) for each in arguments)
+    return origin is Literal or hint in _WORDS
+
+
+def _python(value: Any) -> Any:
+    """NumPy's numbers as Python's, also those in a list or tuple."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return tuple(map(_python, value)) if isinstance(value, list | tuple) else value
+
+
+# What a part says of itself, so that nobody has to know which part it is.
+#
+# A capability is an attribute of a contract ("it orders like the Euclidean distance", "it iterates"), about what a
+# part's methods do. A subclass that does it in a way of its own inherits no such word: it says it again, or has none.
+
+
+def said_anew(part: type, *, methods: tuple[str, ...], capabilities: Mapping[str, Any]) -> None:
+    """Give a class that defines one of ``methods`` the value in ``capabilities`` for each it does not state itself."""
+    if any(name in vars(part) for name in methods):
+        for name, none in capabilities.items():
+            if name not in vars(part):
+                setattr(part, name, none)

@@ -19,16 +19,13 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kcrc._base import magnitudes
+from kcrc._base import validation
 from kcrc._base.arrays import Array, widened
 from kcrc._base.mapped import streamed
-from kcrc._base.seeds import seed_of
+from kcrc._base.validation import seed_of
 from kcrc._base.views import are_views, layout_of
-from kcrc.classifier.choosing import Chosen
-from kcrc.classifier.confidence_holder import ConfidenceHolder, Groups
-from kcrc.classifier.confidence_methods import Confident
-from kcrc.classifier.parameter_table import byte_count
-from kcrc.classifier.parameters import Parameters
+from kcrc.classifier.confidence_methods import ConfidenceHolder, Confident, Groups
+from kcrc.classifier.parameters import Chosen, Parameters, byte_count
 from kcrc.classifier.receipts import ExampleDigests, Receipt, choices, receipt_for
 from kcrc.classifier.renewal import as_chosen, learned, renewed
 from kcrc.confidence.answerer import Answerer
@@ -36,16 +33,12 @@ from kcrc.confidence.calibration import Confidence
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.method import coding, distances, kernels, projections, scaling
 from kcrc.method.distances.pair_cache import PairCounts
-from kcrc.method.evidence import Evidence, joined
+from kcrc.method.evidence import Evidence, joined, leaning
 from kcrc.method.fitted_model import FittedModel
-from kcrc.method.open_set_features import leaning
 from kcrc.method.samples import FLOATS, SampleForm
-from kcrc.updates.following import with_examples
-from kcrc.updates.growth import Growth
-from kcrc.updates.learning_sample import learned_from, sample_rows, sample_size, touches
-from kcrc.updates.standing import Standing
+from kcrc.updates.pending import Growth, Standing, learned_from, sample_rows, sample_size, touches
 from kcrc.updates.turning_points import Turning, turning_points
-from kcrc.updates.what_if import evidence_if
+from kcrc.updates.what_if import evidence_if, with_examples
 
 if TYPE_CHECKING:
     from kcrc.classifier.saving import Description
@@ -277,7 +270,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
                 raise ParameterError("rows cannot be given with a precomputed matrix: there a row is its own column.")
             vectors, labels = self._checked(X, y, reset=True)
             precision = np.promote_types(vectors.dtype, np.float32)
-            magnitudes.check(vectors, precision, or_else=", or give float64" if precision == np.float32 else "")
+            validation.check(vectors, precision, or_else=", or give float64" if precision == np.float32 else "")
             classes, numbers = np.unique(labels, return_inverse=True)
             ids = np.arange(len(numbers)) if rows is None else _row_numbers(rows, len(numbers), first=0)
             self._store(vectors, classes, numbers, ids, groups, next_row=int(ids[-1]) + 1, brief=brief)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.classifier.parts import encode
+from kcrc.classifier.stored_parts import encode
 from kcrc.errors import DataError
 from kcrc.method.fitted_model import FittedModel
 

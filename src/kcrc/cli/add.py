@@ -19,7 +19,7 @@ from kcrc.report.terminal import note, progress, say, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
-    from kcrc.gallery.pictures import Intake
+    from kcrc.gallery.building import Intake
     from kcrc.images.datasets import ClassFolders
 
 NAMED = 5  # new classes that are announced one by one
@@ -55,7 +55,7 @@ def add(
     --sync, examples that came from the folder but are no longer in it are named; they stay until kcrc remove takes them
     out.
     """
-    from kcrc.gallery.pictures import Intake, add_images
+    from kcrc.gallery.building import Intake, add_images
 
     if sync and not all(map(os.path.isdir, images)):
         raise click.UsageError("--sync is about folders; give folders only.")

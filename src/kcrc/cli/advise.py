@@ -8,9 +8,8 @@ import click
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.cli.arguments import expand, gallery_argument, model_option, open_to_ask
+from kcrc.cli.arguments import expand, gallery_argument, model_option, open_to_ask, page_options, publish
 from kcrc.cli.batch import FEWEST, warn
-from kcrc.cli.pages import page_options, publish
 from kcrc.report.terminal import complain, progress, say, say_json, shown
 
 

@@ -66,7 +66,7 @@ def open_gallery(path: Path | str, *, write: bool = False, model: Path | None = 
     """A gallery to read, and then nothing is written to it, or to change.
 
     What a killed writer left half done is taken back first, and an older file brought up to date, where we may."""
-    from kcrc.cli.foreign import check_is_gallery
+    from kcrc.cli.exchange import check_is_gallery
     from kcrc.gallery import Gallery
 
     try:
@@ -129,7 +129,7 @@ def expand_or_content(images: Sequence[str]) -> list[str | os.PathLike[str]]:
     """The same for commands that also take a picture itself on stdin, where '-' is all that is given."""
     if list(images) != ["-"]:
         return list(expand(images))
-    from kcrc.images.decoding.accepted import Content
+    from kcrc.images.decoding.limits import Content
 
     data = _stdin()
     return [Content("-", data)] if _is_picture(data) else list(expand(_names(data)))
@@ -146,7 +146,7 @@ def _names_on_stdin() -> list[str]:
 
 def _stdin() -> bytes:
     """All of stdin, and no more than a picture may have."""
-    from kcrc.images.decoding.accepted import Limits
+    from kcrc.images.decoding.limits import Limits
 
     most = Limits.usual().max_bytes
     data = sys.stdin.buffer.read(most + 1)
@@ -191,3 +191,28 @@ def ids_text(ids: Sequence[int]) -> str:
             parts.append(str(first) if first == last else f"{first}–{last}" if last > first + 1 else f"{first}, {last}")
             start = place
     return ", ".join(parts[:8]) + (" …" if len(parts) > 8 else "")
+
+
+# Pages that commands write: ``--html FILE`` says where, ``--open`` shows them in the browser.
+
+
+def page_options(function: F) -> F:
+    """``html`` and ``open_page`` of a command that has a page."""
+    where = "Write a page: one file, with all pictures in it."
+    show = "Show the page in the browser; without --html it is written to a folder for temporary files."
+    opened = click.option("--open", "open_page", is_flag=True, help=show)(function)
+    return click.option("--html", type=click.Path(path_type=Path), help=where)(opened)
+
+
+def publish(page: str, *, name: str, html: Path | None, open_page: bool) -> None:
+    """Write the page, say where it is, and open it where that is asked for. ``name`` is for one nobody named."""
+    import tempfile
+    import webbrowser
+
+    from kcrc.report.html import write_page
+
+    path = html if html is not None else Path(tempfile.mkdtemp(prefix="kcrc-")) / f"{name}.html"  # a folder of our own
+    write_page(path, page)
+    note(f"wrote {shown(path)}")
+    if open_page and not webbrowser.open(Path(os.path.abspath(path)).as_uri()):
+        note(f"kcrc: No browser could be started here. The page is {shown(path)}.")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask
-from kcrc.cli.pages import page_options, publish
+from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask, page_options, publish
 from kcrc.report.terminal import csv_writer, note, say, say_json, shown, typed
 
 if TYPE_CHECKING:
@@ -92,8 +91,7 @@ def audit(
 
 def _apply(gallery: Path, decided: Path, *, dry_run: bool) -> int:
     """Do what was decided, as one change."""
-    from kcrc.gallery.correcting import Correct
-    from kcrc.gallery.decisions import read_decisions
+    from kcrc.gallery.correcting import Correct, read_decisions
 
     with open_gallery(gallery, write=not dry_run) as opened:
         found = read_decisions(opened, decided)
@@ -149,8 +147,8 @@ def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
 
 def _print(gallery: Gallery, found: Audit, top: int) -> None:
     from kcrc._base.words import counted, percent
-    from kcrc.confidence.findings import nearness
-    from kcrc.report.audit_words import titles, unseen_words
+    from kcrc.confidence.audit import nearness
+    from kcrc.report.audit_page import titles, unseen_words
 
     heading, *sections = titles(found)
     say(heading)

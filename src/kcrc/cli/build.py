@@ -15,7 +15,7 @@ from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import tell
 from kcrc.errors import FileError
 from kcrc.report.terminal import note, progress, say, shown, typed
-from kcrc.tuning.left_out.fewest import caution, too_few_to_say
+from kcrc.tuning.left_out.sample import caution, too_few_to_say
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -84,7 +84,7 @@ def build(
     the usual parameters. Files that were not used are counted on stderr, with the reason.
     """
     from kcrc.gallery import Gallery, stores
-    from kcrc.gallery.pictures import build_from_folder
+    from kcrc.gallery.building import build_from_folder
     from kcrc.gallery.seeing import choose_feature, choosing_seconds
     from kcrc.images import features
     from kcrc.images.datasets import class_folders

@@ -10,18 +10,16 @@ import click
 import numpy as np
 
 from kcrc._base.words import counted, file_name, percent, some_of
-from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask
+from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask, page_options, publish
 from kcrc.cli.batch import Batch, warn
-from kcrc.cli.pages import page_options, publish
 from kcrc.errors import DataError
 from kcrc.report.terminal import column, complain, note, progress, say, say_json, shown
-from kcrc.tuning.left_out.fewest import caution, too_few_to_say
+from kcrc.tuning.left_out.sample import caution, too_few_to_say
 
 if TYPE_CHECKING:
     from kcrc.confidence.likeness import Likeness
     from kcrc.gallery import Gallery
-    from kcrc.report.evaluation import Evaluation
-    from kcrc.report.measured import Measured
+    from kcrc.report.evaluation import Evaluation, Measured
 
 WIDEST = 30  # characters of a class's name
 PICTURES = 100  # of mistakes on a page at most, those beyond --worst without their evidence
@@ -88,7 +86,7 @@ def evaluate(
             )
             publish(page, name="evaluation", html=html, open_page=open_page)
         if png is not None:
-            from kcrc.report.confusion_plot import draw_confusion
+            from kcrc.report.confusion import draw_confusion
 
             draw_confusion(told, png)
             note(f"wrote {shown(png)}")
@@ -109,7 +107,7 @@ def evaluate(
 
 def _left_out(gallery: Gallery) -> Measured:
     from kcrc._base.progress import share_bar
-    from kcrc.report.measured import left_out
+    from kcrc.report.evaluation import left_out
 
     with share_bar("asking the examples") as report:
         return left_out(gallery, progress=report)
@@ -120,7 +118,7 @@ def _of_folder(
 ) -> tuple[Measured, list[str]]:
     """What was answered, and the images of the folder that are in the gallery; ``known`` asks those too."""
     from kcrc.images.datasets import class_folders
-    from kcrc.report.measured import in_gallery, of_files
+    from kcrc.report.evaluation import in_gallery, of_files
 
     there = class_folders(folder)
     files, labels = list(map(str, there.paths)), there.labels
@@ -159,8 +157,7 @@ def _page(
 ) -> str:
     from kcrc.report.case import small_picture
     from kcrc.report.evaluation_page import evaluation_page
-    from kcrc.report.pieces import facts_of
-    from kcrc.report.unlike import unlike_notice
+    from kcrc.report.pieces import facts_of, unlike_notice
 
     if folder is None:
         asked = "The examples of the gallery, each asked as if it were not in it."

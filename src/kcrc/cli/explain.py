@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc.cli.arguments import expand, gallery_argument, images_argument, model_option, open_to_ask
-from kcrc.cli.pages import page_options, publish
+from kcrc.cli.arguments import (
+    expand,
+    gallery_argument,
+    images_argument,
+    model_option,
+    open_to_ask,
+    page_options,
+    publish,
+)
 from kcrc.errors import DataError, ParameterError
 from kcrc.report.terminal import complain, note, say, say_json, shown
 
@@ -51,7 +58,7 @@ def explain(
     Prints the shares as text, and writes a page with --html or --open. A page has room for 30 images. If you give
     several images, those that cannot be read are named on stderr, and the exit code is then 1.
     """
-    from kcrc.images.decoding.images import ImageError
+    from kcrc.images.decoding.reading import ImageError
     from kcrc.report.case import case_of
     from kcrc.report.evidence_page import evidence_page
     from kcrc.report.figure import draw_evidence

@@ -13,7 +13,7 @@ from kcrc.report.terminal import complain, note, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
-    from kcrc.gallery.pictures import Intake
+    from kcrc.gallery.building import Intake
     from kcrc.images.datasets import ClassFolders
 
 FEW = 2  # examples of a class, or fewer: it is worth saying so
@@ -88,7 +88,7 @@ def _clashes(told: Intake) -> Iterable[str]:
 
 
 def _copies(gallery: Gallery, told: Intake) -> Iterable[str]:
-    from kcrc.gallery.copies import near_copies
+    from kcrc.gallery.adding import near_copies
 
     pairs = near_copies(gallery, told.added)
     if not pairs:
@@ -103,7 +103,7 @@ def _copies(gallery: Gallery, told: Intake) -> Iterable[str]:
 
 
 def _classes(gallery: Gallery) -> Iterable[str]:
-    from kcrc.gallery.sorting.folder_names import folder_names
+    from kcrc.gallery.sorting.sorter import folder_names
 
     few = [f"{shown(name)} ({number})" for name, number in gallery.counts.items() if number <= FEW]
     if few:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import platform
+import re
 from pathlib import Path
 from typing import Any
 
 import click
 
+from kcrc._base.parallel import worker_count
 from kcrc._base.words import counted
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
+from kcrc.cli.endings import Stopped
 from kcrc.cli.tune import NOTHING_TO_CHOOSE
 from kcrc.errors import FileError
 from kcrc.report.terminal import note, say, say_json, shown, typed
@@ -28,9 +32,9 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         return _say_system(as_json)
     if gallery is None:
         raise click.UsageError("Missing argument 'GALLERY'.")
-    from kcrc.gallery.moments import in_words, moment
+    from kcrc.gallery.history import in_words, moment
     from kcrc.gallery.seeing import looks_of
-    from kcrc.images.look_words import proportioned
+    from kcrc.images.nearness import proportioned
 
     with open_gallery(gallery) as opened:
         settings, facts = opened.settings, opened.answering.facts()
@@ -72,8 +76,6 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
 
 
 def _say_system(as_json: bool) -> int:
-    from kcrc.cli.system import system
-
     said = system()
     if as_json:
         say_json(said)
@@ -95,7 +97,7 @@ def _say_system(as_json: bool) -> int:
 @gallery_argument
 def verify(gallery: Path) -> int:
     """Read all of GALLERY and compare it with its checksums. The exit code is 1 if something is damaged."""
-    from kcrc.cli.foreign import check_is_gallery
+    from kcrc.cli.exchange import check_is_gallery
     from kcrc.gallery import verify as look
 
     verdict = look(gallery)
@@ -153,3 +155,75 @@ def compact(gallery: Path, dry_run: bool) -> int:
         after = opened.store.size()
         say(f"dropped {counted(dropped, 'removed example')}; {before / 1e6:.1f} MB -> {after / 1e6:.1f} MB")
     return 0
+
+
+# ``kcrc copy``: a gallery from a file to a server, back, or to another of its kind.
+
+
+@click.command(short_help="Copy a gallery from a file to a server, or back.")
+@gallery_argument
+@click.argument("goal", type=GalleryAddress(path_type=Path))
+def copy(gallery: Path | str, goal: Path | str) -> int:
+    """Copy GALLERY to GOAL: a file, or the address of a server (postgresql://USER@HOST/DATABASE?gallery=NAME).
+
+    All of it goes along: examples with their ids, pictures, history, what was tuned. The copy is compared with the
+    original before it is there under its name; where something goes wrong there is none. Nothing is overwritten.
+    """
+    from kcrc._base.progress import share_bar
+    from kcrc.gallery import stores
+    from kcrc.gallery.copying import copied
+
+    if stores.kind_of(goal).exists(goal):
+        raise FileError(f"'{shown(goal)}' exists already. Give another name; nothing is overwritten.")
+    try:
+        with open_gallery(gallery) as opened, share_bar("copying") as report:
+            examples = copied(opened.store, goal, report=report)
+    except KeyboardInterrupt:
+        raise Stopped(f"nothing was made; '{shown(goal)}' is not there.") from None
+    say(f"{shown(goal)}: {counted(examples, 'example')}, compared with ", end="")
+    say(shown(gallery))  # by itself: of two addresses in a text, the second may be the rest of a password
+    return 0
+
+
+# ``kcrc info --system``: what this installation is made of.
+
+
+def system() -> dict[str, Any]:
+    """What this installation is made of: versions, the compiled path in use and why, optional packages by extra."""
+    import numpy as np
+
+    from kcrc import __version__
+    from kcrc.native import path, why
+
+    blas = np.show_config(mode="dicts").get("Build Dependencies", {}).get("blas", {})
+    return {
+        "kcrc": __version__,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "numpy": np.__version__,
+        "blas": f"{blas.get('name', 'unknown BLAS')} {blas.get('version', '')}".strip(),
+        "native": {"path": path(), "why": why},
+        "cores": worker_count(-1),
+        "extras": _extras(),
+    }
+
+
+def _extras() -> dict[str, dict[str, str | None]]:
+    """The packages of each optional extra for users, with their versions; None where one is not installed."""
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    try:
+        wanted = requires("kcrc") or []
+    except PackageNotFoundError:  # run from the sources
+        return {}
+    extras: dict[str, dict[str, str | None]] = {}
+    for line in wanted:
+        found = re.fullmatch(r"""([\w.-]+)(?:\[[^\]]*\])?[^;\[]*;\s*extra == ["'](\w+)["']""", line)
+        if found is None or found[2] == "dev":
+            continue
+        try:
+            installed: str | None = version(found[1])
+        except PackageNotFoundError:
+            installed = None
+        extras.setdefault(found[2], {})[found[1]] = installed
+    return extras

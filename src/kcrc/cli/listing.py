@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask
-from kcrc.cli.pages import page_options, publish
+from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask, page_options, publish
 from kcrc.errors import DataError, FileError
 from kcrc.report.terminal import csv_writer, note, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery.history import Entry
-    from kcrc.gallery.portrait import Portrait
+    from kcrc.gallery.listing import Portrait
 
 COLUMNS = ("id", "label", "source", "added_at", "sha256")
 
@@ -45,8 +44,8 @@ def list_(
     open_page: bool,
 ) -> int:
     """List the examples of GALLERY: id, when added, class, source."""
+    from kcrc.gallery.history import in_words
     from kcrc.gallery.listing import facts_of, listed, moment_given
-    from kcrc.gallery.moments import in_words
 
     earliest = None if since is None else moment_given(since)
     with open_gallery(gallery) as opened:
@@ -82,7 +81,7 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
     """Show everything that is known about the example with the number ID (kcrc list has the numbers): its class, where
     it came from and by which change, its nearest examples, and what they would answer if it were not there.
     """
-    from kcrc.gallery.portrait import portrait
+    from kcrc.gallery.listing import portrait
 
     if save is not None and save.exists() and not force:
         raise FileError(f"'{shown(save)}' exists already; say --force to overwrite it.")
@@ -104,8 +103,8 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
 
 def _print(found: Portrait) -> None:
     from kcrc._base.words import percent
-    from kcrc.gallery.moments import in_words
-    from kcrc.images.look_words import listed
+    from kcrc.gallery.history import in_words
+    from kcrc.images.nearness import listed
 
     one, own, size = found.example, found.own, found.picture_size
     say(f"example {one.id}: {shown(one.label)}{' (removed)' if found.removed_by is not None else ''}")

@@ -62,9 +62,8 @@ def serve(
     token. docs/serve.md has the rest.
     """
     try:
-        from kcrc.web.app import application
+        from kcrc.web.app import application, bound, own_address, server
         from kcrc.web.guard import Guard
-        from kcrc.web.running import bound, own_address, server
         from kcrc.web.service import Service
     except ModuleNotFoundError as problem:
         if (problem.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio", "h11"):

@@ -174,7 +174,7 @@ def _outside(files: list[str], out: Path) -> list[str]:
 
 
 def _take_back(out: Path, *, dry_run: bool) -> int:
-    from kcrc.gallery.sorting.taking_back import take_back
+    from kcrc.gallery.sorting.sorter import take_back
 
     told = take_back(out, dry_run=dry_run)
     for one, reason in told.refused:

@@ -13,11 +13,11 @@ import click
 from kcrc.cli.arguments import Decimal, gallery_argument, model_option, open_to_ask
 from kcrc.cli.predict import Share, line_of
 from kcrc.cli.sort import Placing, asked, sorter_of
-from kcrc.confidence.answer_rows import rows_of
+from kcrc.confidence.answers import rows_of
 from kcrc.report.terminal import complain, note, say, say_json, shown
 
 if TYPE_CHECKING:
-    from kcrc.images.arrivals import Arrivals
+    from kcrc.images.stream import Arrivals
 
 
 @click.command(short_help="Classify pictures as they arrive in a folder.")
@@ -56,7 +56,7 @@ def watch(
     """Classify the pictures in FOLDER, then each one that arrives there, once it has stopped growing. Ctrl-C ends it.
     Examples that another command adds to GALLERY meanwhile count.
     """
-    from kcrc.images.arrivals import Arrivals
+    from kcrc.images.stream import Arrivals
 
     if move and sort_into is None:
         raise click.UsageError("--move says how --sort-into puts pictures in their places; give it too.")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kcrc._base import magnitudes
+from kcrc._base import validation
 from kcrc._base.arrays import Array
 from kcrc.confidence.answers import Answers, answers_of
 from kcrc.confidence.calibration import Confidence
@@ -83,7 +83,7 @@ class Answerer:
         X = checked(X, model.working_type)
         queries = model.method.metric.transform(X)
         if queries is not X:
-            magnitudes.check_scaled(queries, model.working_type, type(model.method.metric).__name__)
+            validation.check_scaled(queries, model.working_type, type(model.method.metric).__name__)
         return queries
 
     def what_if(

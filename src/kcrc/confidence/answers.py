@@ -5,8 +5,10 @@ All of it is read off the evidence, so nothing here asks an example again; every
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,19 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.open_set import marked
-from kcrc.confidence.ranking import ranked
-from kcrc.method.evidence import NEAREST, Evidence
-from kcrc.method.open_set_features import signs
+from kcrc.method.evidence import NEAREST, Evidence, signs
+
+# In which order classes are named: the likeliest first, of equally likely ones that which fits better.
+
+ALIKE = 9  # decimals of a probability: a smaller difference is rounding
+
+
+def ranked(probabilities: Array, residuals: Array, winner: Array) -> Array:
+    """(B, C) class numbers in that order, for probabilities and residuals (B, C) and the classes answered (B,)."""
+    chances = -np.round(probabilities, ALIKE)
+    loses = np.arange(probabilities.shape[1]) != winner[:, None]
+    return np.lexsort((residuals, loses, chances), axis=1)
+
 
 ONE_CLASS = "there is only one class, {}, so nothing can be told apart"
 NO_LIKENESS = "it resembles no example: the nearest has nothing in common with it"
@@ -139,3 +151,50 @@ def members_of(
     if not allow_empty:
         inside[np.arange(len(inside)), evidence.winner] |= ~inside.any(axis=1)
     return inside
+
+
+# All that is said of images, a flat row each: for the command line and for files of answers.
+
+
+def rows_of(names: Sequence[str], found: Answers, *, top: int = 0) -> list[dict[str, Any]]:
+    """All that is said of each image, in the order of the columns."""
+    import numpy as np
+
+    from kcrc.method.evidence import HOW
+
+    evidence, sure = found.evidence, found.probability
+    best, margin = evidence.labels.tolist(), evidence.margin.tolist()
+    alone = np.isfinite(evidence.residuals).sum(axis=1) < 2
+    second = evidence.classes[evidence.runner_up].tolist()
+    rows = []
+    for i, name in enumerate(names):
+        row: dict[str, Any] = {
+            "image": name,
+            "label": str(found.labels[i]),
+            "probability": None if isnan(sure[i]) else float(sure[i]),
+            "unknown": bool(found.unknown[i]),
+            "best": best[i],
+        }
+        if found.members is not None:
+            row["set"] = list(found.set_of(i))
+        if top:
+            likeliest = itertools.islice(found.likely(i, least=0.0).items(), top)
+            row["top"] = [{"label": label, "probability": share} for label, share in likeliest]
+        row |= {"margin": margin[i], "runner_up": None if alone[i] else second[i], "how": HOW[evidence.how[i]]}
+        rows.append({**row, "why": found.why[i], "probabilities": found.likely(i)})
+    return rows
+
+
+def columns(*, sets: bool, top: int) -> list[str]:
+    """The columns of a table of rows."""
+    likeliest = [name for place in range(1, top + 1) for name in (f"top_{place}", f"top_{place}_probability")]
+    first = ["image", "label", "probability", "unknown", "best", *(["set"] if sets else []), *likeliest]
+    return [*first, "margin", "runner_up", "how", "why"]
+
+
+def in_columns(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with its likeliest classes in columns of their own."""
+    found = dict(row)
+    for place, one in enumerate(row.get("top", []), 1):
+        found |= {f"top_{place}": one["label"], f"top_{place}_probability": one["probability"]}
+    return found

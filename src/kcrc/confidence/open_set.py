@@ -15,7 +15,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
-from kcrc.method.open_set_features import SIGNS
+from kcrc.method.evidence import SIGNS
 
 UNKNOWN = "unknown"
 

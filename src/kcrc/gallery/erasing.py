@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kcrc.errors import DataError, FileError
-from kcrc.gallery import summaries, tuned
+from kcrc.gallery import history as summaries
+from kcrc.gallery import tuned
 from kcrc.gallery.acts import drop_tuned, entered
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Store, Transaction, TunedRecord
 from kcrc.gallery.examples import checked_ids

@@ -18,7 +18,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError
 from kcrc.gallery.contract import ExampleRecord, Snapshot
-from kcrc.gallery.moments import moment
+from kcrc.gallery.history import moment
 
 LABEL_LIMIT = 500
 SOURCE_LIMIT = 4_000

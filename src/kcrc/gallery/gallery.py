@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from kcrc.confidence.advice import Advice
     from kcrc.confidence.audit import Audit
     from kcrc.confidence.likeness import Likeness
+    from kcrc.gallery.building import Intake
     from kcrc.gallery.check import Verdict
-    from kcrc.gallery.pictures import Intake
     from kcrc.method.evidence import Evidence
     from kcrc.tuning import Tuning
 
@@ -256,7 +256,7 @@ class Gallery(Collection):
         >>> Gallery.from_folder("photos", "again.kcrc", feature="pixels").counts
         {'heron': 7, 'robin': 7, 'wren': 7}
         """
-        from kcrc.gallery.pictures import build_from_folder
+        from kcrc.gallery.building import build_from_folder
 
         where = Path(folder).absolute().with_name(f"{Path(folder).absolute().name}.kcrc") if path is None else path
         build_from_folder(folder, where, feature=feature, overwrite=overwrite, on_error=on_error, duplicates=duplicates)
@@ -536,7 +536,7 @@ class Gallery(Collection):
         >>> gallery.add_images("wren", ["new/5.jpg"]).added
         [22]
         """
-        from kcrc.gallery.pictures import add_images
+        from kcrc.gallery.building import add_images
 
         names = [labels] * len(images) if isinstance(labels, str) else list(labels)
         feature = self.answering.feature()

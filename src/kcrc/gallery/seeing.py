@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc.errors import DataError, StateError
 from kcrc.images.decoding.resizing import View
 from kcrc.images.features.joined import is_weight
-from kcrc.images.look_words import proportioned
+from kcrc.images.nearness import proportioned
 
 if TYPE_CHECKING:
+    from kcrc.gallery.gallery import Gallery
     from kcrc.gallery.settings import Settings
     from kcrc.images.features.base import Feature
-    from kcrc.images.looks.base import FeatureLook, Look
+    from kcrc.images.looks.base import FeatureLook, Look, PictureKind
     from kcrc.images.looks.jury import LookTrial, Task
-    from kcrc.images.looks.kinds import PictureKind
 
 PICTURES = 600  # that are looked at, at most
 SIDE = 320  # pixels of the longer side that are kept of them
@@ -49,9 +50,9 @@ def choose_feature(
     files: Sequence[str | os.PathLike[str]], labels: Sequence[str], *, seconds: float = 60.0, told: Told | None = None
 ) -> Seeing:
     """The feature that tells these pictures apart, by some of them; ``seconds`` are those of a whole choice."""
+    from kcrc.images.looks.base import kind_of
     from kcrc.images.looks.few import are_few
     from kcrc.images.looks.jury import Task
-    from kcrc.images.looks.kinds import kind_of
 
     pictures, names = _some(files, labels)
     classes, numbers = np.unique(names, return_inverse=True)
@@ -90,7 +91,7 @@ def choosing_seconds(pictures: int, seconds: float) -> float:
 
 
 def _usual(why: str) -> Seeing:
-    from kcrc.gallery.pictures import default_feature
+    from kcrc.gallery.building import default_feature
     from kcrc.images.features import make
 
     name = default_feature()
@@ -100,7 +101,7 @@ def _usual(why: str) -> Seeing:
 def _some(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tuple[list[Array], list[str]]:
     """Some of the pictures and their classes: no more than ``PICTURES`` files are read. Those that cannot be read, show
     nothing, or are there already are left out."""
-    from kcrc.images.decoding.images import read_chunks
+    from kcrc.images.decoding.reading import read_chunks
     from kcrc.images.emptiness import ONE_COLOUR, emptiness
     from kcrc.images.looks.jury import sampled
 
@@ -205,3 +206,31 @@ def _feature_of(parts: Sequence[tuple[FeatureLook, float]]) -> tuple[Feature, di
     if len(members) == 1:
         return members[0], weights
     return JoinedLooks(names=tuple(weights), members=members, weights=tuple(weights.values())), weights
+
+
+# The feature of a gallery, as it was when it made the gallery's vectors.
+
+
+def own_feature(gallery: Gallery, model: str | os.PathLike[str] | None) -> Feature:
+    """The fitted feature; ``model`` is the network file that the user named for it. An error where it would make other
+    vectors than those stored."""
+    from kcrc.images.features import restore
+
+    if gallery.settings.feature == "vectors":
+        raise StateError(
+            f"The gallery '{gallery.path}' was made from ready vectors, so it cannot look at images. "
+            "Give vectors to gallery.classifier().predict."
+        )
+    made = restore(gallery.feature_state(), model=model)
+    if made.dim != gallery.dim:
+        raise DataError(
+            f"The feature of '{gallery.path}' gives vectors of {made.dim} numbers; those stored have {gallery.dim}. "
+            "The file is damaged."
+        )
+    if made.fingerprint != gallery.fingerprint:
+        raise DataError(
+            f"The feature of '{gallery.path}' gives other vectors here ({made.fingerprint}) than those stored "
+            f"({gallery.fingerprint}). Build the gallery again from the images."
+        )
+    made.keep()  # a network file that was named is found the next time without
+    return made

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcrc.errors import FileError, StateError
-from kcrc.gallery import summaries
+from kcrc.gallery import history
 from kcrc.gallery.acts import entered, live, parameters_of
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction
 from kcrc.gallery.history import Entry, detail_of, entry_of, first_of
+from kcrc.updates.what_if import Supposition
 
 UNDOABLE = ("add", "remove", "relabel", "rename", "tune")
 ENDS = {"compact": " since the gallery was compacted", "build": " since the gallery was built"}
@@ -40,7 +41,7 @@ class Undo:
         for acts in steps:
             command = first_act(writing, acts[-1])
             told = f"undid the {commands} latest changes" if first is None and commands > 1 else None
-            by = take_back(writing, acts, told or summaries.undone(command.summary), part_of=first)
+            by = take_back(writing, acts, told or history.undone(command.summary), part_of=first)
             first = first or by
         return entry_of(command._replace(undone_by=by))
 
@@ -121,7 +122,7 @@ class Redo:
         first: int | None = None
         for undo, acts in zip(undos, undone, strict=True):  # what was undone last comes back first
             told = f"redid {commands} changes" if first is None and commands > 1 else None
-            summary = told or summaries.redone(first_act(writing, acts[0]).summary)
+            summary = told or history.redone(first_act(writing, acts[0]).summary)
             by = bring_back(writing, undo, acts, summary, part_of=first)
             first = first or by
         return entry_of(first_act(writing, undone[0][0]))
@@ -200,3 +201,131 @@ def _parameters_before(act: ActRecord) -> dict[str, Any]:
     if not isinstance(before, dict) or not isinstance(tuned, int) or isinstance(tuned, bool):
         raise FileError(f"The history of act {act.id} is damaged: the parameters before are lost.")
     return {"parameters": before, "tuned": tuned}
+
+
+# One change taken back alone, though others came after it: where several people work on one gallery, each takes back
+# what is their own.
+#
+# That is done only where nothing that stands has touched the same examples since: what somebody else made of them is
+# not lost, it is shown (``Overtaken``).
+
+
+class Overtaken(StateError):
+    """Somebody changed the same since; ``by`` are those changes, newest first."""
+
+    def __init__(self, wanted: str, by: Sequence[Entry]) -> None:
+        super().__init__(f"{wanted} was overtaken: '{by[0].summary}' changed the same since. Nothing was changed.")
+        self.by = tuple(by)
+
+
+@dataclass(frozen=True)
+class UndoOne:
+    """Revert the command of one entry of the history; that command."""
+
+    entry: int
+
+    def __call__(self, writing: Transaction) -> Entry:
+        acts = _command(writing, self.entry)
+        command = acts[-1]
+        if any(act.undone_by is not None for act in acts):
+            raise StateError(f"Change {self.entry} ({command.summary}) was undone already. Nothing was changed.")
+        _check_untouched(writing, acts, since=self.entry, wanted=f"Change {self.entry} ({command.summary})")
+        first: int | None = None
+        for some in [list(group) for _, group in itertools.groupby(acts, key=step)]:
+            by = take_back(writing, some, history.undone(command.summary), part_of=first)
+            first = first or by
+        return entry_of(command._replace(undone_by=by))
+
+
+@dataclass(frozen=True)
+class RedoOne:
+    """Do again the command of one entry, which was undone; that command."""
+
+    entry: int
+
+    def __call__(self, writing: Transaction) -> Entry:
+        acts = _command(writing, self.entry)
+        command = acts[-1]
+        if any(act.undone_by is None for act in acts):
+            raise StateError(f"Change {self.entry} ({command.summary}) stands. Nothing was changed.")
+        by = sorted({act.undone_by for act in acts if act.undone_by is not None}, reverse=True)
+        undos = sorted(writing.found(ActRecord, id=by), reverse=True)
+        _check_untouched(writing, acts, since=min(by), wanted=f"Change {self.entry} ({command.summary})")
+        first: int | None = None
+        for undo in undos:
+            undone = [act for act in acts if act.undone_by == undo.id]
+            redo = bring_back(writing, undo, undone, history.redone(command.summary), part_of=first)
+            first = first or redo
+        return entry_of(first_act(writing, command)._replace(undone_by=None))
+
+
+def _command(reading: Snapshot, entry: int) -> list[ActRecord]:
+    """The acts of one command, newest first; an error where it cannot be taken back."""
+    found: list[ActRecord] = []
+    for act in reading.acts():
+        if act.id < entry:
+            break
+        if act.action in ENDS:
+            raise StateError(f"There is no way back to change {entry}{ENDS[act.action]}. Nothing was changed.")
+        if first_of(act) == entry:
+            found.append(act)
+    if not found or any(act.action not in UNDOABLE for act in found):
+        raise StateError(f"There is no change {entry} that could be undone. Nothing was changed.")
+    return found
+
+
+def _touched_by(reading: Snapshot, acts: Sequence[ActRecord]) -> list[int]:
+    """The ids of the examples that acts brought, took out or gave another class."""
+    numbers = [act.id for act in acts]
+    undone = [act.undone_by for act in acts if act.undone_by is not None]
+    found = {record.id for record in reading.found(ExampleRecord, added_by=numbers)}
+    found |= {record.id for record in reading.found(ExampleRecord, removed_by=numbers)}
+    return sorted(found | {label.example for label in reading.found(LabelRecord, act=[*numbers, *undone])})
+
+
+def _check_untouched(reading: Snapshot, acts: Sequence[ActRecord], *, since: int, wanted: str) -> None:
+    """An error where a change after ``since`` that stands touched the examples of ``acts``, or the parameters."""
+    mine = _touched_by(reading, acts)
+    touching = {label.act for label in reading.found(LabelRecord, example=mine)}
+    touching |= {record.removed_by for record in reading.found(ExampleRecord, id=mine) if record.removed_by is not None}
+    touching -= {act.id for act in acts}
+    tuned = any(act.action == "tune" for act in acts)
+    others = [
+        entry_of(first_act(reading, act))
+        for act in itertools.takewhile(lambda act: act.id > since, reading.acts())
+        if act.undone_by is None
+        and act.action in UNDOABLE
+        and (act.id in touching or (tuned and act.action == "tune" and act not in acts))
+    ]
+    if others:
+        raise Overtaken(wanted, others)
+
+
+# The gallery as it was before a change, as what would have to be supposed of the examples there are now.
+
+_LOST = {**ENDS, "erase": ", for examples were erased since"}
+
+
+def before(reading: Snapshot, entry: int) -> Supposition:
+    """Of the state before the change ``entry``: what stands of it and of all later ones is thought away. An error where
+    that is not known any more."""
+    if next(reading.found(ActRecord, id=entry), None) is None:
+        raise StateError(f"There is no change {entry} in the history.")
+    since = list(itertools.takewhile(lambda act: act.id >= entry, reading.acts()))
+    lost = next((act.action for act in since if act.action in _LOST), None)
+    if lost is not None:
+        raise StateError(f"What was answered before change {entry} cannot be said{_LOST[lost]}.")
+    standing = [act.id for act in since if act.undone_by is None and act.action in UNDOABLE]
+    gone = {record.id for record in reading.found(ExampleRecord, added_by=standing)}
+    back = {record.id: record for record in reading.found(ExampleRecord, removed_by=standing)}
+    overwritten = sorted(reading.found(LabelRecord, act=standing), reverse=True)
+    labels = {label.example: label.before for label in overwritten}  # the earliest change has the last word
+    there = {record.id for record in reading.found(ExampleRecord, id=sorted(labels), removed_by=None)}
+    returned = [back[example] for example in sorted(back.keys() - gone)]
+    return Supposition(
+        labels={example: label for example, label in labels.items() if example in there - gone},
+        gone=gone - back.keys(),
+        vectors=reading.vectors(returned) if returned else None,
+        classes=tuple(labels.get(record.id, record.label) for record in returned),
+        ids=tuple(record.id for record in returned),
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError
-from kcrc.images.decoding.accepted import EXTENSION_FORMATS
+from kcrc.images.decoding.limits import EXTENSION_FORMATS
 
 __all__ = [
     "ClassFolders", "Dataset", "Provenance", "class_folders", "from_folder", "image_files", "split_per_class",

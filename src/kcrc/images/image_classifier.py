@@ -19,21 +19,19 @@ from kcrc._base.arrays import Array
 from kcrc._base.progress import count_bar
 from kcrc.classifier.confidence_methods import Confident
 from kcrc.classifier.estimator import KCRCClassifier
-from kcrc.classifier.parameter_table import byte_count
+from kcrc.classifier.parameters import byte_count
 from kcrc.classifier.receipts import Receipt
 from kcrc.confidence.calibration import Confidence
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.images import looks as all_looks
-from kcrc.images.looks.base import Look, Pictures, looks_for, of_feature, registry
+from kcrc.images.looks.base import Look, PictureKind, Pictures, kind_of, looks_for, of_feature, registry
 from kcrc.images.looks.choosing import choose_for_all
 from kcrc.images.looks.few import are_few, choose_by_copies
 from kcrc.images.looks.jury import Task
-from kcrc.images.looks.kinds import PictureKind, kind_of
 from kcrc.images.looks.panel import panel_of
 from kcrc.images.looks.pictures import PictureForm
-from kcrc.method.evidence import Evidence, joined
+from kcrc.method.evidence import Evidence, joined, leaning
 from kcrc.method.fitted_model import FittedModel
-from kcrc.method.open_set_features import leaning
 
 T = TypeVar("T")
 
@@ -225,7 +223,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> clf.plot_looks(path="looks.png")  # doctest: +ELLIPSIS
         <Figure size ...>
         """
-        from kcrc.images.looks.drawing import draw_choice
+        from kcrc.images.looks.chosen import draw_choice
 
         check_is_fitted(self)
         return draw_choice(self.choice_, images, self.form_, path)

@@ -1,6 +1,6 @@
 """Pictures that look the same under different labels: copies in another size, or compressed again.
 
-Fingerprints (``kcrc.images.fingerprint``) are put in order and each is compared with those that follow it; the same
+Fingerprints (``kcrc.images.look_alikes``) are put in order and each is compared with those that follow it; the same
 again with their bits turned by a byte, eight times. Of two that differ in 7 bits or fewer a whole byte agrees, which
 brings them together. What then looks alike is compared in the small. So the time grows with the number of pictures,
 not with that of pairs; only among very many that begin alike may a pair be missed.
@@ -9,14 +9,56 @@ not with that of pairs; only among very many that begin alike may a pair be miss
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.fft import dctn
 
 from kcrc._base.arrays import Array
-from kcrc.confidence.findings import Audit, Clash
+from kcrc.confidence.audit import Audit, Clash
 from kcrc.errors import KCRCError
-from kcrc.images.fingerprint import Fingerprint, fingerprint
+
+# What a picture looks like, in 64 bits that stay nearly the same when it is scaled or compressed again.
+#
+# The picture in grey is shrunk to 32 × 32 by averaging areas and transformed to cosines (DCT-II). A bit for each of
+# the 8 × 8 lowest frequencies says whether it is above their median. The mean brightness, which is no shape, says
+# nothing.
+
+SIDE, LOW = 32, 8
+FLAT = 2.0  # grey levels: a picture that varies by less has no shape to go by
+GREY = np.array([0.299, 0.587, 0.114])
+
+
+@dataclass(frozen=True, eq=False)
+class Fingerprint:
+    """``bits``, a whole number of 64, and the ``small`` picture they are of: (256,) of mean 0 and length 1."""
+
+    bits: int
+    small: Array
+
+
+def fingerprint(pixels: Array) -> Fingerprint | None:
+    """Of a picture (h, w) or (h, w, 3) uint8; None for one of a single colour."""
+    grey = pixels @ GREY if pixels.ndim == 3 else pixels.astype(np.float64)
+    shrunk = _areas(grey.shape[0], SIDE) @ grey @ _areas(grey.shape[1], SIDE).T
+    if shrunk.std() < FLAT:
+        return None
+    low = dctn(shrunk, norm="ortho")[:LOW, :LOW].ravel()
+    low[0] = np.median(low[1:])
+    bits = int.from_bytes(np.packbits(low > low[0]).tobytes())
+    half = SIDE // 2
+    small = shrunk.reshape(half, 2, half, 2).mean(axis=(1, 3)).ravel()
+    small -= small.mean()
+    return Fingerprint(bits, (small / max(np.linalg.norm(small), np.finfo(np.float64).tiny)).astype(np.float32))
+
+
+def _areas(length: int, parts: int) -> Array:
+    """(parts, length) what share of each part a pixel covers."""
+    edges = np.linspace(0.0, length, parts + 1)
+    starts = np.arange(length)
+    covered = np.minimum(edges[1:, None], starts + 1.0) - np.maximum(edges[:-1, None], starts)
+    return np.asarray(np.maximum(covered, 0.0) * (parts / length))
+
 
 BITS = 7  # of 64 that may differ
 ALIKE = 0.98  # the least correlation of the small pictures
@@ -70,7 +112,7 @@ def alike(bits: Array, small: Array, labels: Array) -> list[tuple[int, int]]:
 
 def fingerprint_of(picture_of: Callable[[int], bytes | None], example: int) -> Fingerprint | None:
     """None where no picture is kept, or it cannot be read, or shows nothing."""
-    from kcrc.images.decoding.images import decode  # the audit of vectors needs no decoder
+    from kcrc.images.decoding.reading import decode  # the audit of vectors needs no decoder
 
     try:
         kept = picture_of(example)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc._base import magnitudes
+from kcrc._base import validation
 from kcrc._base.arrays import Array
 from kcrc._base.mapped import streamed
 from kcrc.method.coding.base import Coder
@@ -22,8 +22,8 @@ from kcrc.method.distances.pair_cache import FILL_SECONDS, PairCache, PairCounts
 from kcrc.method.kernels import DistanceKernel, Kernel
 from kcrc.method.local_problem import Basis, Space
 from kcrc.method.neighbours.base import EXACT, NeighbourIndex
+from kcrc.method.neighbours.refine import UnionIndex
 from kcrc.method.neighbours.searches import index_by
-from kcrc.method.neighbours.union import UnionIndex
 from kcrc.method.preparation import Prepared, PreparedExamples, Preparer, Samples
 from kcrc.method.projections.base import Projection
 from kcrc.method.scaling import Metric
@@ -196,7 +196,7 @@ class FittedModel:
         that the caller computed, the column of an example is its row number, also when others were forgotten."""
         vectors = streamed(method.metric.transform, given) if scaled is None else scaled
         if vectors is not given:
-            magnitudes.check_scaled(vectors, vectors.dtype, type(method.metric).__name__)
+            validation.check_scaled(vectors, vectors.dtype, type(method.metric).__name__)
         wanted = {part.preparation for part in method.parts}
         made = {key: one for key, one in (known or {}).items() if key in wanted}
         made[VECTORS] = prepare_vectors(vectors)

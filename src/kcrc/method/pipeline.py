@@ -16,14 +16,13 @@ from kcrc._base.parallel import chunk_after_chunk, over_chunks, worker_count
 from kcrc.method import decisions
 from kcrc.method import evidence as ev
 from kcrc.method.coding.base import Code, Dictionary, Target
-from kcrc.method.compiled_plan import plan
+from kcrc.method.compiled_plan import plan, single
 from kcrc.method.evidence import Evidence
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.neighbours.base import Neighbourhood
 from kcrc.method.neighbours.exact import BLOCK
 from kcrc.method.neighbours.refine import refine, whole_classes
 from kcrc.method.preparation import Samples
-from kcrc.method.single_query import single
 
 T = TypeVar("T")
 

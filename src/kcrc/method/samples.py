@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc._base import magnitudes
+from kcrc._base import validation
 from kcrc._base.arrays import Array
 from kcrc._base.views import Layout, are_views
 from kcrc._base.views import joined as joined_views
@@ -74,8 +74,8 @@ class SampleForm:
 
 def checked(X: Array, precision: np.dtype[Any]) -> Array:
     """X (n, d) in the working type, or an error where a value is no number or beyond what it can be computed with."""
-    if not magnitudes.served(X, precision):
-        magnitudes.check(X, precision, or_else=or_wider(precision))
+    if not validation.served(X, precision):
+        validation.check(X, precision, or_else=or_wider(precision))
     return X.astype(precision, copy=False)
 
 

@@ -11,12 +11,11 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc._base.words import percent
+from kcrc.confidence.answers import ranked
 from kcrc.confidence.open_set import UNKNOWN
-from kcrc.confidence.ranking import ranked
 from kcrc.errors import KCRCError
 from kcrc.images.nearness import Near
-from kcrc.method.evidence import HOW, Evidence
-from kcrc.method.shares import together
+from kcrc.method.evidence import HOW, Evidence, together
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -124,7 +123,7 @@ class Case:
 
 def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | None = None) -> Case:
     """Look at one image file and answer."""
-    from kcrc.images.decoding.images import decode, fetch
+    from kcrc.images.decoding.reading import decode, fetch
     from kcrc.images.emptiness import emptiness
 
     name = os.fspath(image)
@@ -235,7 +234,7 @@ def verdict_sentence(case: Case) -> str:
 
 def small_picture(name: str) -> bytes | None:
     """An image file as a small picture; None where it cannot be read any more."""
-    from kcrc.images.decoding.images import ImageError, fetch
+    from kcrc.images.decoding.reading import ImageError, fetch
 
     try:
         return _shrunk(fetch(name), name, SMALL_SIDE)
@@ -244,14 +243,14 @@ def small_picture(name: str) -> bytes | None:
 
 
 def _shrunk(content: bytes, name: str, side: int) -> bytes | None:
-    from kcrc.images.decoding.images import decode
+    from kcrc.images.decoding.reading import decode
     from kcrc.images.decoding.resizing import View
 
     return decode(content, View(size=(side, side), fit="inside"), source=name, thumbnail=side).thumbnail
 
 
 def _pixels(data: bytes | None) -> Array:
-    from kcrc.images.decoding.images import decode
+    from kcrc.images.decoding.reading import decode
 
     if data is None:
         return np.full((32, 32, 3), 235, np.uint8)

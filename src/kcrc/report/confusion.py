@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
-from kcrc._base.words import counted
+from kcrc._base.words import counted, for_plot
+from kcrc.files.figures import save_figure
 from kcrc.report.evaluation import Evaluation
 from kcrc.report.html import Element, element
 
@@ -62,3 +65,33 @@ def _cell(found: Evaluation, i: int, j: int, shown: set[str]) -> Element:
     if place not in shown:
         return element("td", element("span", str(count), title=words), class_="wrong")
     return element("td", element("a", str(count), href=f"#{place}", title=words, aria_label=words), class_="wrong")
+
+
+# The confusion matrix as a picture: a row for each true class, dark where many of it were answered so.
+
+_LABELLED = 60  # a matrix with more classes than this has no room for names
+
+
+def draw_confusion(found: Evaluation, path: str | Path) -> None:
+    """The matrix as PNG (or what the ending of ``path`` says)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    n = len(found.classes)
+    side = min(30.0, 3.0 + 0.28 * n)
+    figure = Figure(figsize=(side, side), layout="constrained")
+    FigureCanvasAgg(figure)
+    axis = figure.add_subplot()
+    share = found.confusion / np.maximum(1, found.confusion.sum(axis=1, keepdims=True))
+    axis.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    if n <= _LABELLED:
+        names = [for_plot(c, 24) for c in found.classes]
+        axis.set_xticks(range(n), names, rotation=90)
+        axis.set_yticks(range(n), names)
+        for i, j in zip(*np.nonzero(found.confusion), strict=True):
+            ink = "w" if share[i, j] > 0.5 else "k"
+            axis.text(j, i, str(found.confusion[i, j]), ha="center", va="center", color=ink, fontsize=7)
+    axis.set_xlabel("answer")
+    axis.set_ylabel("true class")
+    axis.set_title(f"{found.accuracy:.1%} of {found.total} right")
+    save_figure(figure, path)

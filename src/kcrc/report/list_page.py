@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kcrc._base.words import counted, file_name
-from kcrc.gallery.moments import in_words
+from kcrc.gallery.history import in_words
 from kcrc.report.html import Element, element, page
 from kcrc.report.pieces import facts_of, masthead, shot
 

@@ -1,7 +1,7 @@
 """The examples that decided as photographs whose areas are their shares: for the answer left, against it right.
 
 The strongest meet at the seam between the two sides. Below it a beam shows both sides together, with a mark at the
-middle: there the answer would turn (``kcrc.method.shares``).
+middle: there the answer would turn (``kcrc.method.evidence``).
 """
 
 from __future__ import annotations

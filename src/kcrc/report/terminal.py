@@ -24,8 +24,7 @@ from kcrc._base.progress import count_bar
 from kcrc._base.redaction import without_secrets
 from kcrc._base.words import one_line, visible
 from kcrc.errors import FileError
-from kcrc.files.plain_json import to_line
-from kcrc.files.spreadsheet import csv_line
+from kcrc.files.plain_files import csv_line, to_line
 
 shown = one_line
 # Words in scripts that run from right to left. A terminal gets each between marks that isolate it (FSI, PDI): without

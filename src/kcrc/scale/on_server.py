@@ -30,8 +30,8 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc._base.parallel import chunks
-from kcrc.classifier.parts import encode
 from kcrc.classifier.saving import Examples, rebuild_answerer
+from kcrc.classifier.stored_parts import encode
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.answers import Answers, answers_of
 from kcrc.errors import KCRCError, StateError, UnknownName

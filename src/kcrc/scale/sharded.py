@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.blas import one_blas_thread
-from kcrc._base.parallel import chunks
+from kcrc._base.parallel import chunks, one_blas_thread
 from kcrc.classifier.saving import Examples
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.answers import Answers, answers_of
@@ -32,8 +31,7 @@ from kcrc.method.neighbours.approximate import LIBRARIES
 from kcrc.method.neighbours.base import Neighbourhood, nearest
 from kcrc.method.preparation import POSITION, Prepared, PreparedExamples, Samples
 from kcrc.scale.engines.base import Engine, Held
-from kcrc.scale.identity import fingerprint, reachable
-from kcrc.scale.shards import GivenShard, KeptRows, StoredShard
+from kcrc.scale.shards import GivenShard, KeptRows, StoredShard, fingerprint, reachable
 
 AT_ONCE = 64 << 20  # bytes of examples that are near to a chunk of queries
 MOST = 256  # queries in a chunk

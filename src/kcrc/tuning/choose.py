@@ -21,21 +21,27 @@ from kcrc.method import scaling
 from kcrc.method.distances.base import Distance
 from kcrc.method.distances.pixel import SquaredEuclidean
 from kcrc.method.distances.unified import Unified, to_be_weighted
-from kcrc.method.moments import units_differ
 from kcrc.method.preparation import Samples
-from kcrc.tuning.benches import bench_of, fixed_of, projected
-from kcrc.tuning.brief import BriefSearch
-from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
-from kcrc.tuning.field import Bench, Field, SearchBudget
+from kcrc.method.scaling import units_differ
+from kcrc.tuning.field import (
+    SPEED,
+    Bench,
+    Field,
+    Request,
+    SearchBudget,
+    bench_of,
+    fixed_of,
+    is_open,
+    posing_cost,
+    projected,
+    solving_cost,
+)
 from kcrc.tuning.geometries import LABEL_FREE, TABLES, favoured, geometries_of, learned_anew, of_kernel
-from kcrc.tuning.left_out.groups import class_stays, duplicate_groups
+from kcrc.tuning.grid import FAVOURITE
+from kcrc.tuning.left_out.sample import class_stays, duplicate_groups
 from kcrc.tuning.left_out.surroundings import Surroundings
-from kcrc.tuning.loss import loss
-from kcrc.tuning.prior import FAVOURITE
-from kcrc.tuning.request import Request, is_open
-from kcrc.tuning.search import Search
-from kcrc.tuning.setting import Setting, Tuning
-from kcrc.tuning.trying import MOST, stratified
+from kcrc.tuning.search import MOST, BriefSearch, Search, stratified
+from kcrc.tuning.setting import Setting, Tuning, loss
 from kcrc.tuning.weights import WeightSearch
 
 SAFE: dict[str, Any] = {  # where no class has a second example to ask

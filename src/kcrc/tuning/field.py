@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.tuning.judging import DECISIONS
+from kcrc.method import coding, decisions, projections
+from kcrc.method.distances.base import Distance
+from kcrc.method.distances.pair_cache import PairCache
+from kcrc.method.kernels import Kernel, VectorKernel
+from kcrc.method.preparation import Samples
+from kcrc.method.projections.base import Projection
+from kcrc.tuning.judging import (
+    DECISIONS,
+    kernel_of,
+    margins,
+    nearest_atom,
+    needs_double,
+    shares_dictionary,
+    staged_margins,
+)
 from kcrc.tuning.left_out.trials import Geometry, Trials
 
 
@@ -104,3 +118,156 @@ class SearchBudget:
     n_jobs: int | None = None
     seed: int = 0
     progress: Callable[[float], None] = field(default=lambda share: None)
+
+
+# What a caller leaves to be chosen.
+
+AUTO = "auto"
+
+
+def is_open(value: Any) -> bool:
+    """Whether a parameter is left to be chosen."""
+    return isinstance(value, str) and value == AUTO
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What the caller wants: ``params`` by name (AUTO where open), the distance, and a kernel that is not searched."""
+
+    params: Mapping[str, Any]
+    distance: Distance
+    given_kernel: Kernel | None
+    coder: str | coding.Coder
+    projection: str | Projection  # by name: its dimension is searched
+    groups: Array | None
+    seconds: float
+    n_jobs: int | None
+    seed: int
+    progress: Callable[[float], None]
+    coarse: tuple[Distance, int] | None = None
+    pairs: Mapping[str, PairCache] = field(default_factory=dict)
+    normalize: bool = True  # the columns of the dictionary
+    samples: Samples | None = None  # the examples with what was prepared of them; None: nothing is kept
+    brief: bool = False  # the search does not walk: see ``kcrc.tuning.search``
+
+    @property
+    def whole(self) -> bool:
+        """Whether the dictionary is the global one."""
+        return self.params["n_neighbors"] is None
+
+    @cached_property
+    def projecting(self) -> Projection:
+        return projections.resolve(self.projection)
+
+    @property
+    def by_products(self) -> bool:
+        """Whether all that is tried follows from dot products of vectors: under every metric, whole classes too."""
+        of_products = self.given_kernel is None or isinstance(self.given_kernel, VectorKernel)
+        return self.distance.is_euclidean and of_products
+
+    @property
+    def reads_entries(self) -> bool:
+        """Whether the coder looks at the entries of the vectors themselves."""
+        return self.params["form"] == "raw" and coding.resolve(self.coder).needs_columns
+
+
+# The arithmetic of local problems, roughly: what the budgets of searches are counted in.
+
+SPEED = 3e10  # arithmetic a second of two ordinary cores
+DOUBLE = 4.0  # how much dearer a problem is that has to be posed and solved in double precision
+
+
+def posing_cost(k: float, form: str, projecting: float = 0.0) -> float:
+    """Arithmetic of a local problem of k atoms, roughly; ``projecting``: the cost of Ψ over k³."""
+    return k * k * (25.0 + (k if form == "gram" else 0.0) + projecting * k)
+
+
+def solving_cost(k: float) -> float:
+    """Arithmetic of its answer with one penalty, roughly."""
+    return k**3 / 3 + 60.0 * k * k + 2e4
+
+
+# Who judges the settings of a request: the compiled ridge, or the stages with the caller's own coder and projection.
+#
+# With that comes what is not searched: parameters that are given, and those of which the coder leaves one value.
+
+STAGED = 30.0  # how much dearer the stages are than the compiled ridge, about
+
+
+def fixed_of(request: Request, *, atoms: int) -> dict[str, Any]:
+    """The parameters that have one value; ``atoms``: how many examples a global dictionary has."""
+    given = request.params.items()
+    fixed = {name: value for name, value in given if not is_open(value) and name not in ("kernel", "metric")}
+    if request.whole:
+        fixed["n_neighbors"] = atoms
+    if "n_neighbors" in fixed or not request.by_products:
+        fixed.setdefault("locality", "atoms")  # a given number counts examples, unless the caller says classes
+    if isinstance(request.projection, Projection) or not request.projecting.has_components:
+        fixed["share"] = None
+    if not isinstance(request.coder, str):
+        fixed["mu"] = getattr(request.coder, "mu", 0.01)
+    if coding.resolve(request.coder).needs_columns or not request.projecting.identity:
+        fixed.setdefault("form", "gram")
+    return fixed
+
+
+def bench_of(request: Request) -> Bench:
+    """The judge, and what it costs."""
+    projection, iterates = request.projecting, coding.resolve(request.coder).iterates
+    rules = _rules(request)
+    if request.coder == "ridge" and projection.identity and rules == DECISIONS:
+        return Bench(partial(margins, normalize=request.normalize))
+    effort = 1.0 if request.whole and not iterates else STAGED
+    return Bench(partial(_by_stages, request), effort, iterates, projection.cost, rules)
+
+
+def _rules(request: Request) -> tuple[str, ...]:
+    """The decisions to judge by: those that are searched, but where the caller names one that is not among them."""
+    asked = request.params["decision"]
+    return DECISIONS if is_open(asked) or decisions.named(asked).compiled else (asked,)
+
+
+def projected(projection: Projection, share: float | None) -> Projection:
+    """With the share of the dimension that was chosen."""
+    return projection if share is None else projection.with_components(share)
+
+
+def _by_stages(
+    request: Request,
+    trials: Trials,
+    gamma: float | None,
+    labels: Array,
+    sizes: list[int],
+    mus: list[float],
+    form: str,
+    share: float | None = None,
+) -> Array:
+    """Margins by the stages of the pipeline: see ``judging``."""
+
+    def coder_of(mu: float) -> coding.Coder:
+        return coding.resolve(request.coder, mu=mu)
+
+    if form == "raw" and not coder_of(0.01).needs_columns:
+        form = "rkhs"  # the same problem, in the linear kernel's own space
+    width = int(np.max(np.where(labels >= 0, np.arange(1, labels.shape[1] + 1), 1)))
+    if any(needs_double(width, mu, request.normalize) for mu in mus):
+        trials = trials.in_double(width)
+    G, k, own = kernel_of(trials, gamma)
+    vectors = None
+    if trials.asked is not None and trials.atoms is not None:
+        vectors = (trials.asked, trials.atoms[:, :width])
+    return staged_margins(
+        (G[:, :width, :width], k[:, :width], own),
+        labels[:, :width],
+        trials.truth,
+        sizes,
+        mus,
+        form,
+        coder_of,
+        None if request.projecting.identity else projected(request.projecting, share),
+        request.seed,
+        vectors,
+        nearest=nearest_atom(trials) if shares_dictionary(trials) else None,
+        normalize=request.normalize,
+        judged_by=_rules(request),
+    )

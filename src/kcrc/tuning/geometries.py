@@ -13,14 +13,13 @@ from kcrc.method import scaling
 from kcrc.method.distances.base import Distance
 from kcrc.method.distances.unified import Unified
 from kcrc.method.kernels import VectorKernel
-from kcrc.method.moments import moments, units_differ, varying
 from kcrc.method.preparation import Samples
-from kcrc.tuning.costs import SPEED
+from kcrc.method.scaling import moments, units_differ, varying
+from kcrc.tuning.field import SPEED, Request, is_open
 from kcrc.tuning.left_out.distance_geometry import DistanceGeometry, KernelGeometry
 from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.left_out.trials import Geometry
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
-from kcrc.tuning.request import Request, is_open
 
 LABEL_FREE: Mapping[str, scaling.Metric] = {
     "plain": scaling.Plain(), "unit": scaling.Unit(), "standard": scaling.Standard(bounded=True),

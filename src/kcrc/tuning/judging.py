@@ -20,8 +20,7 @@ from kcrc.method import decisions, local_problem
 from kcrc.method.coding.base import Coder
 from kcrc.method.coding.ridge import Ridge
 from kcrc.method.kernels import exp_of
-from kcrc.method.local_problem import Numbers
-from kcrc.method.precision import error_in_single
+from kcrc.method.local_problem import Numbers, error_in_single
 from kcrc.method.projections.base import Identity, Projection
 from kcrc.native import native
 from kcrc.tuning.left_out.trials import Trials

@@ -16,12 +16,11 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.method.distances.unified import Unified
 from kcrc.method.neighbours.refine import union_ranks
-from kcrc.tuning.costs import SPEED, posing_cost, solving_cost
-from kcrc.tuning.field import Bench
+from kcrc.tuning.field import SPEED, Bench, posing_cost, solving_cost
 from kcrc.tuning.left_out.distance_geometry import DistanceGeometry, KernelGeometry
 from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.left_out.trials import Trials
-from kcrc.tuning.loss import loss
+from kcrc.tuning.setting import loss
 
 TRIALS = 256
 LARGEST = 48  # atoms of a dictionary tried, at about equal size for one member and for many

@@ -6,19 +6,89 @@ Where the dictionary is the K nearest and examples are only left out, the next n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from kcrc._base import validation
 from kcrc._base.arrays import Array
 from kcrc.confidence.answerer import Answerer
-from kcrc.errors import ParameterError
+from kcrc.errors import DataError, ParameterError, StateError
 from kcrc.method import pipeline
 from kcrc.method.evidence import Evidence, joined
+from kcrc.method.fitted_model import FittedModel
+from kcrc.method.samples import or_wider
 from kcrc.method.without import by_the_nearest, evidence_without, named
-from kcrc.updates.supposing import Supposition
+
+# A model that follows its examples as they come and go: the parts that were fitted stay as they are.
+
+
+def with_examples(
+    model: FittedModel, vectors: Array, labels: Array, ids: Array, *, announced: Any = None
+) -> FittedModel:
+    """With new examples (m, d) of the classes ``labels`` (m,), known or new, under the row numbers ``ids`` (m,);
+    ``announced`` are classes that have no example yet."""
+    validation.check(vectors, model.working_type, or_else=or_wider(model.working_type))
+    classes = np.union1d(model.classes, np.unique(labels))
+    if announced is not None:
+        classes = np.union1d(classes, np.asarray(announced))
+    numbers, before = np.searchsorted(classes, labels), np.searchsorted(classes, model.classes)
+    return model.with_examples(_as_stored(vectors, model.raw.dtype), classes, numbers, before, ids)
+
+
+def without_examples(model: FittedModel, ids: Array) -> FittedModel:
+    """Without the examples of these row numbers; a class left empty goes too."""
+    return model.without(np.flatnonzero(np.isin(model.ids, ids))).without_empty_classes()
+
+
+def _as_stored(vectors: Array, dtype: np.dtype[Any]) -> Array:
+    """New examples in the type the others are stored in."""
+    with np.errstate(over="ignore"):
+        stored = vectors.astype(dtype, copy=False)
+    if stored.dtype == np.float16 and not np.isfinite(stored).all():
+        raise DataError(
+            "The new examples have values beyond 65504, too large for the half precision (float16) the others are "
+            "stored in. Fit with float32."
+        )
+    return stored
+
+
+# A model as if some examples had other classes, were not stored, or others were: to ask what that would change.
+#
+# Nothing is fitted anew: parameters and metric stay as they are.
+
+
+@dataclass(frozen=True, eq=False)
+class Supposition:
+    """What is supposed: other classes by row number, row numbers that are gone, new examples: their vectors (m, d) as
+    they are given, their classes and row numbers (m,)."""
+
+    labels: Mapping[int, Any] = field(default_factory=dict)
+    gone: Collection[int] = ()
+    vectors: Array | None = None
+    classes: tuple[Any, ...] = ()
+    ids: tuple[int, ...] = ()
+
+    def of(self, model: FittedModel) -> FittedModel:
+        """The model as it would be."""
+        moved = [row for row in self.labels if row not in set(self.gone)]
+        vectors = [model.raw[np.flatnonzero(np.isin(model.ids, moved))]]
+        ids = model.ids[np.isin(model.ids, moved)]
+        names = [self.labels[int(row)] for row in ids]
+        if self.vectors is not None and len(self.vectors):
+            vectors.append(np.asarray(self.vectors, vectors[0].dtype))
+            ids, names = np.concatenate([ids, np.asarray(self.ids, ids.dtype)]), [*names, *self.classes]
+        leaving = np.array([*self.gone, *moved], model.ids.dtype)
+        if len(ids):
+            made = with_examples(model, np.concatenate(vectors), np.array(names), ids)
+            first = np.flatnonzero(np.isin(made.ids[: len(model)], leaving))
+            return made.without(first).without_empty_classes() if len(first) else made
+        if np.isin(model.ids, leaving).all():
+            raise StateError("Without these examples there is none left to answer from.")
+        return without_examples(model, leaving) if len(leaving) else model
+
 
 NUMBERS = "biuf"
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Callable
+from types import FrameType
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -13,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route as Served
 
 from kcrc.errors import KCRCError
-from kcrc.web import failures
+from kcrc.web import guard as failures
 from kcrc.web.guard import Guard, Guarded
 from kcrc.web.routes import ROUTES, Handler
 from kcrc.web.service import Service
@@ -56,3 +59,71 @@ def _sound(handler: Handler) -> Handler:
             return await failures.fault(request, problem)
 
     return answer
+
+
+# Running the server: uvicorn, on one address, until it is told to end.
+
+GRACE = 10  # seconds that requests under way have to end
+
+
+class Server(uvicorn.Server):
+    """uvicorn's, which lets listeners to events go when it is told to end: it would wait for them."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.config.app.state.started()  # type: ignore[union-attr]  # it is our application
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.config.app.state.service.events.end()  # type: ignore[union-attr]
+        super().handle_exit(sig, frame)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket on an address; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def own_address() -> str:
+    """The address under which others in the network reach this machine; of the loopback where there is none.
+
+    A datagram socket is told where it would send to, and so knows from where; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect(("192.0.2.1", 9))  # an address for documentation: nobody has it
+            return str(asked.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
+def server(
+    app: Starlette, *, started: Callable[[], None], certificate: str | None = None, key: str | None = None
+) -> Server:
+    """What serves the application: ``run([socket])`` does so until a signal ends it, or ``should_exit`` is set;
+    ``started`` is called once requests are taken."""
+    app.state.started = started
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        backlog=256,
+        limit_concurrency=512,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=GRACE,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+    return Server(config)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
-from kcrc.files.plain_json import read_json
-from kcrc.web.failures import Refusal
+from kcrc.files.plain_files import read_json
+from kcrc.images.decoding.limits import Limits
+from kcrc.web.guard import Refusal
 
 _LARGEST_ID = 1 << 60
 
@@ -117,3 +119,98 @@ def _shown(value: Any) -> str:
     if isinstance(value, list | dict):
         return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value)}"
     return repr(value)[:60]
+
+
+# How much may come in: bytes, pixels, things at a time, seconds. All of it is looked at before anything is decoded.
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """``bytes`` and ``pixels`` of one picture, ``count`` pictures or examples of one request, ``seconds`` that a body
+    may take to arrive, ``json_bytes`` of a request in JSON, ``held`` pictures that wait to be asked again, ``uploads``
+    that are read at the same time."""
+
+    bytes: int = 32_000_000
+    pixels: int = 64_000_000
+    count: int = 500
+    seconds: float = 30.0
+    json_bytes: int = 1_000_000
+    held: int = 4000
+    held_bytes: int = 200_000_000
+    uploads: int = 16
+
+    @property
+    def of_pictures(self) -> Limits:
+        return Limits(self.bytes, self.pixels)
+
+
+# The shapes of what is sent and answered, as OpenAPI writes them.
+
+Shape = dict[str, Any]
+
+TEXT: Shape = {"type": "string"}
+NUMBER: Shape = {"type": "number"}
+WHOLE: Shape = {"type": "integer"}
+FLAG: Shape = {"type": "boolean"}
+LABEL: Shape = {"type": "string", "minLength": 1, "maxLength": 500}
+PICTURE: Shape = {"type": "string", "minLength": 1, "maxLength": 1000, "description": "what an upload was named"}
+CONFIDENCE: Shape = {"type": "string", "enum": ["ready", "learning"]}
+
+
+def maybe(shape: Shape) -> Shape:
+    return {"anyOf": [shape, {"type": "null"}]}
+
+
+def some(shape: Shape, *, least: int = 0, most: int | None = None) -> Shape:
+    limits = {"minItems": least} if least else {}
+    return {"type": "array", "items": shape, **limits, **({} if most is None else {"maxItems": most})}
+
+
+def record(optional: dict[str, Shape] | None = None, /, **needed: Shape) -> Shape:
+    return {"type": "object", "properties": {**needed, **(optional or {})}, "required": sorted(needed)}
+
+
+def named(name: str) -> Shape:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+IDS = some(WHOLE, least=1, most=500)
+PICTURES = some(PICTURE, least=1, most=500)
+CHANCES = some({"type": "array", "minItems": 2, "maxItems": 2, "items": {"anyOf": [TEXT, NUMBER]}})
+
+SCHEMAS: dict[str, Shape] = {
+    "Error": record({"conflict": {"type": "object"}}, error=TEXT),
+    "Verdict": record(
+        {"left_out": some(WHOLE), "act": WHOLE},
+        picture=TEXT,
+        revision=WHOLE,
+        label=TEXT,
+        probability=maybe(NUMBER),
+        unknown=FLAG,
+        why=maybe(TEXT),
+        set=some(TEXT),
+        likely=CHANCES,
+        confidence=CONFIDENCE,
+        how={"type": "string", "enum": ["coded", "unanimous", "nearest"]},
+        search=TEXT,
+        sentence=TEXT,
+        runner_up=maybe(TEXT),
+        support=NUMBER,
+        exact_line=FLAG,
+        parts=some(record(id=WHOLE, label=TEXT, share=NUMBER, distance=NUMBER, source=TEXT, step_in=FLAG)),
+        rest=record(count=WHOLE, count_for=WHOLE, count_against=WHOLE, share_for=NUMBER, share_against=NUMBER),
+        others=some(record(id=WHOLE, label=TEXT)),
+        tips=maybe(WHOLE),
+        seconds=NUMBER,
+    ),
+    "Short": record(label=TEXT, probability=maybe(NUMBER), unknown=FLAG),
+    "Act": record(
+        {"duplicates": some(record(picture=TEXT, id=WHOLE, label=TEXT))},
+        act=maybe(WHOLE),
+        sentence=TEXT,
+        examples=some(WHOLE),
+        revision=WHOLE,
+        undo=maybe(TEXT),
+        redo=maybe(TEXT),
+    ),
+}

@@ -11,9 +11,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from kcrc._base.words import file_name
 from kcrc.errors import DataError
 from kcrc.gallery.contract import ExampleRecord, Snapshot
-from kcrc.gallery.listing import ORDERS, listed
-from kcrc.gallery.portrait import portrait
-from kcrc.web.failures import Refusal
+from kcrc.gallery.listing import ORDERS, listed, portrait
+from kcrc.web.guard import Refusal
 from kcrc.web.people import person_of
 from kcrc.web.service import Service
 from kcrc.web.teaching import sentence, steps

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kcrc.confidence.advice import Advice, advise
-from kcrc.confidence.audit import audit
-from kcrc.confidence.findings import Audit
+from kcrc.confidence.audit import Audit, audit
 from kcrc.errors import StateError
 from kcrc.web.computing import Report
 from kcrc.web.current import Current

@@ -11,10 +11,10 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kcrc.confidence.findings import Audit
+from kcrc.confidence.audit import Audit
 from kcrc.web.bodies import fields
 from kcrc.web.current import Current
-from kcrc.web.failures import Refusal
+from kcrc.web.guard import Refusal
 from kcrc.web.service import Service
 
 SHOWN = 200  # suspects

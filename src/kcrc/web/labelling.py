@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from kcrc.web.asking import upload
 from kcrc.web.bodies import fields
-from kcrc.web.failures import Refusal
+from kcrc.web.guard import Refusal
 from kcrc.web.pictures import SentPicture
 from kcrc.web.service import Service
 from kcrc.web.teaching import add

@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kcrc.web.failures import Refusal
+from kcrc.web.guard import Refusal
 
 KINDS = {
     "html": "text/html; charset=utf-8",

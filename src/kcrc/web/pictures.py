@@ -10,12 +10,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from kcrc._base.arrays import Array
-from kcrc.images.decoding.images import decode
+from kcrc.images.decoding.reading import decode
 from kcrc.images.decoding.resizing import View
 from kcrc.images.emptiness import emptiness
 from kcrc.images.features.base import Feature
-from kcrc.web.allowed import Allowed
-from kcrc.web.failures import Refusal
+from kcrc.web.bodies import Allowed
+from kcrc.web.guard import Refusal
 
 SIDE = 320  # pixels, the longer side of the small copy
 

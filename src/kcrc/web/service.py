@@ -18,20 +18,16 @@ from kcrc.confidence.answers import Answers
 from kcrc.errors import KCRCError
 from kcrc.gallery import Gallery
 from kcrc.images.features.base import Feature
-from kcrc.web.allowed import Allowed
-from kcrc.web.batching import Asked, Batcher
+from kcrc.web.bodies import Allowed
 from kcrc.web.computing import Behind, Computation
-from kcrc.web.current import Current, Now
-from kcrc.web.events import Events
+from kcrc.web.current import Asked, Batcher, Current, Now
+from kcrc.web.events import Events, Metrics
 from kcrc.web.examining import advice, audited
-from kcrc.web.learner import Learner
-from kcrc.web.metrics import Metrics
-from kcrc.web.people import People
+from kcrc.web.people import People, Recent
 from kcrc.web.pictures import SentPicture, Shelf, looked_at
 from kcrc.web.plane import points
-from kcrc.web.recent import Recent
 from kcrc.web.waiting import ORDERS, WaitingPictures, by, loaded
-from kcrc.web.writer import Writer
+from kcrc.web.writer import Learner, Writer
 
 T = TypeVar("T")
 LOOKS = 1.0  # seconds between two looks whether another process changed the gallery

@@ -13,14 +13,14 @@ from starlette.responses import JSONResponse, Response
 from kcrc._base.words import counted
 from kcrc.gallery.acts import Relabel, Remove, Rename
 from kcrc.gallery.adding import Added
+from kcrc.gallery.building import THUMBNAIL
 from kcrc.gallery.collection import Collection
 from kcrc.gallery.contract import ActRecord, ExampleRecord, Transaction
 from kcrc.gallery.examples import checked_ids, checked_label
 from kcrc.gallery.history import Entry
-from kcrc.gallery.pictures import THUMBNAIL
-from kcrc.gallery.undoing_one import Overtaken, RedoOne, UndoOne
+from kcrc.gallery.undoing import Overtaken, RedoOne, UndoOne
 from kcrc.web.bodies import fields
-from kcrc.web.failures import Refusal
+from kcrc.web.guard import Refusal
 from kcrc.web.people import person_of
 from kcrc.web.pictures import thumbnail_of
 from kcrc.web.service import Service

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kcrc.errors import KCRCError
-from kcrc.web.failures import Refusal
+from kcrc.web.guard import Refusal
 from kcrc.web.people import person_of
 from kcrc.web.service import Service
 

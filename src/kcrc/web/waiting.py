@@ -14,14 +14,14 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc._base.words import file_name
-from kcrc.confidence.labelling import Doubt, next_to_label
+from kcrc.confidence.advice import Doubt, next_to_label
 from kcrc.errors import KCRCError
 from kcrc.gallery.examples import Contents
-from kcrc.images.arrivals import Arrivals
-from kcrc.images.decoding.images import ImageError, fetch, read_chunks
+from kcrc.images.decoding.reading import ImageError, fetch, read_chunks
+from kcrc.images.stream import Arrivals
 from kcrc.web.computing import Report
 from kcrc.web.current import Current
-from kcrc.web.failures import Refusal
+from kcrc.web.guard import Refusal
 from kcrc.web.pictures import SentPicture, looked_at
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from photos import folder, photo
 
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, UnknownName
 from kcrc.gallery import Gallery, exchange
+from kcrc.gallery.building import build_from_folder
 from kcrc.gallery.exchange import contract, format_of, name_for
 from kcrc.gallery.exchange.incoming import receive
 from kcrc.gallery.exchange.outgoing import send
-from kcrc.gallery.pictures import build_from_folder
-from kcrc.images.decoding.images import decode
+from kcrc.images.decoding.reading import decode
 
 EVIL = ["=cmd()", "a/b", "..", 'x,"y"\nz;\tw;=1+1|@x\t=y', "CON", " wren ", "zaunkönig", "'=x", "\u202eevil", "Heron"]
 OUTPUTS = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcrc.gallery.sorting.folder_names import folder_names
+from kcrc.gallery.sorting.sorter import folder_names
 
 WRONG = [
     "a/b",

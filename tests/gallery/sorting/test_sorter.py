@@ -13,9 +13,7 @@ import pytest
 
 from kcrc.errors import FileError, KCRCError, StateError
 from kcrc.gallery.sorting import sorter as module
-from kcrc.gallery.sorting.sort_log import NAME, logs
-from kcrc.gallery.sorting.sorter import DOUBTFUL, SortAnswer, Sorter
-from kcrc.gallery.sorting.taking_back import take_back
+from kcrc.gallery.sorting.sorter import DOUBTFUL, NAME, SortAnswer, Sorter, logs, take_back
 
 SURE, UNSURE = SortAnswer("wren", 0.99), SortAnswer("wren", 0.5)
 ANSWERS = [SURE, UNSURE]

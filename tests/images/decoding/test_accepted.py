@@ -7,9 +7,9 @@ import pytest
 
 from images.features import odd_files as odd
 from kcrc.errors import ParameterError
-from kcrc.images.decoding import accepted, decoder
-from kcrc.images.decoding.accepted import Limits, fetch, from_environment
-from kcrc.images.decoding.images import ImageError, decode, read_many
+from kcrc.images.decoding import decoder, limits
+from kcrc.images.decoding.limits import Limits, fetch, from_environment
+from kcrc.images.decoding.reading import ImageError, decode, read_many
 from kcrc.images.decoding.resizing import View
 
 
@@ -139,7 +139,7 @@ def test_a_file_there_is_no_memory_for(monkeypatch, tmp_path):
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(accepted.stat, "S_ISREG", no_memory)
+        patch.setattr(limits.stat, "S_ISREG", no_memory)
         with pytest.raises(ImageError, match="not enough memory"):
             fetch(tmp_path / "a.png")
     monkeypatch.setattr(decoder, "look", no_memory)

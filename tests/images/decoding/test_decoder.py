@@ -11,7 +11,7 @@ from PIL import Image
 
 from images.features import odd_files as odd
 from kcrc.images.decoding import decoder
-from kcrc.images.decoding.images import ImageError, decode
+from kcrc.images.decoding.reading import ImageError, decode
 from kcrc.images.decoding.resizing import View
 
 

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image, ImageOps
 
 from images.features import odd_files as odd
-from kcrc.images.decoding import eight_bits
+from kcrc.images.decoding import pixels
 from kcrc.images.decoding.decoder import _seen
-from kcrc.images.decoding.eight_bits import pixels_of, upright
+from kcrc.images.decoding.pixels import pixels_of, upright
 from kcrc.images.decoding.resizing import View, fit_image
 
 MODES = ("1", "L", "P", "LA", "RGB", "RGBA", "CMYK", "YCbCr", "I;16", "I", "F")
@@ -34,14 +34,14 @@ def plainly(image: Image.Image, orientation: int) -> np.ndarray:
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("mode", MODES)
 def test_blocks_give_what_the_whole_gives(monkeypatch, mode, orientation, block):
-    monkeypatch.setattr(eight_bits, "_BLOCK", block)
+    monkeypatch.setattr(pixels, "_BLOCK", block)
     image = odd.noise(mode, (37, 23))
     np.testing.assert_array_equal(pixels_of(upright(image, orientation)), plainly(image, orientation))
 
 
 @pytest.mark.parametrize("transparent", [3, bytes(range(256)), (1, 2, 3)], ids=["a colour", "palette", "RGB"])
 def test_transparent_colours_lie_on_white(monkeypatch, transparent):
-    monkeypatch.setattr(eight_bits, "_BLOCK", 40)
+    monkeypatch.setattr(pixels, "_BLOCK", 40)
     image = odd.noise("RGB" if isinstance(transparent, tuple) else "P", (37, 23))
     image.putpixel((5, 5), transparent if isinstance(transparent, tuple) else 3)
     image.info["transparency"] = transparent
@@ -50,7 +50,7 @@ def test_transparent_colours_lie_on_white(monkeypatch, transparent):
 
 @pytest.mark.parametrize("top", [0.5, 1.0, 1.5, 255.0, 256.0, 70_000.0, -0.5])
 def test_one_bright_pixel_in_any_block_sets_the_scale_of_all(monkeypatch, top):
-    monkeypatch.setattr(eight_bits, "_BLOCK", 16)
+    monkeypatch.setattr(pixels, "_BLOCK", 16)
     values = np.random.default_rng(0).uniform(-1, min(top, 0.5), (20, 30)).astype(np.float32)
     values[19, 29] = top
     image = Image.fromarray(values)
@@ -58,7 +58,7 @@ def test_one_bright_pixel_in_any_block_sets_the_scale_of_all(monkeypatch, top):
 
 
 def test_pixels_that_are_no_numbers_are_found_in_any_block(monkeypatch):
-    monkeypatch.setattr(eight_bits, "_BLOCK", 16)
+    monkeypatch.setattr(pixels, "_BLOCK", 16)
     for odd_value in (np.nan, np.inf, -np.inf):
         values = np.zeros((20, 30), np.float32)
         values[19, 29] = odd_value
@@ -70,7 +70,7 @@ def test_pixels_that_are_no_numbers_are_found_in_any_block(monkeypatch):
 @pytest.mark.parametrize("shrink", [(1, 3), (4, 1), (3, 2), (64, 64)])
 @pytest.mark.parametrize("mode", ["L", "RGB", "P"])
 def test_shrinking_block_by_block_is_shrinking_the_whole(monkeypatch, mode, shrink, block):
-    monkeypatch.setattr(eight_bits, "_BLOCK", block)
+    monkeypatch.setattr(pixels, "_BLOCK", block)
     image = odd.noise(mode, (37, 23))
     whole = image.convert("RGB" if mode == "P" else mode).reduce(shrink)
     np.testing.assert_array_equal(pixels_of(upright(image, 1, shrink)), np.asarray(whole))

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from kcrc.errors import ParameterError
-from kcrc.images.decoding.images import FORMATS, ImageError, Limits, decode, read, read_chunks, read_many
+from kcrc.images.decoding.reading import FORMATS, ImageError, Limits, decode, read, read_chunks, read_many
 from kcrc.images.decoding.resizing import View
 
 # Red, green over blue, black: every turn and mirror image of it differs.

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kcrc.images.decoding.memory import Budget
+from kcrc.images.decoding.limits import Budget
 
 
 def test_what_is_held_at_once_stays_within_the_budget():

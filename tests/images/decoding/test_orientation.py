@@ -12,8 +12,8 @@ from PIL import Image
 
 from images.features import hostile_images as hostile
 from images.features import odd_files as odd
-from kcrc.images.decoding.images import decode
-from kcrc.images.decoding.orientation import exif_orientation, from_hexadecimal, orientation
+from kcrc.images.decoding.pixels import exif_orientation, from_hexadecimal, orientation
+from kcrc.images.decoding.reading import decode
 
 TURN = 0x0112
 DOWN, ACROSS = np.mgrid[0:16, 0:24]

@@ -6,7 +6,7 @@ import numpy as np
 
 from images.features import odd_files as odd
 from kcrc.images.decoding import reading
-from kcrc.images.decoding.images import Picture, read_chunks
+from kcrc.images.decoding.reading import Picture, read_chunks
 from kcrc.images.decoding.resizing import View
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 from PIL import Image
 
 from kcrc.errors import KCRCError
-from kcrc.images.decoding import decoder, eight_bits
-from kcrc.images.decoding.images import read
+from kcrc.images.decoding import decoder
+from kcrc.images.decoding import pixels as eight_bits
+from kcrc.images.decoding.reading import read
 from kcrc.images.decoding.resizing import View
 
 MARK, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")

@@ -8,7 +8,7 @@ from photos import small_picture
 from PIL import Image
 from telling_photos import KINDS, MARK, UPRIGHT, jpeg, pixels
 
-from kcrc.images.decoding.images import decode
+from kcrc.images.decoding.reading import decode
 from kcrc.images.features.bare import bare, is_bare
 
 

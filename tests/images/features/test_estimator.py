@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 
 from kcrc import features
 from kcrc.errors import ParameterError
-from kcrc.images.features.estimator import Estimator
+from kcrc.images.features.base import Estimator
 
 
 class Reference(TransformerMixin, BaseEstimator):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from kcrc.images.decoding.images import ImageError
+from kcrc.images.decoding.reading import ImageError
 from kcrc.images.features import make
 from kcrc.images.features.extract import extract, extract_chunks
 

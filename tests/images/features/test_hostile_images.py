@@ -12,7 +12,7 @@ import pytest
 
 from images.features.hostile_images import case, hostile_image, hostile_images
 from kcrc.errors import KCRCError
-from kcrc.images.decoding.images import decode, read_many
+from kcrc.images.decoding.reading import decode, read_many
 from kcrc.images.decoding.resizing import View
 from kcrc.images.features.bare import bare, is_bare
 

@@ -15,8 +15,8 @@ from images.features.small_hub import COMMIT, SmallHub
 from kcrc.cli import main
 from kcrc.errors import DataError, ParameterError
 from kcrc.images.features import make, restore
-from kcrc.images.features.pooling import POOLINGS, chosen, pooled
-from kcrc.images.network.onnx_graph import GraphWriter
+from kcrc.images.features.pyramid import POOLINGS, chosen, pooled
+from kcrc.images.network.efficientnet import GraphWriter
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("huggingface_hub")
@@ -169,7 +169,7 @@ def test_built_by_the_command_it_predicts_with_the_hub_down(hub, tmp_path, monke
 
 def test_a_gallery_pins_the_commit_and_the_content(hub, tmp_path):
     from kcrc import Gallery
-    from kcrc.gallery.own_feature import own_feature
+    from kcrc.gallery.seeing import own_feature
 
     pictures, labels = striped()
     saved(tmp_path / "pictures", pictures, labels)

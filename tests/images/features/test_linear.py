@@ -6,7 +6,7 @@ from sklearn.decomposition import PCA
 
 from kcrc.errors import DataError
 from kcrc.images.features import make
-from kcrc.images.features.principal import principal_axes
+from kcrc.images.features.linear import principal_axes
 
 
 def test_pixels_are_the_grey_values(pictures):

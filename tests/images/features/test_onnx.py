@@ -5,7 +5,7 @@ import pytest
 
 from kcrc.errors import DataError, KCRCError, ParameterError
 from kcrc.images.features import make, restore
-from kcrc.images.network.onnx_graph import GraphWriter
+from kcrc.images.network.efficientnet import GraphWriter
 
 pytest.importorskip("onnxruntime")
 

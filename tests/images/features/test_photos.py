@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from kcrc.images.decoding import photos
-from kcrc.images.decoding.images import ImageError, Limits, decode
+from kcrc.images.decoding.reading import ImageError, Limits, decode
 from kcrc.images.decoding.resizing import View
 
 CORNERS = np.zeros((80, 120, 3), np.uint8)

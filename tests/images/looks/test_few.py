@@ -7,9 +7,8 @@ import pytest
 
 from images.looks.drawings import drawings
 from kcrc import ImageClassifier, KCRCClassifier, looks
-from kcrc.images.looks.copies import copies_of, deformed
-from kcrc.images.looks.few import are_few
-from kcrc.images.looks.kinds import PRIOR
+from kcrc.images.looks.base import PRIOR
+from kcrc.images.looks.few import are_few, copies_of, deformed
 
 
 def test_a_copy_is_the_same_on_every_run_and_like_its_original(rng):

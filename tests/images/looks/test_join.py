@@ -10,10 +10,9 @@ import pytest
 from images.looks.drawings import drawings
 from kcrc.errors import ParameterError
 from kcrc.images.looks import choosing
-from kcrc.images.looks.base import of_feature, registry
+from kcrc.images.looks.base import kind_of, of_feature, registry
 from kcrc.images.looks.join import JoinLook, join_weights, seen_by
 from kcrc.images.looks.jury import LookTrial
-from kcrc.images.looks.kinds import kind_of
 
 
 def parts():

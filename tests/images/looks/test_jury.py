@@ -7,10 +7,9 @@ import pytest
 
 from images.looks.drawings import drawings
 from kcrc import ImageClassifier
-from kcrc.images.looks.base import registry
+from kcrc.images.looks.base import kind_of, registry
 from kcrc.images.looks.jury import Jury, Task
-from kcrc.images.looks.kinds import kind_of
-from kcrc.tuning.brief import BriefSearch
+from kcrc.tuning.search import BriefSearch
 
 
 def test_a_look_alone_is_searched_in_full_and_several_briefly(monkeypatch):

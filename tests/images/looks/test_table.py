@@ -7,8 +7,7 @@ import pytest
 
 from images.looks.drawings import drawings
 from kcrc import ImageClassifier, looks
-from kcrc.images.looks.base import registry
-from kcrc.images.looks.kinds import PRIOR, PictureKind, kind_of
+from kcrc.images.looks.base import PRIOR, PictureKind, kind_of, registry
 
 COSTLY = {"coarse pyramid", "pyramid", "embedding"}
 CHEAP = sorted(set(looks.names()) - COSTLY)

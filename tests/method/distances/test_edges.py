@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kcrc.method.distances.edges import edge_points, evenly, in_order, padded_points
+from kcrc.method.distances.geometric_blur import edge_points, evenly, in_order, padded_points
 
 rng = np.random.default_rng(2)
 

@@ -13,9 +13,8 @@ import pytest
 from problems import Costly, Counting, given, problem
 
 from kcrc.method.distances import pair_cache
-from kcrc.method.distances.pair_cache import PairCache
+from kcrc.method.distances.pair_cache import PairCache, PairTable
 from kcrc.method.distances.pixel import Euclidean, Manhattan
-from kcrc.method.distances.table import PairTable
 
 
 @dataclass(frozen=True)

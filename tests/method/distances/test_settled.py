@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from kcrc.errors import ParameterError
 from kcrc.method.distances import make
 from kcrc.method.distances.base import Distance
-from kcrc.method.distances.settled import _candidates, _doubt, settled
+from kcrc.method.distances.pair_cache import _candidates, _doubt, settled
 from kcrc.method.preparation import Prepared
 
 

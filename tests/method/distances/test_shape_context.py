@@ -8,7 +8,7 @@ from scipy.interpolate import RBFInterpolator
 
 from kcrc.errors import ParameterError
 from kcrc.method.distances import make, shape_context
-from kcrc.method.distances.shape_matching import assigned, context_costs, contexts, thin_plate
+from kcrc.method.distances.shape_context import assigned, context_costs, contexts, thin_plate
 
 rng = np.random.default_rng(6)
 

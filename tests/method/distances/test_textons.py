@@ -7,7 +7,7 @@ import pytest
 
 from kcrc.errors import ParameterError, StateError
 from kcrc.method.distances import make
-from kcrc.method.distances.filter_bank import FilterBank, standardised
+from kcrc.method.distances.textons import FilterBank, standardised
 from references.texture import responses
 
 rng = np.random.default_rng(3)

@@ -9,7 +9,7 @@ from sklearn.model_selection import train_test_split
 
 from kcrc.errors import ParameterError
 from kcrc.method.learned import DKSVDClassifier, LCKSVDClassifier
-from kcrc.method.learned.base import DictionaryClassifier, ridge_classifier, share_atoms
+from kcrc.method.learned.classifiers import DictionaryClassifier, ridge_classifier, share_atoms
 from kcrc.method.learned.ksvd import encode, unit_rows
 
 METHODS = [
@@ -187,7 +187,7 @@ def test_an_open_sparsity_is_chosen_inside_the_samples(model, digits):
 
 def test_a_large_set_is_judged_by_a_part_of_it(monkeypatch):
     X, y = three_classes(n=60)
-    monkeypatch.setattr("kcrc.method.learned.base.CHOOSING_ROWS", 60)
+    monkeypatch.setattr("kcrc.method.learned.classifiers.CHOOSING_ROWS", 60)
     asked = []
     monkeypatch.setattr(
         DKSVDClassifier,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import orthogonal_mp_gram
 
 from kcrc.errors import ParameterError
-from kcrc.method.learned import omp
-from kcrc.method.learned.omp import batch_omp
+from kcrc.method.learned import ksvd
+from kcrc.method.learned.ksvd import batch_omp
 from kcrc.native import native
 
 
@@ -16,7 +16,7 @@ from kcrc.native import native
 def way(request, monkeypatch):
     """Every test here runs both ways."""
     if request.param == "numpy":
-        monkeypatch.setattr(omp, "native", None)
+        monkeypatch.setattr(ksvd, "native", None)
     elif native is None:
         pytest.skip("the compiled module is not built")
     return request.param
@@ -58,7 +58,7 @@ def test_both_ways_agree_on_any_shape(seed, n_atoms, n_features, sparsity):
     D, Y = problem(seed, n_atoms=n_atoms, n_features=n_features, n_signals=5)
     compiled = batch_omp(D @ D.T, Y @ D.T, sparsity=sparsity)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(omp, "native", None)
+        patch.setattr(ksvd, "native", None)
         plain = batch_omp(D @ D.T, Y @ D.T, sparsity=sparsity)
     scale = max(1.0, float(np.abs(plain.values).max()))
     np.testing.assert_array_equal(compiled.atoms, plain.atoms)
@@ -88,7 +88,7 @@ def test_duplicate_and_zero_atoms_are_not_picked_twice(way):
 def test_one_signal_at_a_time_gives_the_same(way, monkeypatch):
     D, Y = problem(3)
     together = batch_omp(D @ D.T, Y @ D.T, sparsity=5)
-    monkeypatch.setattr(omp, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(ksvd, "_CHUNK_BYTES", 1)
     alone = batch_omp(D @ D.T, Y @ D.T, sparsity=5)
     np.testing.assert_array_equal(together.atoms, alone.atoms)
     np.testing.assert_allclose(together.values, alone.values, atol=1e-12)

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kcrc import KCRCClassifier
-from kcrc.method.neighbours import codes, scan
-from kcrc.method.neighbours.codes import Codes
-from kcrc.method.neighbours.scan import Scan
+from kcrc.method.neighbours import scan
+from kcrc.method.neighbours.scan import Codes, Scan
 
-pytestmark = pytest.mark.skipif(codes.native is None, reason="the compiled module is not built")
+pytestmark = pytest.mark.skipif(scan.native is None, reason="the compiled module is not built")
 SHAPES = ["plain", "tied", "doubled", "constant", "outlier", "tight", "sparse", "same"]
 
 
@@ -53,7 +52,7 @@ def coded(vectors: np.ndarray, *, leading: bool = False) -> Any:
 def assert_nearest(made: Scan, atoms: np.ndarray, queries: np.ndarray, k: int) -> None:
     """The very rows and distances of measuring every pair."""
     rows, squared = made.nearest(atoms, queries, k)
-    true_rows, true_squared = codes.native.nearest_measured(vectors=atoms, queries=queries, k=k)
+    true_rows, true_squared = scan.native.nearest_measured(vectors=atoms, queries=queries, k=k)
     np.testing.assert_array_equal(rows, true_rows)
     np.testing.assert_array_equal(squared, true_squared)
 

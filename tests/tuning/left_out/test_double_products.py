@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kcrc.tuning.left_out import products
-from kcrc.tuning.left_out.double_products import DoubleProducts
+from kcrc.tuning.left_out.products import DoubleProducts
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -10,7 +10,7 @@ from scipy.linalg import cholesky, solve_triangular
 from kcrc import distances, kernels, metrics
 from kcrc.tuning.judging import squared_among
 from kcrc.tuning.left_out.distance_geometry import DistanceGeometry, KernelGeometry
-from kcrc.tuning.left_out.groups import duplicate_groups
+from kcrc.tuning.left_out.sample import duplicate_groups
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from kcrc.errors import FileError
 from kcrc.files.aside import aside
-from kcrc.files.plain_file import read_plain
-from kcrc.files.plain_json import read_json
+from kcrc.files.plain_files import read_json, read_plain
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture
-from kcrc.gallery.exchange.picture_files import new_folder, put_picture
-from kcrc.gallery.sorting.folder_names import folder_names
+from kcrc.gallery.exchange.outgoing import new_folder, put_picture
+from kcrc.gallery.sorting.sorter import folder_names
 from kcrc.images.datasets import image_files
 
 CLASSES = "kcrc-classes.json"

@@ -12,7 +12,7 @@ from kcrc.errors import FileError
 from kcrc.files.aside import aside
 from kcrc.gallery.exchange.contract import Labelled, Picture
 from kcrc.gallery.exchange.json_file import json_of
-from kcrc.gallery.exchange.picture_files import new_folder, put_picture
+from kcrc.gallery.exchange.outgoing import new_folder, put_picture
 
 MAKES_FOLDER = True
 

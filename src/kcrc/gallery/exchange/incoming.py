@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from kcrc._base.words import file_name
 from kcrc.errors import DataError, FileError, KCRCError
-from kcrc.files.inside import inside
+from kcrc.files.folders import inside
+from kcrc.gallery.building import Intake, add_images
 from kcrc.gallery.examples import checked_label
 from kcrc.gallery.exchange import format_of
 from kcrc.gallery.exchange.contract import Labelled, counted
-from kcrc.gallery.pictures import Intake, add_images
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kcrc.errors import FileError
-from kcrc.files.plain_file import read_plain
-from kcrc.files.plain_json import read_json
+from kcrc.files.plain_files import read_json, read_plain
 from kcrc.gallery.exchange.contract import BYTES
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kcrc.files.aside import aside
-from kcrc.files.plain_lines import read_json_lines
+from kcrc.files.plain_files import read_json_lines
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture, from_mapping, to_mapping
 
 MAKES_FOLDER = False

@@ -10,7 +10,7 @@ from typing import Any
 from kcrc.errors import FileError, ParameterError
 from kcrc.files.aside import aside
 from kcrc.files.parquet_footer import opened_parquet
-from kcrc.files.plain_file import read_plain
+from kcrc.files.plain_files import read_plain
 from kcrc.gallery.exchange.contract import BYTES, IMAGE_NAMES, ROWS, Labelled, Picture, from_mapping, to_mapping
 
 _UNPACKED = 1_000_000_000  # bytes that the columns may claim

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kcrc.files.aside import aside
-from kcrc.files.plain_table import read_table
-from kcrc.files.spreadsheet import guarded, unguarded
+from kcrc.files.plain_files import guarded, read_table, unguarded
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture, from_mapping, to_mapping
 
 COLUMNS = ("image", "label", "id", "sha256", "added_at")

@@ -11,19 +11,128 @@ import contextlib
 import hashlib
 import itertools
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from kcrc.errors import FileError, KCRCError, ParameterError
-from kcrc.files.aside import NameTaken, aside, move_aside, unlink_or_else
-from kcrc.files.growing import GrowingLog
-from kcrc.files.inside import inside
-from kcrc.gallery.sorting.folder_names import folder_names
-from kcrc.gallery.sorting.sort_log import HOWS, NAME, new_log
-from kcrc.images.decoding.images import fetch
+from kcrc.errors import FileError, KCRCError, ParameterError, StateError
+from kcrc.files.aside import GrowingLog, NameTaken, aside, leftovers, move_aside, unlink_or_else
+from kcrc.files.folders import inside
+from kcrc.files.plain_files import read_json_lines
+from kcrc.images.datasets import EXTENSIONS
+from kcrc.images.decoding.reading import fetch
+
+# A folder for each class: class names are text that may hold anything, folder names are not.
+#
+# A name that some system could not have, would hide, or would take for a path is changed, and marked with a few digits
+# that depend on the class alone, so that no two classes share a folder. So are names that differ only in case or in
+# the way their accents are written, all but the first: many disks take them for one.
+
+LONGEST = 100  # characters; a name of 255 bytes is the most that common file systems have
+_FORBIDDEN = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]')
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?\Z", re.IGNORECASE)
+
+
+def folder_names(labels: Iterable[str], *, taken: Iterable[str] = ()) -> dict[str, str]:
+    """A folder name for each class; ``taken`` are names that none may have."""
+    used = {_folded(name) for name in taken}
+    names: dict[str, str] = {}
+    for label in sorted(set(labels)):
+        name = _safe(label)
+        if name != label or _folded(name) in used:
+            name = f"{name[: LONGEST - 9]}-{hashlib.sha256(label.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
+        while _folded(name) in used:  # another class is called so
+            name += "_"
+        used.add(_folded(name))
+        names[label] = name
+    return names
+
+
+def _safe(label: str) -> str:
+    """The nearest name that every system can have: never a path, never hidden, never an option of a command."""
+    name = unicodedata.normalize("NFC", _FORBIDDEN.sub("_", label.encode("utf-8", "replace").decode()))
+    name = name[:LONGEST].strip().rstrip(". ")
+    while len(name.encode()) > 2 * LONGEST:
+        name = name[:-1]
+    if not name or name[0] in ".-" or _RESERVED.match(name):
+        name = f"_{name}"
+    return name
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
+# The log of a sorting: a line for each file, on the disk before the file is touched, and what is read back from it.
+#
+# The first line says what made it, a line with ``folder`` that the folder was about to be made, every other that a
+# file was about to be copied, moved or linked: ``how``, ``from`` (the whole path), ``to`` (below the folder of the
+# log), ``sha256``, and what was answered. So whatever a kill leaves is in the log, and taking back looks at what is
+# there.
+
+NAME = "kcrc-sort.jsonl"
+VERSION = 1
+HOWS = ("copy", "move", "link")
+_NAMES = re.compile(r"kcrc-sort(?:-([1-9][0-9]{0,8}))?\.jsonl")
+_LARGEST = 1 << 30  # bytes: three million files
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A file that was, or was about to be, put in its place; ``to`` is a name below the folder of the log."""
+
+    how: str
+    source: str
+    to: str
+    sha256: str
+
+
+def new_log(out: Path, facts: dict[str, Any]) -> GrowingLog:
+    """A log beside those of earlier sortings, which stay as they are."""
+    number = max(logs(out), default=0) + 1
+    while True:
+        name = NAME if number == 1 else f"kcrc-sort-{number}.jsonl"
+        try:
+            log = GrowingLog(out / name)
+        except NameTaken:  # another sorting began at this moment
+            number += 1
+        else:
+            log.add({"kcrc sort": VERSION, **facts})
+            return log
+
+
+def logs(out: Path) -> dict[int, Path]:
+    """The logs in a folder, by number: the highest is the latest."""
+    found = ((_NAMES.fullmatch(path.name), path) for path in out.iterdir()) if out.is_dir() else ()
+    return {int(match[1] or 1): path for match, path in found if match is not None and path.is_file()}
+
+
+def read_log(path: Path) -> tuple[list[Placed], list[str]]:
+    """The files and the folders of a log, in their order; what no sorting wrote is a ``FileError``.
+
+    A log says where files are moved back to, and may be somebody else's: only names of images are taken."""
+    files: list[Placed] = []
+    folders: list[str] = []
+    for number, facts in read_json_lines(path, limit=_LARGEST, what="log", torn=True):
+        if number == 1 and facts.get("kcrc sort") == VERSION:
+            continue
+        folder = facts.get("folder")
+        if isinstance(folder, str) and len(facts) == 1:
+            folders.append(folder)
+            continue
+        one = Placed(*(str(facts.get(name, "")) for name in ("how", "from", "to", "sha256")))
+        images = all(Path(name).suffix.lower() in EXTENSIONS for name in (one.source, one.to))
+        known = one.how in HOWS and _SHA256.fullmatch(one.sha256) and Path(one.source).is_absolute()
+        if number == 1 or not images or not known:
+            raise FileError(f"Line {number} of '{path}' is not one that kcrc sort writes; nothing was changed.")
+        files.append(one)
+    return files, folders
+
 
 DOUBTFUL = "_doubtful"
 _TRIES = 100_000  # names tried for one file
@@ -190,3 +299,101 @@ def _same(goal: Path, source: Path, content: bytes, how: str) -> bool:
         return goal.stat().st_size == len(content) and fetch(goal) == content
     except (KCRCError, OSError):
         return False
+
+
+# A sorting taken back: copies and links deleted, moved files put where they were; what changed since stays.
+
+
+@dataclass
+class TakenBack:
+    """``done`` files are where they were before; ``refused`` are those that changed since, and why."""
+
+    log: Path
+    done: list[Placed] = field(default_factory=list)
+    refused: list[tuple[Placed, str]] = field(default_factory=list)
+
+
+def take_back(out: str | os.PathLike[str], *, dry_run: bool = False) -> TakenBack:
+    """Take back the latest sorting into a folder, the last file first.
+
+    Its log goes when all of it was taken back; until then this can be called again, also after a kill."""
+    root = Path(os.path.abspath(out))
+    found = logs(root)
+    if not found:
+        raise StateError(f"There is no log of kcrc sort in '{out}', so there is nothing to take back.")
+    told = TakenBack(found[max(found)])
+    files, folders = read_log(told.log)
+    for one in reversed(files):
+        try:
+            undo = _way_back(root, one)
+            if not dry_run:
+                undo()
+                for left in leftovers(root / one.to):
+                    left.unlink()
+        except (KCRCError, OSError) as problem:
+            told.refused.append((one, getattr(problem, "strerror", None) or str(problem)))
+        else:
+            told.done.append(one)
+    if not dry_run:
+        for name in reversed(folders):
+            _let_go(root, name)
+        if not told.refused:
+            told.log.unlink()
+    return told
+
+
+def _way_back(root: Path, one: Placed) -> Callable[[], None]:
+    """What takes one file back; an error where it is not as it was."""
+    source, goal = Path(one.source), inside(root, one.to) if one.how != "link" else _link_inside(root, one.to)
+    if not os.path.lexists(goal):
+        if one.how == "move" and not os.path.lexists(source):
+            raise FileError("It is gone from both places.")
+        return lambda: None  # a kill came first, or it was taken back already
+    if one.how == "link":
+        if not goal.is_symlink() or os.readlink(goal) != one.source:
+            raise FileError("It is no longer the link that was made.")
+        return goal.unlink
+    content = None if goal.is_symlink() else fetch(goal)
+    if content is None or hashlib.sha256(content).hexdigest() != one.sha256:
+        raise FileError("It was changed since.")
+    if _digest(source) == one.sha256:  # the original of a copy, or a move that was only half done
+        if os.path.samefile(source, goal) and not two_names(goal, source):
+            raise FileError("It is the original itself.")
+        return goal.unlink
+    if one.how == "copy":
+        raise FileError("Its original is no longer there as it was; the copy stays.")
+    if os.path.lexists(source):
+        raise FileError(f"Something else is in its old place, '{source}'.")
+    if not source.parent.is_dir():
+        raise FileError(f"Its old folder '{source.parent}' is no longer there.")
+    return lambda: _put_back(goal, source, content)
+
+
+def _put_back(goal: Path, source: Path, content: bytes) -> None:
+    try:
+        put(goal, source, content, "move")
+    except NameTaken:
+        raise FileError(f"Something else is in its old place, '{source}'.") from None
+
+
+def _link_inside(root: Path, name: str) -> Path:
+    """The path of a link below the root, which itself leads wherever it leads."""
+    return inside(root, os.path.dirname(name)) / os.path.basename(name)
+
+
+def _digest(path: Path) -> str | None:
+    """The hash of a file; None where it cannot be read."""
+    try:
+        return hashlib.sha256(fetch(path)).hexdigest()
+    except KCRCError:
+        return None
+
+
+def _let_go(root: Path, name: str) -> None:
+    """Delete a folder that the sorting made, if it is empty."""
+    try:
+        folder = inside(root, name)
+        if not folder.is_symlink():
+            folder.rmdir()
+    except (KCRCError, OSError):
+        return

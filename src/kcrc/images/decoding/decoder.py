@@ -18,21 +18,24 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import KCRCError
-from kcrc.files.cache_folder import sha256
+from kcrc.files.folders import sha256
 from kcrc.images.decoding import photos
-from kcrc.images.decoding.accepted import (
+from kcrc.images.decoding.containers import Damaged, Stored, TooMuch, begins_like, look
+from kcrc.images.decoding.limits import (
+    DECODING,
     EXTENSION_FORMATS,
     FORMATS,
+    VARIABLE,
     ImageError,
     Limits,
+    allowed,
+    give_back,
     no_memory,
     printable,
     too_many_bytes,
     too_many_pixels,
 )
-from kcrc.images.decoding.containers import Damaged, Stored, TooMuch, begins_like, look
-from kcrc.images.decoding.eight_bits import Shrink, copied_bytes, pixels_of, upright
-from kcrc.images.decoding.memory import DECODING, VARIABLE, allowed, give_back
+from kcrc.images.decoding.pixels import Shrink, copied_bytes, pixels_of, upright
 from kcrc.images.decoding.resizing import View, fit_image
 
 if TYPE_CHECKING:

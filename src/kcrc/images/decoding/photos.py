@@ -15,9 +15,16 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from kcrc.images.decoding.accepted import EXTENSION_FORMATS, ImageError, Limits, too_many_pixels
 from kcrc.images.decoding.containers import Damaged, TooMuch, begins_like
-from kcrc.images.decoding.memory import DECODING, VARIABLE, allowed
+from kcrc.images.decoding.limits import (
+    DECODING,
+    EXTENSION_FORMATS,
+    VARIABLE,
+    ImageError,
+    Limits,
+    allowed,
+    too_many_pixels,
+)
 
 _BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 _RAW_HEADS = (b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"MMOR", b"IIU\0")

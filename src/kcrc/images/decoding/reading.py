@@ -11,10 +11,26 @@ from typing import Literal
 
 from kcrc._base.progress import count_bar
 from kcrc.errors import ParameterError
-from kcrc.images.decoding.accepted import ImageError, Limits, fetch
 from kcrc.images.decoding.decoder import AS_IT_IS, Picture, decode
-from kcrc.images.decoding.memory import FILES
+from kcrc.images.decoding.limits import FILES, FORMATS, ImageError, Limits, fetch, printable
 from kcrc.images.decoding.resizing import View
+
+__all__ = [
+    "AS_IT_IS",
+    "FORMATS",
+    "ImageError",
+    "Limits",
+    "OnError",
+    "Picture",
+    "Reading",
+    "decode",
+    "fetch",
+    "printable",
+    "read",
+    "read_chunks",
+    "read_many",
+    "summarise",
+]
 
 OnError = Literal["raise", "skip"]
 _AHEAD = 256_000_000  # bytes of decoded pictures that wait to be looked at

@@ -11,7 +11,7 @@ import re
 import struct
 
 from kcrc.images.decoding.decoder import as_jpeg
-from kcrc.images.decoding.images import ImageError, decode
+from kcrc.images.decoding.reading import ImageError, decode
 from kcrc.images.decoding.resizing import View
 
 LONGEST = 512  # pixels, the longer side of a picture that is written anew

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.callables import called, described, numbers
+from kcrc._base.validation import called, described, numbers
 from kcrc.errors import DataError, ParameterError, StateError
 from kcrc.images.decoding.resizing import Fit, View
 from kcrc.images.features.base import Feature, Pictures

@@ -17,8 +17,8 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.files.aside import write_aside
-from kcrc.files.cache_folder import cache_dir, sha256
-from kcrc.files.plain_file import read_plain
+from kcrc.files.folders import cache_dir, sha256
+from kcrc.files.plain_files import read_plain
 from kcrc.images.decoding.resizing import Fit
 from kcrc.images.features.base import register
 from kcrc.images.features.onnx import NetworkFeature

@@ -14,7 +14,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc._base.progress import count_bar
-from kcrc.images.decoding.images import ImageError, Limits, OnError, Reading, read_chunks, summarise
+from kcrc.images.decoding.reading import ImageError, Limits, OnError, Reading, read_chunks, summarise
 from kcrc.images.emptiness import ONE_COLOUR, emptiness
 from kcrc.images.features.base import CHUNK, Feature
 

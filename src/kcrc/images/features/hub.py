@@ -17,12 +17,10 @@ from typing import Any
 
 from kcrc._base.progress import bar_of_download
 from kcrc.errors import DataError, ParameterError
-from kcrc.files.plain_file import read_plain
-from kcrc.files.plain_json import read_json
+from kcrc.files.plain_files import read_json, read_plain
 from kcrc.images.features.onnx import Onnx
 from kcrc.images.features.preparation import PREPARATION, prepared_by
-from kcrc.images.network.model_file import LARGEST
-from kcrc.images.network.onnx_runtime import first_line
+from kcrc.images.network.onnx_runtime import LARGEST, first_line
 
 PREFIX = "hub:"
 USUAL = ("onnx/vision_model.onnx", "vision_model.onnx", "onnx/model.onnx", "model.onnx")

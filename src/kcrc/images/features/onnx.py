@@ -13,11 +13,11 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError, StateError
-from kcrc.files.cache_folder import sha256
+from kcrc.files.folders import sha256
 from kcrc.images.decoding.resizing import Fit, Resample, View
 from kcrc.images.features.base import Feature, Images, Pictures, register, stacked
-from kcrc.images.features.pooling import AS_ONE, POOLINGS, chosen, pooled
-from kcrc.images.network import model_file
+from kcrc.images.features.pyramid import AS_ONE, POOLINGS, chosen, pooled
+from kcrc.images.network import onnx_runtime
 from kcrc.images.network.onnx_apart import ApartSession
 from kcrc.images.network.onnx_runtime import Session
 
@@ -213,7 +213,7 @@ class Onnx(NetworkFeature):
         if path is None and due is None:
             raise ParameterError("Say which network: path=, the name of an ONNX file.")
         if path is None and due is not None:
-            if (content := model_file.kept(due)) is not None:
+            if (content := onnx_runtime.kept(due)) is not None:
                 return content, self._called
             path = os.environ.get("KCRC_MODEL") or None
         if path is None:
@@ -221,7 +221,7 @@ class Onnx(NetworkFeature):
                 f"These vectors were made by the network {self._called} (SHA-256 {str(due)[:12]}…), which is not in "
                 "the cache. Name its file: --model FILE or KCRC_MODEL=FILE, in Python Gallery.open(…, model=FILE)."
             )
-        content = model_file.read_model(path)
+        content = onnx_runtime.read_model(path)
         found = sha256(content)
         if due not in (None, found):
             raise DataError(
@@ -247,7 +247,7 @@ class Onnx(NetworkFeature):
     def keep(self) -> None:
         """Keep a copy of the network's file in the cache, so that a gallery finds it again."""
         if self.path is not None:
-            model_file.keep(self._network()[0])
+            onnx_runtime.keep(self._network()[0])
 
     @property
     def learns(self) -> bool:  # type: ignore[override]
@@ -323,7 +323,7 @@ class Onnx(NetworkFeature):
         options = dict(state.get("options") or {})
         due = options.pop("sha256", None)
         called = state.get("file", state.get("path"))
-        if not isinstance(due, str) or not model_file.is_sha256(due) or not isinstance(called, str):
+        if not isinstance(due, str) or not onnx_runtime.is_sha256(due) or not isinstance(called, str):
             raise DataError("The state of the feature 'onnx' is damaged: its file's name or checksum is missing.")
         feature = super().from_state({**state, "options": options})
         feature.path, feature.sha256_, feature.file_ = model, due, PureWindowsPath(called).name

@@ -8,12 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kcrc.images.looks.base import Look, Price, of_distance, of_feature, register
-    from kcrc.images.looks.kinds import PictureKind
+    from kcrc.images.looks.base import Look, PictureKind, Price, of_distance, of_feature, register
 
 __all__ = ["Look", "PictureKind", "Price", "names", "of_distance", "of_feature", "register"]
-
-_HOMES = {"PictureKind": "kinds"}
 
 
 def names() -> tuple[str, ...]:
@@ -30,5 +27,5 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name in __all__:
-        return getattr(importlib.import_module(f"kcrc.images.looks.{_HOMES.get(name, 'base')}"), name)
+        return getattr(importlib.import_module("kcrc.images.looks.base"), name)
     raise AttributeError(f"module 'kcrc.looks' has no attribute {name!r}")

@@ -11,9 +11,8 @@ from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.confidence.calibration import Calibration
 from kcrc.images.looks.base import Look
-from kcrc.method.evidence import Evidence, joined
+from kcrc.method.evidence import FAR, Evidence, joined, log_distance, signs
 from kcrc.method.fitted_model import FittedModel
-from kcrc.method.open_set_features import FAR, log_distance, signs
 from kcrc.tuning.left_out.answers import answers_without
 from kcrc.tuning.left_out.exclusion import Exclusion
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.images.looks.expert import Expert
-from kcrc.method.evidence import CODED, NEAREST, UNANIMOUS, Evidence
-from kcrc.method.shares import shares
+from kcrc.method.evidence import CODED, NEAREST, UNANIMOUS, Evidence, shares
 
 PULL = 0.02  # of the weights towards equal ones, beside the mean log-loss
 MOST = 3.0  # a weight

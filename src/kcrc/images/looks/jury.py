@@ -12,13 +12,11 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.errors import DataError, KCRCError, ParameterError
-from kcrc.images.looks.base import Look, Pictures
+from kcrc.images.looks.base import Look, PictureKind, Pictures
 from kcrc.images.looks.chosen import LookScore
 from kcrc.images.looks.expert import Expert, without_themselves
 from kcrc.images.looks.fusion import losses
-from kcrc.images.looks.kinds import PictureKind
-from kcrc.tuning.left_out.groups import class_stays
-from kcrc.tuning.left_out.sample import stratified_by_row
+from kcrc.tuning.left_out.sample import class_stays, stratified_by_row
 
 SAMPLE = 1500  # examples that looks are chosen with
 ASKED = 1000  # of them are asked

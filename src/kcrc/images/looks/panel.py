@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.classifier.confidence_holder import Groups
+from kcrc.classifier.confidence_methods import Groups
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.confidence.calibration import STRANGERS, Calibration, Confidence
 from kcrc.images.looks.base import Pictures
@@ -19,12 +19,10 @@ from kcrc.images.looks.expert import Expert, without_themselves
 from kcrc.images.looks.fusion import fused
 from kcrc.images.looks.join import seen_by
 from kcrc.images.looks.jury import ASKED, answerable
-from kcrc.method.evidence import Evidence, joined
-from kcrc.method.open_set_features import signs
+from kcrc.method.evidence import Evidence, joined, signs
 from kcrc.tuning.left_out.answers import TRIALS, LeftOut
 from kcrc.tuning.left_out.exclusion import Exclusion
-from kcrc.tuning.left_out.fewest import FEWEST
-from kcrc.tuning.left_out.sample import stratified_by_row
+from kcrc.tuning.left_out.sample import FEWEST, stratified_by_row
 
 T = TypeVar("T")
 CHUNK = 256  # pictures that are looked at together

@@ -16,7 +16,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError
-from kcrc.images.decoding.images import Limits, decode, read_chunks
+from kcrc.images.decoding.reading import Limits, decode, read_chunks
 from kcrc.images.decoding.resizing import View, view_array
 
 LONGEST = 320  # pixels of the longer side that are kept: no look wants more than 300

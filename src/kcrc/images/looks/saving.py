@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc._base.annotations import fits, hints_of
 from kcrc._base.arrays import Array
-from kcrc.classifier.confidence_holder import Groups
-from kcrc.classifier.parts import READING_ERRORS, decode, encode
+from kcrc._base.registry import fits, hints_of
+from kcrc.classifier.confidence_methods import Groups
 from kcrc.classifier.saving import Examples, describe, rebuild
+from kcrc.classifier.stored_parts import READING_ERRORS, decode, encode
 from kcrc.confidence.calibration import Calibration
 from kcrc.errors import FileError, KCRCError, StateError
 from kcrc.files.archive import check_version, read_archive, write_archive
 from kcrc.images import features
-from kcrc.images.looks.base import DistanceLook, FeatureLook, Look, Price, of_distance
+from kcrc.images.looks.base import DistanceLook, FeatureLook, Look, PictureKind, Price, of_distance
 from kcrc.images.looks.chosen import Choice, LookScore
 from kcrc.images.looks.expert import Expert
 from kcrc.images.looks.join import JoinLook
-from kcrc.images.looks.kinds import PictureKind
 from kcrc.images.looks.panel import Panel
 from kcrc.images.looks.pictures import PictureForm
 

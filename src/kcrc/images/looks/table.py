@@ -5,8 +5,7 @@ Prices are µs as measured on one core of an ordinary machine, rounded; they ord
 
 from __future__ import annotations
 
-from kcrc.images.looks.base import Look, Price, of_distance, of_feature, register
-from kcrc.images.looks.kinds import PictureKind
+from kcrc.images.looks.base import Look, PictureKind, Price, of_distance, of_feature, register
 
 SMALL = 64  # pixels of the longer side, up to which a picture is looked at in its own size
 TANGENT = 32  # beyond it small deformations are no longer small

@@ -17,8 +17,8 @@ import weakref
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, StateError
-from kcrc.files.npy import from_npy, to_npy
-from kcrc.files.plain_json import read_json
+from kcrc.files.archive import from_npy, to_npy
+from kcrc.files.plain_files import read_json
 from kcrc.images.network.onnx_child import receive, send
 
 MEMORY = 8 << 30  # bytes that a network may take, beside four times its file

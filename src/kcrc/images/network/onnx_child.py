@@ -18,7 +18,7 @@ import sys
 from typing import IO
 
 from kcrc.errors import DataError, KCRCError
-from kcrc.files.npy import from_npy, to_npy
+from kcrc.files.archive import from_npy, to_npy
 from kcrc.images.network.onnx_runtime import Session, onnxruntime
 
 _HEAD = struct.Struct("<BQ")

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.capabilities import said_anew
-from kcrc._base.registry import Registry
+from kcrc._base.registry import Registry, said_anew
 from kcrc.errors import ParameterError
 
 _HOMES = {

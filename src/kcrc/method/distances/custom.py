@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.callables import called, described, numbers, shown
+from kcrc._base.validation import called, described, numbers, shown
 from kcrc.errors import DataError, ParameterError
 from kcrc.method.distances.base import VectorDistance
 from kcrc.method.preparation import Prepared

@@ -12,8 +12,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.method.distances.base import Distance
-from kcrc.method.distances.pair_cache import PairCache
-from kcrc.method.distances.table import PairTable
+from kcrc.method.distances.pair_cache import PairCache, PairTable
 from kcrc.method.preparation import Prepared
 
 

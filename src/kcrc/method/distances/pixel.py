@@ -12,8 +12,8 @@ from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.method.distances.base import Distance, VectorDistance, prepare_vectors, register
 from kcrc.method.distances.coordinatewise import Coordinatewise
-from kcrc.method.moments import units_differ, varying
 from kcrc.method.preparation import Prepared
+from kcrc.method.scaling import units_differ, varying
 
 
 @register("sqeuclidean")

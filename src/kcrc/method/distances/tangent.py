@@ -18,7 +18,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError
 from kcrc.method.distances.base import Distance, register
-from kcrc.method.distances.settled import AUTO, settled
+from kcrc.method.distances.pair_cache import AUTO, settled
 from kcrc.method.preparation import Prepared
 from kcrc.native import native
 

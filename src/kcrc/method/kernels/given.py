@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.callables import called, numbers
+from kcrc._base.validation import called, numbers
 from kcrc.errors import DataError
 from kcrc.method.distances.base import VECTORS, prepare_vectors
 from kcrc.method.distances.precomputed import prepare_columns

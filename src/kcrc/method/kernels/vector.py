@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array, widened
-from kcrc._base.capabilities import said_anew
+from kcrc._base.registry import said_anew
 from kcrc.errors import ParameterError
 from kcrc.method.distances.base import VECTORS, prepare_vectors
 from kcrc.method.kernels.base import Kernel, exp_of, positive, register, within_range

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.method.learned.omp import SparseCodes
+from kcrc.method.learned.ksvd import SparseCodes
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,12 +20,11 @@ from typing import Any
 import kcrc
 from kcrc.errors import FileError, StateError
 from kcrc.files.aside import aside, leftovers, write_aside
-from kcrc.files.plain_json import read_json
+from kcrc.files.plain_files import read_json
 from kcrc.scale.engines.base import Engine
-from kcrc.scale.scoring import inputs, tables
-from kcrc.scale.scoring.forms import form_for
+from kcrc.scale.scoring import inputs
 from kcrc.scale.scoring.inputs import Input, Piece
-from kcrc.scale.scoring.scorer import AnswerPart, Scorer
+from kcrc.scale.scoring.scorer import AnswerPart, Scorer, form_for
 
 FORMAT = "kcrc-answers-1"
 _CHANGED = {
@@ -88,7 +87,7 @@ class Job:
             "gallery": self._scorer.fingerprint,
             "input": self._given.identity(),
             "question": question,
-            "pieces": [inputs.IMAGES, tables.ROWS, tables.BYTES],
+            "pieces": [inputs.IMAGES, inputs.ROWS, inputs.BYTES],
         }
 
     def _begun(self, known: Path) -> dict[str, Any]:

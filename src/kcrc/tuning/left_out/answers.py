@@ -19,16 +19,14 @@ from kcrc._base.arrays import Array, widened
 from kcrc._base.parallel import over_chunks, worker_count
 from kcrc.method import pipeline
 from kcrc.method.coding.base import Dictionary, Target
-from kcrc.method.evidence import Evidence
+from kcrc.method.evidence import Evidence, signs
 from kcrc.method.fitted_model import RAW, FittedModel
 from kcrc.method.kernels import Linear, VectorKernel
 from kcrc.method.neighbours.base import Neighbourhood
-from kcrc.method.open_set_features import signs
 from kcrc.method.preparation import Samples
 from kcrc.tuning.left_out.dictionaries import neighbours_without
 from kcrc.tuning.left_out.exclusion import Exclusion, Removed, TrialKernel, profile_of
-from kcrc.tuning.left_out.fewest import FEWEST
-from kcrc.tuning.left_out.sample import stratified_by_row
+from kcrc.tuning.left_out.sample import FEWEST, stratified_by_row
 from kcrc.tuning.left_out.surroundings import MICROSECOND, STORED
 from kcrc.tuning.left_out.whole import CodesWithout, Inverse
 

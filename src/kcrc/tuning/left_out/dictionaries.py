@@ -9,8 +9,7 @@ from kcrc.method.fitted_model import FittedModel
 from kcrc.method.neighbours.base import Neighbourhood, nearest
 from kcrc.method.neighbours.refine import refine, whole_classes
 from kcrc.method.preparation import Samples
-from kcrc.tuning.left_out.exclusion import Removed, products_at
-from kcrc.tuning.left_out.means import to_means
+from kcrc.tuning.left_out.exclusion import Removed, products_at, to_means
 from kcrc.tuning.left_out.surroundings import Surroundings
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.method.distances.base import Distance
-from kcrc.method.kernels import Kernel, widths
+from kcrc.method.kernels import Kernel, definite
 from kcrc.method.preparation import Samples
 from kcrc.tuning.left_out.surroundings import MICROSECOND, Surroundings
 from kcrc.tuning.left_out.trials import Geometry, Trials
@@ -49,7 +49,7 @@ class MeasuredGeometry(Geometry):
 
     @property
     def scale(self) -> float:
-        return widths.of_distance(self.distance, self.around.samples)
+        return definite.of_distance(self.distance, self.around.samples)
 
     def trials(self, which: Array, width: int) -> Trials:
         return self.made(which, *self.around.dictionaries(self.distance, which, width))

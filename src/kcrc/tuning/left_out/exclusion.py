@@ -1,7 +1,7 @@
 """What leaves with an example: its group, and its part of the within-class metric.
 
 The within-class metric is fitted with labels, so an example that is asked as if it were new must leave the covariance
-too (``kcrc.tuning.left_out.leverage`` has the formula): every dot product z_j·z_l of whitened vectors gains
+too (``kcrc.tuning.left_out.exclusion`` has the formula): every dot product z_j·z_l of whitened vectors gains
 β (u·z_j)(u·z_l), as if each z had one more coordinate √β u·z. Where z is then scaled to unit length the gain may be
 applied to the scaled vectors and the length taken anew, so the stored vectors are enough.
 """
@@ -14,13 +14,40 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kcrc._base.arrays import Array, widened
-from kcrc.method.distances.base import VECTORS, prepare_vectors
+from kcrc.method.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.kernels import Kernel, VectorKernel
-from kcrc.method.preparation import Prepared
+from kcrc.method.preparation import Prepared, Samples
 from kcrc.method.scaling import tiled_product
-from kcrc.tuning.left_out.groups import duplicate_groups
-from kcrc.tuning.left_out.leverage import removed_weights, strengths
+from kcrc.tuning.left_out.sample import duplicate_groups
+
+# What an example's leaving does to the within-class metric.
+#
+# The metric is fitted with labels, so an example that is asked as if it were new must leave the covariance too. With
+# S = L Lᵀ the shrunk covariance, u = L⁻¹(xᵢ − mean of its class) and S₋ᵢ = S − a (xᵢ − mean)(xᵢ − mean)ᵀ, Sherman and
+# Morrison give S₋ᵢ⁻¹ exactly: in whitened coordinates every dot product z_j·z_l gains β (u·z_j)(u·z_l),
+# β = a / (1 − a‖u‖²). No second fit is needed.
+
+
+def removed_weights(sizes: Array, labels: Array, groups: Array, shrinkage: float) -> Array:
+    """a (n,): how much of its outer product each example takes along from the shrunk covariance when it leaves."""
+    freedom = max(1, len(labels) - len(np.unique(labels)))
+    _, first, copies = np.unique(np.stack([groups, labels]), axis=1, return_inverse=True, return_counts=True)
+    equal = np.minimum(copies[first.ravel()], np.maximum(sizes - 1, 1))
+    # Removing m equal examples from a class of n_c takes m n_c / (n_c − m) of their outer product off the scatter.
+    weight = (1.0 - shrinkage) / freedom * equal * sizes / np.maximum(1, sizes - equal)
+    return np.where(sizes > 1, weight, 0.0)
+
+
+def strengths(directions: Array, weights: Array) -> Array:
+    """β (n,) = a / (1 − a‖u‖²).
+
+    What remains of the covariance is positive definite by its shrinkage, so 1 − a‖u‖² is above 0, however little is
+    left of it where there are fewer examples than features. Only what rounding could have made of it is cut off.
+    """
+    exact = directions.astype(np.float64)
+    reach = weights * np.einsum("ij,ij->i", exact, exact)
+    return np.asarray(weights / np.maximum(1.0 - reach, np.sqrt(np.finfo(directions.dtype).eps)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,3 +218,83 @@ class TrialKernel(Kernel):
         dot += gains[:, :, None] * gains[:, None, :]
         dot /= lengths[:, :, None] * lengths[:, None, :]
         return self.base.profile(dot, squares[:, :, None], squares[:, None, :])
+
+
+# Vectors under a metric that forgets an example: what ``Within`` would make of them, fitted without it.
+#
+# Whitened by all, z = L⁻¹(x − m). Without the example the covariance is L (I − a u uᵀ) Lᵀ
+# (``kcrc.tuning.left_out.exclusion``), so dot products gain β (u·z)(u·z'), β = a / (1 − a‖u‖²), as if z had one more
+# coordinate √β u·z.
+
+
+def lengthened(z: Array, u: Array | None, strength: float, *, unit: bool) -> Array:
+    """Vectors (n, d) in double precision, with the coordinate that makes their dot products those of the geometry
+    without the example (none where ``u`` is None), then of length 1 where ``unit``."""
+    z = z.astype(np.float64)
+    if u is not None:
+        z = np.concatenate([z, np.sqrt(strength) * (z @ u.astype(np.float64))[:, None]], axis=1)
+    return _of_length_1(z) if unit else z
+
+
+def rewhitened(z: Array, u: Array, strength: float, *, unit: bool) -> Array:
+    """Vectors (n, d) in the very coordinates of the metric without the example, for coders that look at entries.
+
+    They are C⁻¹z, C the lower Cholesky factor of I − a u uᵀ. With s_j = 1 − a Σ_{i≤j} u_i² forward substitution gives
+
+        (C⁻¹z)_j = (z_j + a u_j Σ_{i<j} u_i z_i / s_{j−1}) / √(s_j / s_{j−1})
+    """
+    z, u = z.astype(np.float64), u.astype(np.float64)
+    a = strength / (1.0 + strength * float(u @ u))
+    s = np.concatenate([[1.0], 1.0 - a * np.cumsum(u**2)])
+    before = np.cumsum(z * u, axis=1) - z * u
+    z = (z + a * u * before / s[:-1]) / np.sqrt(s[1:] / s[:-1])
+    return _of_length_1(z) if unit else z
+
+
+def _of_length_1(z: Array) -> Array:
+    length = np.sqrt(np.einsum("ij,ij->i", z, z))[:, None]
+    return np.asarray(np.divide(z, length, out=np.zeros_like(z), where=length > 0))
+
+
+# Class means without an example and its group: what whole-class dictionaries of left-out examples are ranked by.
+
+
+def class_means(vectors: Array, labels: Array, n_classes: int) -> Samples:
+    """(C, d) means of all examples (n, d); 0 for a class without any."""
+    means = np.zeros((n_classes, vectors.shape[1]), vectors.dtype)
+    for c in np.unique(labels):
+        means[c] = vectors[labels == c].mean(axis=0)
+    return Samples(means)
+
+
+def to_means(
+    distance: Distance, vectors: Array, labels: Array, means: Samples, which: Array, groups: Array, asked: Samples
+) -> Array:
+    """(B, C) distances of the examples ``which`` (``asked`` are they) to the class means, each one's group left out of
+    them; ∞ for a class left empty."""
+    far = distance.pairwise(asked.of(distance), means.of(distance))
+    counts = np.bincount(labels, minlength=len(means))
+    far[:, counts == 0] = np.inf
+    members = _members(groups)
+    pairs, moved = [], []
+    for at, i in enumerate(which):
+        mates = members[groups[i]]
+        for c in np.unique(labels[mates]):
+            out = mates[labels[mates] == c]
+            if len(out) == counts[c]:
+                far[at, c] = np.inf
+                continue
+            rest = counts[c] * means.X[c].astype(np.float64) - vectors[out].sum(axis=0)
+            pairs.append((at, c))
+            moved.append(rest / (counts[c] - len(out)))
+    if pairs:
+        at, c = np.array(pairs).T
+        left = Samples(np.array(moved, vectors.dtype)).of(distance)
+        far[at, c] = distance.selected(asked.take(at).of(distance), left, np.arange(len(at))[:, None])[:, 0]
+    return far
+
+
+def _members(groups: Array) -> dict[int, Array]:
+    order = np.argsort(groups, kind="stable")
+    numbers, starts = np.unique(groups[order], return_index=True)
+    return dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc._base.words import counted
 
 
 def stratified_by_row(labels: Array, ids: Array, *, seed: int, eligible: Array) -> Array:
@@ -33,3 +34,83 @@ def chance(ids: Array, seed: int) -> Array:
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         mixed ^= mixed >> np.uint64(31)
     return np.asarray((mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+# Examples that leave together: exact duplicates, and what the caller says belongs together.
+
+
+def equal_rows(X: Array) -> Array:
+    """Numbers (n,) that are equal where rows are, byte for byte; without a copy of X.
+
+    Rows are told apart by a sum of their words times random odd numbers, and those with equal sums compared.
+    """
+    X = np.ascontiguousarray(X)
+    row_bytes = X.dtype.itemsize * X.shape[1]
+    word = next(size for size in (8, 4, 2, 1) if row_bytes % size == 0)
+    words = X.view(f"u{word}").reshape(len(X), -1)
+    factors = np.random.default_rng(0).integers(0, 1 << 63, words.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
+        1
+    )
+    sums = np.empty(len(X), np.uint64)
+    step = max(1, (1 << 20) // max(1, row_bytes))
+    for start in range(0, len(X), step):
+        sums[start : start + step] = (words[start : start + step] * factors).sum(axis=1, dtype=np.uint64)
+    _, first, number = np.unique(sums, return_index=True, return_inverse=True)
+    number = number.ravel()
+    again = np.flatnonzero(first[number] != np.arange(len(X)))
+    for start in range(0, len(again), step):
+        some = again[start : start + step]
+        if not np.array_equal(words[some], words[first[number[some]]]):  # two sums agree by chance
+            return np.asarray(np.unique(words, axis=0, return_inverse=True)[1].ravel())
+    return np.asarray(number)
+
+
+def duplicate_groups(X: Array, groups: Array | None) -> Array:
+    """Group numbers (n,): exact duplicates share one, and so do examples that ``groups`` puts together."""
+    number = equal_rows(X)
+    if groups is None:
+        return number
+    _, given = np.unique(np.asarray(groups), return_inverse=True)
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(X)  # examples, duplicates and given groups are one graph; its components are the groups
+    links = coo_matrix(
+        (np.ones(2 * n), (np.tile(np.arange(n), 2), np.concatenate([n + number, 2 * n + given.ravel()]))),
+        shape=(3 * n, 3 * n),
+    )
+    return np.asarray(connected_components(links, directed=False)[1][:n])
+
+
+def staying(labels: Array, groups: Array) -> Array:
+    """(n,) how many others of its class stay when an example leaves with its group, a group counting once."""
+    pairs = np.unique(np.stack([labels, groups], axis=1), axis=0)
+    return np.asarray(np.bincount(pairs[:, 0])[labels] - 1)
+
+
+def class_stays(labels: Array, groups: Array) -> Array:
+    """(n,) bool: whether others of its class stay when an example leaves with its group."""
+    return staying(labels, groups) > 0
+
+
+# How many examples, each asked as if it were not stored, say anything of others, and what is said of fewer.
+
+FEWEST = 8  # below this nothing can be learned of confidence, and no label doubted
+MATES = 3  # examples a class, on average: of fewer, one that is left out takes half of its class along, or all of it
+
+
+def too_few_to_say(asked: int) -> str | None:
+    """Why ``asked`` examples, each asked as if it were not there, say nothing of others; None where they do."""
+    if asked >= FEWEST:
+        return None
+    are = "is" if asked == 1 else "are"
+    return f"{counted(asked, 'example')} {are} too few to say how often answers will be right: add more of each class"
+
+
+def caution(asked: int, examples: int, classes: int) -> str | None:
+    """What to think of the share of right answers among ``asked`` of so many examples; None where there are enough."""
+    if (why := too_few_to_say(asked)) is not None:
+        return why
+    if examples >= MATES * classes:
+        return None
+    return "with one or two examples of a class that says little: leaving one out takes away half of its class or more"

@@ -9,14 +9,11 @@ from functools import cached_property, partial
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.method.kernels import VectorKernel, widths
+from kcrc.method.kernels import VectorKernel, definite
 from kcrc.method.scaling import Metric, Unit, within_deviations
-from kcrc.tuning.left_out.around import Around, Measured, cut, picked, smallest
-from kcrc.tuning.left_out.double_products import DoubleProducts
-from kcrc.tuning.left_out.leverage import removed_weights, strengths
-from kcrc.tuning.left_out.products import products_among
-from kcrc.tuning.left_out.rewhitening import rewhitened
-from kcrc.tuning.left_out.surroundings import STORED
+from kcrc.tuning.left_out.exclusion import removed_weights, rewhitened, strengths
+from kcrc.tuning.left_out.products import DoubleProducts, products_among
+from kcrc.tuning.left_out.surroundings import STORED, Around, Measured, cut, picked, smallest
 from kcrc.tuning.left_out.trials import Geometry, Trials
 
 
@@ -82,7 +79,7 @@ class VectorGeometry(Geometry):
 
     @property
     def scale(self) -> float:
-        return widths.of_vectors(Unit().transform(self.Z) if self.unit else self.Z)
+        return definite.of_vectors(Unit().transform(self.Z) if self.unit else self.Z)
 
     def _measured(self, which: Array) -> Measured:
         """To all examples, each (B, n): dot products, squared lengths, projections on the removed direction, scale."""

@@ -5,7 +5,7 @@ import pytest
 
 from images.features import odd_files as odd
 from kcrc.images.decoding.containers import Damaged, look
-from kcrc.images.decoding.images import ImageError, decode
+from kcrc.images.decoding.reading import ImageError, decode
 
 
 def test_rows_from_the_top_and_from_the_bottom():

@@ -5,7 +5,7 @@ import pytest
 
 from images.features import odd_files as odd
 from kcrc.images.decoding.containers import Damaged, TooMuch, look
-from kcrc.images.decoding.images import decode
+from kcrc.images.decoding.reading import decode
 
 
 def test_comments_and_rubbish_before_the_picture_are_left_behind():

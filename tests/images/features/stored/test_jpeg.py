@@ -8,7 +8,7 @@ from PIL import Image
 
 from images.features import odd_files as odd
 from kcrc.images.decoding.containers import Damaged, TooMuch, look
-from kcrc.images.decoding.images import ImageError, decode
+from kcrc.images.decoding.reading import ImageError, decode
 from kcrc.images.decoding.resizing import View
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from images.features import odd_files as odd
 from kcrc.images.decoding.containers import Damaged, TooMuch, look
-from kcrc.images.decoding.images import ImageError, decode
+from kcrc.images.decoding.reading import ImageError, decode
 
 ROWS = zlib.compress(bytes(4 * (1 + 3 * 5)))
 BOMB = odd.zeros(80 << 20)

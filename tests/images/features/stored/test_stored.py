@@ -12,8 +12,8 @@ from telling_photos import KINDS, MARK
 
 from images.features import hostile_images as hostile
 from images.features import odd_files as odd
-from kcrc.images.decoding.accepted import FORMATS
 from kcrc.images.decoding.containers import Damaged, TooMuch, begins_like, look
+from kcrc.images.decoding.limits import FORMATS
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -8,7 +8,7 @@ import pytest
 
 from images.features import odd_files as odd
 from kcrc.images.decoding.containers import Damaged, TooMuch, look
-from kcrc.images.decoding.images import ImageError, decode
+from kcrc.images.decoding.reading import ImageError, decode
 
 PIXELS = np.asarray(odd.noise("L", (50, 40)))
 DATA = PIXELS.tobytes()

@@ -6,7 +6,7 @@ from PIL import Image
 
 from images.features import odd_files as odd
 from kcrc.images.decoding.containers import Damaged, TooMuch, look
-from kcrc.images.decoding.images import decode
+from kcrc.images.decoding.reading import decode
 
 STILL = odd.saved(odd.noise("RGB", (9, 7)), "WEBP", lossless=True)
 

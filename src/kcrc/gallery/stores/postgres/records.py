@@ -5,6 +5,7 @@ Every row is compared with its checksum as it is read, and whole tables with the
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,13 +14,74 @@ from psycopg.sql import SQL, Identifier
 
 from kcrc._base.arrays import Array
 from kcrc.errors import FileError, ParameterError
-from kcrc.files.npy import from_npy, to_npy
-from kcrc.files.plain_json import read_json
+from kcrc.files.archive import from_npy, to_npy
+from kcrc.files.plain_files import read_json
 from kcrc.gallery.contract import KEYS, ActRecord, ExampleRecord, R
+from kcrc.gallery.examples import THUMBNAIL_LIMIT
 from kcrc.gallery.settings import TEXT_LIMIT, Settings, to_json
-from kcrc.gallery.stores.postgres import derived, payloads
+from kcrc.gallery.stores.postgres import rows as derived
 from kcrc.gallery.stores.postgres.rows import Tables
 from kcrc.gallery.stores.row_sums import TABLES, Row
+
+# The large values of the examples, vectors and thumbnails: read by id, with their length and crc32 checked.
+#
+# The length is asked for before the value, so a forged length is never turned into memory.
+
+_BYTES_AT_ONCE = 8 * 1024 * 1024
+
+
+def read_vectors(tables: Tables, ids: Array, crcs: Array, out: Array) -> None:
+    """Fill ``out`` (n, dim) with the vectors of ``ids`` (n,), rising; ``crcs`` (n,) are those they have to have."""
+    row_bytes = out.dtype.itemsize * out.shape[1]
+    at_once = max(1, _BYTES_AT_ONCE // row_bytes)
+    query = SQL(
+        "SELECT id, CASE WHEN octet_length(data) = %s THEN data END FROM {} WHERE id = ANY(%s) ORDER BY id"
+    ).format(tables.name("vectors"))
+    for start in range(0, len(ids), at_once):
+        some = ids[start : start + at_once].tolist()
+        found: list[Any] = tables.db.execute(query, (row_bytes, some), binary=True).fetchall()
+        if [example for example, _ in found] != some:
+            raise FileError(f"The vectors of examples {some[0]} to {some[-1]} are incomplete; the file is damaged.")
+        for offset, (example, data) in enumerate(found):
+            if not isinstance(data, bytes) or zlib.crc32(data) != crcs[start + offset]:
+                raise FileError(f"The vector of example {example} is damaged.")
+            out[start + offset] = np.frombuffer(data, out.dtype)
+
+
+def read_thumbnail(tables: Tables, example: ExampleRecord) -> bytes | None:
+    """The picture of one example, if it has one."""
+    if example.thumbnail_crc is None:
+        return None
+    query = SQL("SELECT CASE WHEN octet_length(data) <= %s THEN data END FROM {} WHERE id = %s")
+    query_of = query.format(tables.name("thumbnails"))
+    found = tables.db.execute(query_of, (THUMBNAIL_LIMIT, example.id), binary=True).fetchone()
+    if found is None or not isinstance(found[0], bytes) or zlib.crc32(found[0]) != example.thumbnail_crc:
+        raise FileError(f"The picture of example {example.id} is damaged.")
+    return found[0]
+
+
+def insert(tables: Tables, ids: Sequence[int], vectors: Array, thumbnails: Sequence[bytes | None]) -> None:
+    """Store the vectors (n, dim) and the pictures of examples."""
+    tables.copy_in("vectors", ((example, row.tobytes()) for example, row in zip(ids, vectors, strict=True)))
+    pictures = [(example, data) for example, data in zip(ids, thumbnails, strict=True) if data is not None]
+    if pictures:
+        tables.copy_in("thumbnails", iter(pictures))
+
+
+def delete(tables: Tables, ids: Sequence[int]) -> None:
+    """Drop the vectors and the pictures of examples."""
+    for table in ("vectors", "thumbnails"):
+        tables.drop(table, [(example,) for example in ids])
+
+
+def stray(tables: Tables) -> Iterator[str]:
+    """What is wrong with which rows there are: one that belongs to no example, a sentence for each table."""
+    owners = {"vectors": SQL("true"), "thumbnails": SQL("thumbnail_crc IS NOT NULL")}
+    for table, owned in owners.items():
+        query = SQL("SELECT id FROM {} WHERE id NOT IN (SELECT id FROM {} WHERE {}) LIMIT 1")
+        for (example,) in tables.db.execute(query.format(tables.name(table), tables.name("examples"), owned)):
+            yield f"The table '{table}' has a row {example} that belongs to no example."
+
 
 _AT_ONCE = 5000  # values in one SELECT
 
@@ -80,11 +142,11 @@ class ServerSnapshot:
         if len(ids) * had.dim * dtype.itemsize > int(str(most)):
             raise FileError("The gallery claims more vectors than it can hold; it is damaged.")
         out = np.empty((len(ids), had.dim), dtype)
-        payloads.read_vectors(self.tables, ids, crcs, out)
+        read_vectors(self.tables, ids, crcs, out)
         return out
 
     def thumbnail(self, example: ExampleRecord) -> bytes | None:
-        return payloads.read_thumbnail(self.tables, example)
+        return read_thumbnail(self.tables, example)
 
     def feature_state(self) -> dict[str, Array]:
         rows = self.tables.select_all("feature_state")
@@ -95,7 +157,7 @@ class ServerSnapshot:
         return self.tables.db.execute(query).fetchone() is not None
 
     def damage(self) -> list[str]:
-        return [*payloads.stray(self.tables), *derived.misfits(self.tables)]
+        return [*stray(self.tables), *derived.misfits(self.tables)]
 
 
 class ServerTransaction(ServerSnapshot):
@@ -122,7 +184,7 @@ class ServerTransaction(ServerSnapshot):
     ) -> None:
         if examples:
             self.insert(examples)
-            payloads.insert(self.tables, [example.id for example in examples], vectors, thumbnails)
+            insert(self.tables, [example.id for example in examples], vectors, thumbnails)
 
     def replace(self, old: Sequence[R], new: Sequence[R]) -> None:
         if new:
@@ -132,7 +194,7 @@ class ServerTransaction(ServerSnapshot):
         if records:
             self.tables.delete(TABLES[type(records[0])], records)
             if isinstance(records[0], ExampleRecord):
-                payloads.delete(self.tables, [record[0] for record in records])
+                delete(self.tables, [record[0] for record in records])
 
 
 def _rows_of(settings: Settings) -> list[Row]:

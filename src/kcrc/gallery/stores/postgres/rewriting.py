@@ -11,8 +11,7 @@ from __future__ import annotations
 from psycopg.sql import SQL, Identifier
 
 from kcrc.gallery.stores.postgres import schema
-from kcrc.gallery.stores.postgres.derived import drop_derived
-from kcrc.gallery.stores.postgres.rows import Tables
+from kcrc.gallery.stores.postgres.rows import Tables, drop_derived
 
 _ASIDE = Identifier("pg_temp", "kcrc_kept")
 

@@ -20,9 +20,8 @@ from kcrc._base.arrays import Array
 from kcrc.errors import FileError
 from kcrc.gallery.contract import ExampleRecord
 from kcrc.gallery.stores.postgres.connections import Connection
-from kcrc.gallery.stores.postgres.derived import drop_derived, fits
 from kcrc.gallery.stores.postgres.records import ServerSnapshot
-from kcrc.gallery.stores.postgres.rows import Tables
+from kcrc.gallery.stores.postgres.rows import Tables, drop_derived, fits
 from kcrc.gallery.stores.postgres.schema import DERIVED
 
 WIDEST = 16_000  # numbers in a vector of pgvector

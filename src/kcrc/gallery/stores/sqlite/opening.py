@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kcrc.errors import FileError, KCRCError, WriteNeeded
 from kcrc.gallery.stores.sqlite import copying, file, schema
-from kcrc.gallery.stores.sqlite.connection import Connection
+from kcrc.gallery.stores.sqlite.file import Connection
 
 _COPIES = 100  # of one version beside a gallery
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kcrc.errors import FileError, StateError
 from kcrc.gallery.stores.sqlite import file
-from kcrc.gallery.stores.sqlite.connection import Connection
+from kcrc.gallery.stores.sqlite.file import Connection
 from kcrc.gallery.stores.sqlite.schema import APPLICATION_ID
 from kcrc.gallery.stores.sqlite.side_files import ENDINGS
 

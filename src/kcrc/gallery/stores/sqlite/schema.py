@@ -27,7 +27,7 @@ from collections.abc import Callable
 
 from kcrc.errors import FileError
 from kcrc.gallery.stores import row_sums
-from kcrc.gallery.stores.sqlite import sealed_rows
+from kcrc.gallery.stores.sqlite import records
 
 APPLICATION_ID = 0x6B637263  # "kcrc"
 VERSION = 4
@@ -90,7 +90,7 @@ def create(db: sqlite3.Connection) -> None:
     statements = STATEMENTS[VERSION]
     for name in sorted(statements, key=lambda name: statements[name].startswith("CREATE INDEX")):
         db.execute(statements[name])
-    sealed_rows.begin(db)
+    records.begin(db)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -139,14 +139,14 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
     """Add the checksums: every checked table is made anew with its last column, then takes the old name."""
     new = STATEMENTS[2]
     db.execute(new["seals"])
-    sealed_rows.begin(db, ("settings", "feature_state", "examples", "history", "changes"))
+    records.begin(db, ("settings", "feature_state", "examples", "history", "changes"))
     db.execute("DROP INDEX examples_by_content")
     for table in ("settings", "feature_state", "examples", "history", "changes"):
         db.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
         db.execute(new[table])
     for table in ("settings", "feature_state", "history", "changes"):
         columns = ", ".join(row_sums.COLUMNS[table])
-        sealed_rows.insert(db, table, db.execute(f"SELECT {columns} FROM old_{table}").fetchall())
+        records.insert(db, table, db.execute(f"SELECT {columns} FROM old_{table}").fetchall())
     vector_crc = {key: zlib.crc32(data) for key, data in db.execute("SELECT id, data FROM vectors")}
     thumbnail_crc = {key: zlib.crc32(data) for key, data in db.execute("SELECT id, data FROM thumbnails")}
     old = db.execute("SELECT id, label, source, content, added_at, added_by, removed_by FROM old_examples")
@@ -154,7 +154,7 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
         rows = [(*row, vector_crc[row[0]], thumbnail_crc.get(row[0])) for row in old.fetchall()]
     except KeyError as missing:
         raise FileError(f"Example {missing} of the older file has no vector; the file is damaged.") from None
-    sealed_rows.insert(db, "examples", rows)
+    records.insert(db, "examples", rows)
     for table in ("settings", "feature_state", "examples", "history", "changes"):
         db.execute(f"DROP TABLE old_{table}")
     db.execute(new["examples_by_content"])
@@ -163,14 +163,14 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
 def _from_2_to_3(db: sqlite3.Connection) -> None:
     """Add the place for the fitted classifier; there is none yet (act 0)."""
     db.execute(STATEMENTS[3]["tuned"])
-    sealed_rows.begin(db, ("tuned",))
-    sealed_rows.insert(db, "settings", [("tuned", "0")])
+    records.begin(db, ("tuned",))
+    records.insert(db, "settings", [("tuned", "0")])
 
 
 _STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {
     1: _from_1_to_2,
     2: _from_2_to_3,
-    3: sealed_rows.summed_anew,
+    3: records.summed_anew,
 }
 
 

@@ -16,19 +16,8 @@ from kcrc.errors import FileError, StateError
 from kcrc.gallery.contract import Snapshot, Transaction
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings
-from kcrc.gallery.stores.sqlite import (
-    copying,
-    file,
-    opening,
-    payloads,
-    rewriting,
-    schema,
-    settings_table,
-    side_files,
-    traces,
-    vector_file,
-)
-from kcrc.gallery.stores.sqlite.connection import Connection
+from kcrc.gallery.stores.sqlite import copying, file, opening, records, schema, side_files, vector_file
+from kcrc.gallery.stores.sqlite.file import Connection
 from kcrc.gallery.stores.sqlite.placing import placing
 from kcrc.gallery.stores.sqlite.records import TableSnapshot, TableTransaction
 
@@ -54,8 +43,8 @@ def making(
     with placing(Path(address), "building", overwrite=overwrite) as (passing, db):
         with file.transaction(db, passing):
             schema.create(db)
-            settings_table.write(db, settings, old=None)
-            settings_table.write_state(db, feature_state)
+            records.write(db, settings, old=None)
+            records.write_state(db, feature_state)
         store = SQLiteStore(passing, db)
         yield store
     store.close()
@@ -109,9 +98,9 @@ class SQLiteStore:
 
     def erase(self, change: Callable[[Transaction], T]) -> T:
         """As ``write``; the file is written anew, and what is kept of it beside is deleted."""
-        with self._to_write() as db, rewriting.alone(db, self.address):
+        with self._to_write() as db, copying.alone(db, self.address):
             self._check_in_place()
-            return rewriting.rewritten(db, self.address, change)
+            return copying.rewritten(db, self.address, change)
 
     @contextlib.contextmanager
     def _to_write(self) -> Iterator[Connection]:
@@ -122,7 +111,7 @@ class SQLiteStore:
             yield db
 
     def elsewhere(self) -> tuple[Path, ...]:
-        return traces.beside(self.address)
+        return side_files.beside(self.address)
 
     def vectors(self, contents: Contents) -> Array:
         """From the cache beside the file where it holds, else from the file."""
@@ -135,7 +124,7 @@ class SQLiteStore:
             raise FileError(f"'{self.address}' claims more vectors than it can hold; it is damaged.")
 
         def fetch(rows: Array, out: Array) -> None:
-            payloads.read_vectors(reading.db, contents.ids[rows], contents.vector_crcs[rows], out)
+            records.read_vectors(reading.db, contents.ids[rows], contents.vector_crcs[rows], out)
 
         where, mode = vector_file.cache_path(self.address), os.stat(self.address).st_mode
         return vector_file.load(where, contents, had.dim, had.dtype, fetch, mode=mode)

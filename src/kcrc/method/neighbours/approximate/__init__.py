@@ -27,8 +27,8 @@ class Library:
 
 
 LIBRARIES = {
-    "hnsw": Library("faiss", "faiss", "kcrc.method.neighbours.approximate.faiss_hnsw:FaissHNSW"),
-    "ivf": Library("faiss", "faiss", "kcrc.method.neighbours.approximate.faiss_ivf:FaissIVF"),
+    "hnsw": Library("faiss", "faiss", "kcrc.method.neighbours.approximate.faiss_library:FaissHNSW"),
+    "ivf": Library("faiss", "faiss", "kcrc.method.neighbours.approximate.faiss_library:FaissIVF"),
     "usearch": Library("usearch", "usearch", "kcrc.method.neighbours.approximate.usearch_graph:UsearchGraph"),
 }
 """By the name of the search."""

@@ -7,12 +7,41 @@ Its vectors are in slots, numbered as they came. It knows nothing of examples th
 from __future__ import annotations
 
 import io
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, ClassVar, Self
 
 from kcrc._base.arrays import Array
-from kcrc.method.neighbours.approximate.turns import Turns
+
+# Who may use a thing now: any number of threads that read it, or one that changes it.
+
+
+class Turns:
+    """A thread that wants to change waits for those that read; those that come after it wait for it."""
+
+    def __init__(self) -> None:
+        self._entry = threading.Lock()
+        self._empty = threading.Condition()
+        self._readers = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        with self._entry, self._empty:
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._empty:
+                self._readers -= 1
+                self._empty.notify_all()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        with self._entry, self._empty:
+            self._empty.wait_for(lambda: not self._readers)
+            yield
 
 
 class Finder(ABC):
