@@ -84,7 +84,7 @@ def _use_gallery(path: Path) -> None:
             lambda: gallery.explain(picture).to_dict(),
             lambda: gallery.predict_set(picture),
             lambda: _ask(gallery.classifier(), gallery.vectors()[1][:2]),
-            lambda: repr(gallery.answering.tuning),
+            lambda: repr(gallery.classifier().tuning_),
             gallery.audit,
             lambda: gallery.export(path.with_name(f"{path.stem}.out")),
             lambda: restore(path.with_name(f"{path.stem}.out"), path.with_name(f"{path.stem}.again")).close(),

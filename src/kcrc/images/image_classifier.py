@@ -24,6 +24,7 @@ from kcrc.classifier.receipts import Receipt
 from kcrc.confidence.calibration import Confidence
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.images import looks as all_looks
+from kcrc.images.looks import saving
 from kcrc.images.looks.base import Look, PictureKind, Pictures, kind_of, looks_for, of_feature, registry
 from kcrc.images.looks.choosing import choose_for_all
 from kcrc.images.looks.few import are_few, choose_by_copies
@@ -531,9 +532,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> ImageClassifier.load("digits.npz").predict(X_new[:3])
         array([1, 5, 0])
         """
-        from kcrc.images.looks.saving import save
-
-        save(self, path)
+        saving.save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ImageClassifier:
@@ -561,9 +560,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> ImageClassifier.load("digits.npz").choice_.weights
         {'pixels': 1.0}
         """
-        from kcrc.images.looks.saving import load
-
-        return load(path)
+        return saving.load(path, ImageClassifier)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "panel_")
