@@ -233,8 +233,8 @@ class Answering:
     def settle(self) -> None:
         """Take the usual parameters without choosing, and store them; ``tune`` can choose them later."""
         made, contents = self._fitted(tuned.USUAL)
-        self._ready = Ready(contents, 0, made.answerer_, made)
-        self.keep(self._gallery, chosen=tuned.NOT_CHOSEN)
+        self._ready = ready = Ready(contents, 0, made.answerer_, made)
+        self._kept(self._gallery, ready, chosen=tuned.NOT_CHOSEN)
 
     def bring_up_to_date(self) -> None:
         """Learn anew, from the examples as they are, all that was learned from them when the parameters were chosen,
@@ -272,31 +272,23 @@ class Answering:
         """Whether the parameters were chosen here and are not in the file."""
         return self._ready is not None and not self._ready.tuned
 
-    def keep(
-        self,
-        gallery: Gallery,
-        *,
-        asked: bool = False,
-        parameters: Mapping[str, Any] | None = None,
-        chosen: str | None = None,
-    ) -> None:
-        """Store what was chosen here in ``gallery``: this one, or the same file opened for writing. ``chosen`` says it
-        in words where nothing was tried."""
-        ready = self._ready
-        if ready is None or ready.classifier is None:
+    def keep(self, gallery: Gallery) -> None:
+        """Store what was chosen here in ``gallery``: this one, or the same file opened for writing."""
+        if self._ready is None or self._ready.classifier is None:
             raise StateError("Nothing has been chosen here that could be stored.")
-        self._kept(gallery, ready, asked=asked, parameters=parameters, chosen=chosen)
+        self._kept(gallery, self._ready)
 
     def _kept(
         self,
         gallery: Gallery,
         ready: Ready,
         *,
-        asked: bool,
-        parameters: Mapping[str, Any] | None,
+        asked: bool = False,
+        parameters: Mapping[str, Any] | None = None,
         chosen: str | None = None,
     ) -> Ready:
-        """What is ready once it is stored: as it was, or of the revision that storing it made."""
+        """What is ready once it is stored: as it was, or of the revision that storing it made. ``chosen`` says how the
+        parameters came about, where nothing was tried."""
         contents = ready.contents
         assert ready.classifier is not None
         act = gallery.keep_tuned(
