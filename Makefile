@@ -26,7 +26,7 @@ $(VENV)/.dev: $(VENV)/bin/python $(SOURCES)
 	@touch $@ $(VENV)/.user
 
 demo: $(VENV)/.user  ## the main job on handwritten digits: accuracy, speed, and a picture of why
-	$(BIN)/python -m kcrc.cli.demo demo-out
+	$(BIN)/kcrc demo demo-out
 
 page: $(VENV)/.user  ## the page of kcrc serve in the browser, over pictures of handwritten digits; Ctrl-C ends it
 	$(BIN)/python -m kcrc.web.digits page-out
