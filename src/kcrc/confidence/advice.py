@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc._base.few_examples import FEWEST
 from kcrc.confidence.answers import ranked
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.learning_curve import Gain, LearningCurve, Point, learning_curve
@@ -17,7 +18,6 @@ from kcrc.method.evidence import Evidence, signs
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.preparation import Samples
 from kcrc.tuning.left_out.answers import LeftOut
-from kcrc.tuning.left_out.sample import FEWEST
 
 # Which unlabelled queries to label next: those that are likely answered wrong, one of each kind.
 #

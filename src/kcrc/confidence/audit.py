@@ -28,12 +28,13 @@ from typing import Any
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc._base.few_examples import FEWEST
 from kcrc.confidence.calibration import Calibration, Confidence
 from kcrc.errors import ParameterError
 from kcrc.method.evidence import Evidence
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.answers import LeftOut, answers_without
-from kcrc.tuning.left_out.sample import FEWEST, duplicate_groups, staying
+from kcrc.tuning.left_out.sample import duplicate_groups, staying
 
 # What an audit finds: examples that deserve a second look, as plain values that read, travel and turn into tables.
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc._base.few_examples import FEWEST
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.errors import KCRCError
 from kcrc.images.looks.base import Look, Pictures
@@ -26,7 +27,6 @@ from kcrc.images.looks.expert import Expert, without_themselves
 from kcrc.images.looks.fusion import pooled
 from kcrc.images.looks.jury import ASKED, LookTrial, Task, answerable, none_works, price_of, refused, sampled
 from kcrc.method.evidence import joined
-from kcrc.tuning.left_out.sample import FEWEST
 
 # Copies of pictures that were changed as the world changes them: what must not change an answer.
 #

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc._base.few_examples import FEWEST
 from kcrc.classifier.confidence_methods import Groups
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.confidence.calibration import STRANGERS, Calibration, Confidence
@@ -22,7 +23,7 @@ from kcrc.images.looks.jury import ASKED, answerable
 from kcrc.method.evidence import Evidence, joined, signs
 from kcrc.tuning.left_out.answers import TRIALS, LeftOut
 from kcrc.tuning.left_out.exclusion import Exclusion
-from kcrc.tuning.left_out.sample import FEWEST, stratified_by_row
+from kcrc.tuning.left_out.sample import stratified_by_row
 
 T = TypeVar("T")
 CHUNK = 256  # pictures that are looked at together
