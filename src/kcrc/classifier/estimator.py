@@ -263,7 +263,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         return self._fit(X, y, groups=groups, rows=rows)
 
     def fit_briefly(self, X: Any, y: Any, *, groups: Any = None) -> Self:
-        """``fit`` with a short search, which compares what the examples are seen by; for kcrc's own parts.
+        """``fit`` with a short search: enough to compare representations of the examples. For kcrc's own parts.
 
         Parameters
         ----------
@@ -278,6 +278,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         -------
         KCRCClassifier
             Itself.
+
+        Examples
+        --------
+        >>> KCRCClassifier().fit_briefly(X[:300], y[:300]).classes_
+        array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
         return self._fit(X, y, groups=groups, brief=True)
 
