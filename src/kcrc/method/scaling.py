@@ -365,13 +365,9 @@ def shrunk_factor(covariance: Array, shrinkage: float) -> Array:
 
 def resolve(spec: str | Metric) -> Metric:
     """A name, or a Metric -> a Metric. "precomputed" maps nothing: the distances are given."""
-    if isinstance(spec, Metric):
-        return spec
-    if spec == "precomputed":
+    if isinstance(spec, str) and spec == "precomputed":
         return Plain()
-    if isinstance(spec, str):
-        return make(spec)
-    raise ParameterError(f"metric is a name or a Metric; got {spec!r}. Names: {', '.join(names())}, precomputed.")
+    return registry.resolve(spec, Metric)
 
 
 def fitted(spec: str | Metric, X: Array, y: Array) -> Metric:

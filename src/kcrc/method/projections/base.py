@@ -128,8 +128,4 @@ def resolve(spec: str | Projection, **options: Any) -> Projection:
     >>> projections.resolve("random", n_components=20)
     Random(n_components=20)
     """
-    if isinstance(spec, Projection):
-        return spec
-    if isinstance(spec, str):
-        return make(spec, **options)
-    raise ParameterError(f"projection is a name or a Projection; got {spec!r}. Names: {', '.join(names())}.")
+    return registry.resolve(spec, Projection, **options)
