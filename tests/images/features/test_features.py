@@ -186,7 +186,10 @@ def test_one_picture_is_not_a_list(pictures):
 
 
 def test_names_are_light():
-    code = "import sys; from kcrc import features as f; f.names(); print([m for m in ('sklearn', 'scipy', 'PIL') if m in sys.modules])"
+    code = (
+        "import sys; from kcrc import features; features.names(); "
+        "print([m for m in ('sklearn', 'scipy', 'PIL') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -37,6 +37,9 @@ class Projection(ABC):
     identity: ClassVar[bool] = False
     """Whether Ψ is the identity, which is no work at all."""
 
+    outgrows_atoms: ClassVar[bool] = False
+    """Whether its ``n_components`` may be more than there are atoms."""
+
     @property
     def has_components(self) -> bool:
         """Whether the dimension after it is an option, ``n_components``, that may be searched."""
