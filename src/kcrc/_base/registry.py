@@ -383,11 +383,9 @@ def _is_plain(hint: Any) -> bool:
 
 def _python(value: Any) -> Any:
     """NumPy's numbers as Python's, also those in a list or tuple."""
-    import numpy as np
+    from kcrc._base.arrays import as_python
 
-    if isinstance(value, np.generic):
-        return value.item()
-    return tuple(map(_python, value)) if isinstance(value, list | tuple) else value
+    return tuple(map(_python, value)) if isinstance(value, list | tuple) else as_python(value)
 
 
 # What a part says of itself, so that nobody has to know which part it is.

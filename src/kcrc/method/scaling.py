@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, unit_rows
 from kcrc._base.registry import Registry
 from kcrc.errors import ParameterError
 
@@ -236,8 +236,7 @@ class Unit(Metric):
 
     def transform(self, X: Array) -> Array:
         X = X if self.first is None else self.first.transform(X)
-        length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
-        return np.asarray(X / np.where(length > 0, length, 1))  # a row of zeros stays one
+        return unit_rows(X)
 
 
 @register("within")
