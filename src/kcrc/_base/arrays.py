@@ -1,4 +1,4 @@
-"""The type of an array, the one precision that is stored but not computed with, and walking over rows in blocks."""
+"""The type of an array, the precision that is stored but not computed with, NumPy's scalars, rows and their blocks."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ BLOCK = 4 << 20  # bytes at a time, as doubles, where all examples are gone over
 def widened(values: Array) -> Array:
     """Half precision stores, it does not compute: as single precision. Anything else as it is."""
     return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+def as_python(value: Any) -> Any:
+    """A number or text of NumPy's as Python's own; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def unit_rows(X: Array) -> Array:
+    """Rows (n, d) scaled to length 1; a row of zeros stays one."""
+    length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
+    return np.asarray(X / np.where(length > 0, length, 1))
 
 
 def blocks(n: int, width: int) -> Iterator[slice]:

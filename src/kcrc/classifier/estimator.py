@@ -262,8 +262,31 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         return self._fit(X, y, groups=groups, rows=rows)
 
+    def fit_briefly(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+        """``fit`` with a short search: enough to compare representations of the examples. For kcrc's own parts.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            As in ``fit``.
+        y : array of shape (n,)
+            As in ``fit``.
+        groups : array of shape (n,), or None, default=None
+            As in ``fit``.
+
+        Returns
+        -------
+        KCRCClassifier
+            Itself.
+
+        Examples
+        --------
+        >>> KCRCClassifier().fit_briefly(X[:300], y[:300]).classes_
+        array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+        """
+        return self._fit(X, y, groups=groups, brief=True)
+
     def _fit(self, X: Any, y: Any, *, groups: Any, rows: Any = None, brief: bool = False) -> Self:
-        """``fit``; where it is to be ``brief``, by a short search."""
         before = dict(self.__dict__)
         try:
             if rows is not None and Parameters(self).precomputed:
@@ -341,7 +364,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         before = dict(self.__dict__)
-        model = self._standing.examples
+        model = self.examples_
         try:
             among = model.raw[:, model.ids] if Parameters(self).precomputed else None
             following = self.growth_.next_row
@@ -386,6 +409,12 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         return None if self.tuning_ is None else self.growth_.due
 
     # The model of the examples as they are ----------------------------------------------------------------------
+
+    @property
+    def examples_(self) -> FittedModel:
+        """The method and the examples for the sake of the examples: nothing is learned, and nothing that searches
+        among them is made."""
+        return self._standing.examples
 
     @property
     def model_(self) -> FittedModel:
@@ -440,7 +469,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        model = self._standing.examples
+        model = self.examples_
         groups = Groups.learned_with(self.confidence_)
         self._standing = Standing(model, due=bool(learned(Parameters(self, model.method.seed), model.method)))
         self._confidence = ConfidenceHolder(groups, fixed=scaling.is_fixed(self.metric))
@@ -452,7 +481,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if not self._standing.due:
             return None
-        method = self._standing.examples.method
+        method = self.examples_.method
         what = ", ".join(learned(Parameters(self, method.seed), method))
         return f"Learned anew from the examples when next asked: {what}."
 
@@ -520,12 +549,12 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         growth = self.growth_
         first = growth.next_row
         ids = np.arange(first, first + len(labels)) if rows is None else _row_numbers(rows, len(labels), first=first)
-        grown = with_examples(self._standing.examples, vectors, labels, ids, announced=classes)
+        grown = with_examples(self.examples_, vectors, labels, ids, announced=classes)
         self._grown(grown, growth.added(len(labels), next_row=int(ids[-1]) + 1), ids)
         return self
 
     def _announced(self, classes: Any) -> Self:
-        model = self._standing.examples
+        model = self.examples_
         wider = np.union1d(model.classes, np.asarray(classes))
         none = np.empty((0, model.raw.shape[1]), model.raw.dtype)
         empty = np.empty(0, np.intp)
@@ -654,7 +683,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         array([0, 1, 2, 4, 5, 6, 7, 8, 9])
         """
         check_is_fitted(self)
-        model = self._standing.examples
+        model = self.examples_
         found = np.flatnonzero(model.classes == label)
         if not len(found):
             raise UnknownName("class", str(label), [str(c) for c in model.classes])

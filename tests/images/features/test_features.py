@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from kcrc.errors import DataError, KCRCError, ParameterError, StateError, UnknownName
-from kcrc.images.features import _FILES, make, names, resolve, restore
+from kcrc.images.features import _HOMES, make, names, resolve, restore
 
 OPTIONS = {
     "pixels": {"size": (8, 6)},
@@ -46,7 +46,7 @@ def test_every_name_is_tested_here_or_has_its_own_file():
     assert set(names()) == set(OPTIONS) | {"onnx", "vectors"}
 
 
-@pytest.mark.parametrize(("name", "file"), _FILES.items())
+@pytest.mark.parametrize(("name", "file"), _HOMES.items())
 def test_every_file_registers_its_names(name, file):
     __import__(f"kcrc.images.features.{file}")
     from kcrc.images.features.base import registry
@@ -186,7 +186,10 @@ def test_one_picture_is_not_a_list(pictures):
 
 
 def test_names_are_light():
-    code = "import sys; from kcrc import features as f; f.names(); print([m for m in ('sklearn', 'scipy', 'PIL') if m in sys.modules])"
+    code = (
+        "import sys; from kcrc import features; features.names(); "
+        "print([m for m in ('sklearn', 'scipy', 'PIL') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -7,7 +7,7 @@ image files, or bytes of such files. ``state()`` is all that was given and learn
 that give the same vectors, so that a gallery can refuse vectors of another kind.
 
 To add one, write the class in a file of its own, put ``@register("name")`` on it, and name the file in
-``kcrc.features._FILES``.
+``kcrc.images.features._HOMES``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.registry import Registry, check_options, fits, hints_of
+from kcrc._base.registry import check_options, fits, hints_of
 from kcrc.errors import DataError, KCRCError, ParameterError, StateError
 from kcrc.images.decoding.reading import AS_IT_IS, decode, read, read_chunks
 from kcrc.images.decoding.resizing import LARGEST, View, view_array
+from kcrc.images.features import registry
 
 # What scikit-learn asks of a transformer, written out: its own base classes take more than a second to load.
 #
@@ -74,7 +75,6 @@ class Estimator:
         return Tags(estimator_type=None, target_tags=TargetTags(required=False), transformer_tags=TransformerTags())
 
 
-registry: Registry[Feature] = Registry("feature")
 register = registry.register
 
 Images = Any

@@ -78,12 +78,9 @@ class Panel:
             part = pictures[start : start + CHUNK]
             seen = self.seen(part)
             if self.single:
-                found += self.leader._read(seen[0], read, explain=explain, code_all=code_all)
+                found += self.experts[0].read(seen[0], read, explain=explain, code_all=code_all)
                 continue
-            said = [
-                joined(expert.classifier._read(mine, lambda one: one, explain=True, code_all=code_all))
-                for expert, mine in zip(self.experts, seen, strict=True)
-            ]
+            said = [expert.evidence(mine, code_all=code_all) for expert, mine in zip(self.experts, seen, strict=True)]
             found.append(read(fused(self.experts, said, explain=explain)))
         return found
 
