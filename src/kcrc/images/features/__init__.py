@@ -1,19 +1,22 @@
 """From pictures to vectors: ``names()``, ``make(name, **options)``, ``restore(state)``.
 
-Importing this is light; the file of a feature is imported when the feature is made.
+Importing this is light; the file of a feature is imported when the feature is made. ``register(name)`` adds another.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from kcrc.images.features.base import Feature
+    from kcrc._base.registry import Registry
+    from kcrc.images.features.base import Feature, register
+    from kcrc.images.features.vectors import VectorTable, read_vectors
 
 _FILES = {
     "pixels": "linear",
@@ -43,13 +46,14 @@ def names() -> tuple[str, ...]:
     >>> "hog" in features.names()
     True
     """
-    return tuple(sorted(_FILES))
+    base = sys.modules.get("kcrc.images.features.base")  # whatever registers a feature imports it
+    return tuple(sorted(_FILES)) if base is None else base.registry.names()
 
 
-def _load(name: str) -> None:
-    if name not in _FILES:
-        raise UnknownName("feature", name, _FILES)
-    importlib.import_module(f"kcrc.images.features.{_FILES[name]}")
+def _registry() -> Registry[Feature]:
+    from kcrc.images.features.base import registry
+
+    return registry
 
 
 def make(name: str, **options: Any) -> Feature:
@@ -85,10 +89,7 @@ def make(name: str, **options: Any) -> Feature:
         from kcrc.images.features.hub import from_hub
 
         return from_hub(name, **options)
-    _load(name)
-    from kcrc.images.features.base import registry
-
-    made = registry.make(name, **options)
+    made = _registry().make(name, **options)
     if options:
         made.check()
     return made
@@ -145,12 +146,9 @@ def restore(
         from kcrc.images.features.joined import JoinedLooks
 
         return JoinedLooks.from_state(state)
-    if not isinstance(name, str) or name not in _FILES:
+    if not isinstance(name, str) or name not in names():
         raise DataError(f"The state names the feature {name!r}. Known: {', '.join(names())}.")
-    _load(name)
-    from kcrc.images.features.base import registry
-
-    maker: Any = registry.maker(name)
+    maker: Any = _registry().maker(name)
     restored: Feature = maker.from_state(state, model=model) if name == "onnx" else maker.from_state(state)
     return restored
 
@@ -195,4 +193,13 @@ def resolve(spec: str | Feature | Callable[..., Any], **options: Any) -> Feature
     raise ParameterError(f"feature is a name, a Feature or a function; got {spec!r}. Names: {', '.join(names())}.")
 
 
-__all__ = ["make", "names", "resolve", "restore"]
+_LATER = {"Feature": "base", "register": "base", "VectorTable": "vectors", "read_vectors": "vectors"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"kcrc.images.features.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'kcrc.features' has no attribute {name!r}")
+
+
+__all__ = ["Feature", "VectorTable", "make", "names", "read_vectors", "register", "resolve", "restore"]
