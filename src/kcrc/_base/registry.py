@@ -29,8 +29,9 @@ class Registry(Generic[T]):
 
     Examples
     --------
-    >>> from kcrc._base.registry import Registry
-    >>> shapes = Registry[object]("shape")
+    >>> from kcrc import kernels
+    >>> Registry = type(kernels.registry)
+    >>> shapes = Registry("shape")
     >>> @shapes.register("dot")
     ... class Dot: ...
     >>> shapes.names()

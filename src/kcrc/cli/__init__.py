@@ -1,6 +1,7 @@
 """The command line: ``kcrc COMMAND``. One file a command or small family; a command is imported when it is used.
 
-What a command prints goes through ``output.py``; how it ends where it fails, and the exit codes, are in ``endings.py``.
+What a command prints goes through ``kcrc.report.terminal``; how it ends where it fails, and the exit codes, are in
+``endings.py``.
 """
 
 from __future__ import annotations

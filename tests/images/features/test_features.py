@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
+from kcrc import features
 from kcrc.errors import DataError, KCRCError, ParameterError, StateError, UnknownName
 from kcrc.images.features import _HOMES, make, names, resolve, restore
 
@@ -48,10 +49,25 @@ def test_every_name_is_tested_here_or_has_its_own_file():
 
 @pytest.mark.parametrize(("name", "file"), _HOMES.items())
 def test_every_file_registers_its_names(name, file):
-    __import__(f"kcrc.images.features.{file}")
-    from kcrc.images.features.base import registry
+    assert registry.maker(name).__module__ == f"kcrc.images.features.{file}"
 
-    assert name in registry.names()
+
+def test_a_registered_feature_goes_by_its_name():
+    class Mean(features.Feature):
+        """The mean of each picture."""
+
+        kind, dim = "mean", 1
+
+        def _vectors(self, batch):
+            return np.array([[np.mean(picture)] for picture in batch], np.float32)
+
+    features.register("mean")(Mean)
+    try:
+        assert "mean" in names()
+        fitted = make("mean").fit([np.ones((4, 4), np.uint8)])
+        assert restore(fitted.state()).fingerprint == fitted.fingerprint
+    finally:
+        del registry._makers["mean"]
 
 
 def test_vectors_are_float32_finite_and_of_the_promised_length(name, pictures):

@@ -1,10 +1,11 @@
 """From pictures to vectors: ``names()``, ``make(name, **options)``, ``restore(state)``.
 
-Importing this is light; the file of a feature is imported when the feature is made.
+Importing this is light; the file of a feature is imported when the feature is made. ``register(name)`` adds another.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from kcrc.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from kcrc.images.features.base import Feature
+    from kcrc.images.features.vectors import VectorTable, read_vectors
 
 _HOMES = {
     "pixels": "linear",
@@ -33,6 +35,7 @@ registry: Registry[Feature] = Registry(
 
 
 names = registry.names
+register = registry.register
 
 
 def make(name: str, **options: Any) -> Feature:
@@ -168,4 +171,13 @@ def resolve(spec: str | Feature | Callable[..., Any], **options: Any) -> Feature
     return registry.resolve(spec, Feature, from_function=FunctionFeature, **options)
 
 
-__all__ = ["make", "names", "resolve", "restore"]
+_LATER = {"Feature": "base", "VectorTable": "vectors", "read_vectors": "vectors"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"kcrc.images.features.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'kcrc.features' has no attribute {name!r}")
+
+
+__all__ = ["Feature", "VectorTable", "make", "names", "read_vectors", "register", "resolve", "restore"]

@@ -7,7 +7,7 @@ image files, or bytes of such files. ``state()`` is all that was given and learn
 that give the same vectors, so that a gallery can refuse vectors of another kind.
 
 To add one, write the class in a file of its own, put ``@register("name")`` on it, and name the file in
-``kcrc.images.features._HOMES``.
+``_HOMES`` of this package. Outside the library ``kcrc.features.register`` is enough.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Feature(Estimator):
     A subclass keeps its options as scikit-learn's estimators do, under the names of the parameters of ``__init__``. It
     gives ``dim``, the length of a vector, and ``_vectors(batch)``, the vectors (n, dim) of pictures as its ``view``
     wants them; ``_learn(images, labels)`` where it learns, and ``_check()`` where options can be wrong.
-    ``kcrc.images.features.base.register`` gives it a name.
+    ``kcrc.features.register`` gives it a name.
     """
 
     kind: ClassVar[str]

@@ -203,7 +203,17 @@ LINE = 16 << 20  # characters of a row of a CSV
 
 @dataclass(frozen=True, eq=False)
 class VectorTable:
-    """``X`` (n, d) float32, and labels and names (n,) as text where the file has them."""
+    """Vectors that were read from a file.
+
+    Attributes
+    ----------
+    X : ndarray of float32 of shape (n, d)
+        The vectors.
+    labels : ndarray of str of shape (n,), or None
+        Their labels, where the file has them.
+    names : ndarray of str of shape (n,), or None
+        What they are called, where the file says so.
+    """
 
     X: Array
     labels: Array | None = None
@@ -217,6 +227,31 @@ def read_vectors(path: str | os.PathLike[str]) -> VectorTable:
     two axes), and labels (numbers into ``classes`` where that is there). ``.csv`` and ``.parquet``: a column
     ``label`` and a column ``name`` or ``path`` if wanted; all other columns are numbers (in Parquet also one
     column of lists).
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    VectorTable
+        Its vectors, labels and names.
+
+    Raises
+    ------
+    ParameterError
+        If the file has another ending.
+    DataError
+        If it does not contain what it should.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcrc import features
+    >>> np.save("vectors.npy", np.eye(2, 512))
+    >>> features.read_vectors("vectors.npy").X.shape
+    (2, 512)
     """
     file = Path(path)
     readers = {".npy": _from_npy, ".npz": _from_npz, ".csv": _from_csv, ".parquet": _from_parquet}

@@ -222,7 +222,7 @@ import numpy as np
 from kcrc.method.distances.base import prepare_vectors
 from kcrc.method.distances.pixel import Euclidean
 from kcrc.method.neighbours.searches import index_by
-from kcrc.scale.indexes import finder_named
+from kcrc.method.neighbours.approximate import finder_named
 kind = finder_named(sys.argv[1])
 def torn(self, file):
     file.write(b"half of it")
