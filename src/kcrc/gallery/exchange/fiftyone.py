@@ -15,6 +15,7 @@ from kcrc.gallery.exchange.json_file import json_of
 from kcrc.gallery.exchange.outgoing import new_folder, put_picture
 
 MAKES_FOLDER = True
+HAS_COLUMNS = False
 
 
 def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
@@ -31,7 +32,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     return len(labels)
 
 
-def read(path: Path) -> Iterator[Labelled]:
+def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     file = path / "labels.json" if path.is_dir() else path
     found = json_of(file)
     labels = found.get("labels") if isinstance(found, dict) else None
