@@ -279,7 +279,7 @@ def test_a_hole_in_a_column_of_paths_is_named():
 def test_weights_are_refused_with_the_reason(classifier):
     images, y = drawings(2)
     examples = images if isinstance(classifier, ImageClassifier) else np.eye(len(y))
-    with pytest.raises(errors.ParameterError, match=r"sample_weight must be None; got weights\. A weight of two would mean"):
+    with pytest.raises(errors.ParameterError, match=r"sample_weight must be None; got weights\. A weight of two"):
         classifier.fit(examples, y, sample_weight=np.ones(len(y)))
     with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
         classifier.fit(examples, y, weights=np.ones(len(y)))

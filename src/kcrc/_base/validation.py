@@ -141,8 +141,8 @@ def check_no_weights(method: str, more: Mapping[str, Any]) -> None:
         raise TypeError(f"{method} got an unexpected keyword argument '{unknown[0]}'")
     if more.get("sample_weight") is not None:
         raise ParameterError(
-            "sample_weight must be None; got weights. A weight of two would mean the same as an example stored twice, but "
-            "a copy takes a place among the nearest examples: store an example several times, or leave it out, instead."
+            "sample_weight must be None; got weights. A weight of two would mean an example stored twice, but a "
+            "copy takes a place among the nearest examples: store an example several times, or leave it out, instead."
         )
 
 
