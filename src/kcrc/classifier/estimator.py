@@ -225,7 +225,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     # Learning and forgetting ------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, rows: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, rows: Any = None, **more: Any) -> Self:
         """Store the examples X (n, d) with their labels y, in place of any before, and choose what is "auto".
 
         When parameters are chosen, examples of one group (photographs of the same bird) are left out together, so that
@@ -242,6 +242,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             The group of each example; None if there are none.
         rows : array of int of shape (n,), or None, default=None
             Row numbers for the examples, rising; None counts from 0.
+        **more : object
+            Nothing: ``sample_weight`` of other programs is refused with the reason.
 
         Returns
         -------
@@ -260,6 +262,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> KCRCClassifier(n_neighbors=20).fit(X[:300], y[:300]).classes_
         array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
+        validation.check_no_weights("fit()", more)
         return self._fit(X, y, groups=groups, rows=rows)
 
     def fit_briefly(self, X: Any, y: Any, *, groups: Any = None) -> Self:

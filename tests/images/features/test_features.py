@@ -49,7 +49,7 @@ def test_every_name_is_tested_here_or_has_its_own_file():
 
 @pytest.mark.parametrize(("name", "file"), _HOMES.items())
 def test_every_file_registers_its_names(name, file):
-    assert registry.maker(name).__module__ == f"kcrc.images.features.{file}"
+    assert features.registry.maker(name).__module__ == f"kcrc.images.features.{file}"
 
 
 def test_a_registered_feature_goes_by_its_name():
@@ -67,7 +67,7 @@ def test_a_registered_feature_goes_by_its_name():
         fitted = make("mean").fit([np.ones((4, 4), np.uint8)])
         assert restore(fitted.state()).fingerprint == fitted.fingerprint
     finally:
-        del registry._makers["mean"]
+        del features.registry._makers["mean"]
 
 
 def test_vectors_are_float32_finite_and_of_the_promised_length(name, pictures):
