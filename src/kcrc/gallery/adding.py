@@ -16,7 +16,6 @@ from kcrc.gallery.acts import entered, now, retold
 from kcrc.gallery.contract import ExampleRecord, Snapshot, Transaction
 from kcrc.gallery.history import first_of
 from kcrc.gallery.settings import Settings
-from kcrc.images.look_alikes import alike, fingerprint_of
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery
@@ -219,6 +218,8 @@ _AT_ONCE = 4_000_000  # distances that are held at a time
 
 def near_copies(gallery: Gallery, new: Iterable[int]) -> list[tuple[int, int]]:
     """Pairs (copy, other) of examples that look the same, the copy among the ``new`` ids, the other any example."""
+    from kcrc.images.look_alikes import alike, fingerprint_of  # brings SciPy, which adding and asking do without
+
     ids, vectors, _ = gallery.vectors()
     is_new = np.isin(ids, list(new))
     if not is_new.any():
