@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kcrc._base.arrays import Array
 from kcrc._base.progress import share_bar
+from kcrc.classifier.transactions import Transactional
 from kcrc.confidence.answers import (
     labels_or_unknown,
     members_of,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from kcrc.method.fitted_model import FittedModel
 
 
-class Confident:
+class Confident(Transactional):
     """Verbs that rest on the examples' own answers, ``confidence_``, which ``fit`` and ``retune`` make."""
 
     model_: FittedModel
@@ -71,7 +72,8 @@ class Confident:
         >>> clf.predict_proba(X_new[:3]).shape
         (3, 10)
         """
-        return np.concatenate(self._read(X, lambda evidence: probabilities_of(self.confidence_, evidence)))
+        now = self._snapshot()
+        return np.concatenate(now._read(X, lambda evidence: probabilities_of(now.confidence_, evidence)))
 
     def unknown_score(self, X: Any) -> Array:
         """How unlike the stored classes each query is; ``predict(X, reject=...)`` applies a threshold to it.
@@ -97,8 +99,9 @@ class Confident:
         True
         """
         check_is_fitted(self)
-        self.confidence_.needed_open_set()  # before a long batch, not in it
-        return np.concatenate(self._read(X, lambda evidence: strangeness_of(self.confidence_, evidence), explain=True))
+        now = self._snapshot()
+        now.confidence_.needed_open_set()  # before a long batch, not in it
+        return np.concatenate(now._read(X, lambda evidence: strangeness_of(now.confidence_, evidence), explain=True))
 
     def why_unknown(self, X: Any, *, reject: float | None = None) -> list[str | None]:
         """Why each query is unknown, in words.
@@ -127,24 +130,26 @@ class Confident:
         'it resembles no class: ...'
         """
         check_is_fitted(self)
+        now = self._snapshot()
         # before a long batch, not in it
-        most = None if reject is None else self.confidence_.needed_open_set().threshold(reject)
+        most = None if reject is None else now.confidence_.needed_open_set().threshold(reject)
 
         def read(evidence: Evidence) -> tuple[str | None, ...]:
             if most is None:
                 return unreliable(evidence)
-            return reasons_of(self.confidence_, evidence, strangeness_of(self.confidence_, evidence) > most)
+            return reasons_of(now.confidence_, evidence, strangeness_of(now.confidence_, evidence) > most)
 
-        return [why for part in self._read(X, read, explain=True) for why in part]
+        return [why for part in now._read(X, read, explain=True) for why in part]
 
     def _predict_or_reject(self, X: Any, reject: float, unknown: Any) -> Array:
         check_is_fitted(self)
-        self.confidence_.needed_open_set().threshold(reject)  # before a long batch, not in it
+        now = self._snapshot()
+        now.confidence_.needed_open_set().threshold(reject)  # before a long batch, not in it
 
         def read(evidence: Evidence) -> Array:
-            return labels_or_unknown(self.confidence_, evidence, reject=reject, unknown=unknown)[0]
+            return labels_or_unknown(now.confidence_, evidence, reject=reject, unknown=unknown)[0]
 
-        return np.concatenate(self._read(X, read, explain=True))
+        return np.concatenate(now._read(X, read, explain=True))
 
     def predict_set(
         self, X: Any, *, coverage: float = 0.95, class_conditional: bool = False, allow_empty: bool = True
@@ -182,18 +187,19 @@ class Confident:
         True
         """
         check_is_fitted(self)
-        self.confidence_.needed_sets()  # before a long batch, not in it
+        now = self._snapshot()
+        now.confidence_.needed_sets()  # before a long batch, not in it
 
         def read(evidence: Evidence) -> Array:
             return members_of(
-                self.confidence_,
+                now.confidence_,
                 evidence,
                 coverage=coverage,
                 class_conditional=class_conditional,
                 allow_empty=allow_empty,
             )
 
-        return np.concatenate(self._read(X, read, explain=True))
+        return np.concatenate(now._read(X, read, explain=True))
 
     def likeness(self, X: Any, *, level: float = 0.02) -> Likeness:
         """Whether a batch of queries is like the examples.
@@ -221,11 +227,12 @@ class Confident:
         from kcrc.confidence.likeness import Seen, likeness
 
         check_is_fitted(self)
-        confidence = self.confidence_
+        now = self._snapshot()
+        confidence = now.confidence_
         confidence.needed_usual()  # where there is nothing to compare with, say so before the queries are answered
-        seen = Seen.joined(self._read(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
-        vectors = np.asarray(self._side_by_side(X)).reshape(len(seen), -1)
-        return likeness(self._learning_model, confidence, replace(seen, vectors=vectors), level=level)
+        seen = Seen.joined(now._read(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
+        vectors = np.asarray(now._side_by_side(X)).reshape(len(seen), -1)
+        return likeness(now._learning_model, confidence, replace(seen, vectors=vectors), level=level)
 
     def compare(self, other: Confident) -> PairedComparison:
         """How much more often this classifier is right than another that has the same examples.
@@ -279,7 +286,8 @@ class Confident:
 
         check_is_fitted(self)
         with share_bar("auditing the examples", show=self.verbose) as progress:
-            return audit(self._learning_model, self.confidence_, rows, progress)
+            now = self._snapshot()
+            return audit(now._learning_model, now.confidence_, rows, progress)
 
     def advise(self, X: Any = None, *, count: int = 10) -> Advice:
         """Whether there are enough examples, and which queries to label next.
@@ -307,13 +315,14 @@ class Confident:
         from kcrc.confidence.advice import Doubt, advise, next_to_label
 
         check_is_fitted(self)
-        told = advise(self._learning_model, self.confidence_)
+        now = self._snapshot()
+        confidence = now.confidence_
+        told = advise(now._learning_model, confidence)
         if X is None:
             return told
-        confidence = self.confidence_
-        doubt = Doubt.joined(self._read(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
-        vectors = np.asarray(self._side_by_side(X)).reshape(len(doubt.worth), -1)
-        return replace(told, label_next=tuple(next_to_label(self._learning_model, doubt, vectors, count)))
+        doubt = Doubt.joined(now._read(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
+        vectors = np.asarray(now._side_by_side(X)).reshape(len(doubt.worth), -1)
+        return replace(told, label_next=tuple(next_to_label(now._learning_model, doubt, vectors, count)))
 
 
 # What is known of how sure answers are, learned when somebody first asks.
@@ -401,10 +410,12 @@ class ConfidenceHolder:
     def after(self, standing: Standing) -> ConfidenceHolder:
         """The holder for a state that comes after this one, which was ``standing``."""
         before, groups = self._before, self.groups
-        if self._learned is not None:
-            if learns_from_all(standing.examples):  # of others, the sample that was asked is not kept
-                before = EarlierConfidence(self._learned, standing.examples)
-            groups = Groups.learned_with(self._learned) if groups is None else groups
+        learned = self._learned
+        if learned is not None:
+            # Of others, the sample that was asked is not kept; one that is due was not yet what this was learned from.
+            if not standing.due and learns_from_all(standing.examples):
+                before = EarlierConfidence(learned, standing.examples)
+            groups = Groups.learned_with(learned) if groups is None else groups
         return ConfidenceHolder(groups, fixed=self.fixed, before=before)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -161,6 +162,12 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     ``fit`` takes no ``sample_weight``. A weight w would have to mean the same as w copies of the example, but copies
     take up places among the K nearest, so the two could not agree. Repeat or ``forget`` examples instead.
 
+    Threads may share a classifier. Those that change it (``fit``, ``partial_fit``, ``forget``, ``forget_class``,
+    ``retune``, ``learn_anew``) wait for each other, so no change is lost and no row number is given twice. Those that
+    ask, save or pickle it need not wait: each call answers from the examples as they were when it began. Two calls may
+    see different examples, and ``receipt_`` is that of the last ``forget`` of any thread. Setting parameters is not
+    safe while another thread changes the classifier.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -263,7 +270,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
         validation.check_no_weights("fit()", more)
-        return self._fit(X, y, groups=groups, rows=rows)
+        with self._change() as made:
+            made._fit(X, y, groups=groups, rows=rows)
+        return self
 
     def fit_briefly(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """``fit`` with a short search: enough to compare representations of the examples. For kcrc's own parts.
@@ -287,24 +296,21 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> KCRCClassifier().fit_briefly(X[:300], y[:300]).classes_
         array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
-        return self._fit(X, y, groups=groups, brief=True)
+        with self._change() as made:
+            made._fit(X, y, groups=groups, brief=True)
+        return self
 
     def _fit(self, X: Any, y: Any, *, groups: Any, rows: Any = None, brief: bool = False) -> Self:
-        before = dict(self.__dict__)
-        try:
-            if rows is not None and Parameters(self).precomputed:
-                raise ParameterError("rows cannot be given with a precomputed matrix: there a row is its own column.")
-            vectors, labels = self._checked(X, y, reset=True)
-            precision = np.promote_types(vectors.dtype, np.float32)
-            validation.check(vectors, precision, or_else=", or give float64" if precision == np.float32 else "")
-            classes, numbers = np.unique(labels, return_inverse=True)
-            ids = np.arange(len(numbers)) if rows is None else _row_numbers(rows, len(numbers), first=0)
-            self._store(vectors, classes, numbers, ids, groups, next_row=int(ids[-1]) + 1, brief=brief)
-            return self
-        except BaseException:  # whatever went wrong, Ctrl-C too: the classifier stays what it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        """``fit`` of one that is new or a copy; where it is to be ``brief``, by a short search."""
+        if rows is not None and Parameters(self).precomputed:
+            raise ParameterError("rows cannot be given with a precomputed matrix: there a row is its own column.")
+        vectors, labels = self._checked(X, y, reset=True)
+        precision = np.promote_types(vectors.dtype, np.float32)
+        validation.check(vectors, precision, or_else=", or give float64" if precision == np.float32 else "")
+        classes, numbers = np.unique(labels, return_inverse=True)
+        ids = np.arange(len(numbers)) if rows is None else _row_numbers(rows, len(numbers), first=0)
+        self._store(vectors, classes, numbers, ids, groups, next_row=int(ids[-1]) + 1, brief=brief)
+        return self
 
     def _store(
         self,
@@ -366,17 +372,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        before = dict(self.__dict__)
-        model = self.examples_
-        try:
-            among = model.raw[:, model.ids] if Parameters(self).precomputed else None
-            following = self.growth_.next_row
-            self._store(model.raw, model.classes, model.labels, model.ids, groups, next_row=following, among=among)
-            return self
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        with self._change() as made:
+            model, following = made.examples_, made.growth_.next_row
+            among = model.raw[:, model.ids] if Parameters(made).precomputed else None
+            made._store(model.raw, model.classes, model.labels, model.ids, groups, next_row=following, among=among)
+        return self
 
     def plot_tuning(self, path: Any = None) -> Any:
         """The best leave-one-out accuracy by each parameter, as a Matplotlib figure; written to ``path`` if given.
@@ -472,10 +472,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        model = self.examples_
-        groups = Groups.learned_with(self.confidence_)
-        self._standing = Standing(model, due=bool(learned(Parameters(self, model.method.seed), model.method)))
-        self._confidence = ConfidenceHolder(groups, fixed=scaling.is_fixed(self.metric))
+        with self._change() as made:
+            model = made.examples_
+            groups = Groups.learned_with(made.confidence_)
+            made._standing = Standing(model, due=bool(learned(Parameters(made, model.method.seed), model.method)))
+            made._confidence = ConfidenceHolder(groups, fixed=scaling.is_fixed(made.metric))
         return self
 
     @property
@@ -544,9 +545,16 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> clf.partial_fit(X[1000:1001], [10]).classes_  # a new class, at once
         array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10])
         """
-        if not hasattr(self, "_standing"):  # to look at the model would bring it up to date
-            self.fit(X, y, rows=rows)
-            return self if classes is None else self._announced(classes)
+        with self._change() as made:
+            if hasattr(made, "_standing"):  # to look at the model would bring it up to date
+                made._add(X, y, classes, rows)
+            else:
+                made.fit(X, y, rows=rows)
+                if classes is not None:
+                    made._announce(classes)
+        return self
+
+    def _add(self, X: Any, y: Any, classes: Any, rows: Any) -> None:
         self._refuse_precomputed("partial_fit")
         vectors, labels = self._checked(X, y, reset=False)
         growth = self.growth_
@@ -554,16 +562,14 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         ids = np.arange(first, first + len(labels)) if rows is None else _row_numbers(rows, len(labels), first=first)
         grown = with_examples(self.examples_, vectors, labels, ids, announced=classes)
         self._grown(grown, growth.added(len(labels), next_row=int(ids[-1]) + 1), ids)
-        return self
 
-    def _announced(self, classes: Any) -> Self:
+    def _announce(self, classes: Any) -> None:
         model = self.examples_
         wider = np.union1d(model.classes, np.asarray(classes))
         none = np.empty((0, model.raw.shape[1]), model.raw.dtype)
         empty = np.empty(0, np.intp)
         announced = model.with_examples(none, wider, empty, np.searchsorted(wider, model.classes), empty)
         self._grown(announced, self.growth_, empty)
-        return self
 
     @property
     def pair_counts_(self) -> PairCounts:
@@ -601,6 +607,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         (17,)
         """
         check_is_fitted(self)
+        with self._change() as made:
+            made._forget(rows)
+        return self
+
+    def _forget(self, rows: Any) -> None:
         before = self._standing
         wanted = np.unique(np.atleast_1d(np.asarray(rows)))
         if wanted.dtype.kind not in "iu":
@@ -617,7 +628,6 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         left = before.without(positions, due=self._learns_from(model, positions, gone))
         self._goes_on(left, self.growth_.forgotten(len(positions)), left.classes(), digests)
         self.receipt_ = receipt_for(model, positions, digests.state(self._choices))
-        return self
 
     @property
     def _choices(self) -> bytes:
@@ -644,12 +654,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        model = self.model_
+        now = self._snapshot()
+        model = now.model_
         if np.isin(model.ids, receipt.rows).any():
             return False
-        if ExampleDigests.of(model).state(self._choices) != receipt.state:
+        if ExampleDigests.of(model).state(now._choices) != receipt.state:
             return False
-        return not learned(Parameters(self, model.method.seed), model.method) or self._learned_from(model)
+        return not learned(Parameters(now, model.method.seed), model.method) or now._learned_from(model)
 
     def _learned_from(self, model: FittedModel) -> bool:
         """Whether the model answers as one that learned anew from its examples does."""
@@ -686,11 +697,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         array([0, 1, 2, 4, 5, 6, 7, 8, 9])
         """
         check_is_fitted(self)
-        model = self.examples_
-        found = np.flatnonzero(model.classes == label)
-        if not len(found):
-            raise UnknownName("class", str(label), [str(c) for c in model.classes])
-        return self.forget(model.ids[model.labels == found[0]])
+        with self._change() as made:
+            model = made.examples_
+            found = np.flatnonzero(model.classes == label)
+            if not len(found):
+                raise UnknownName("class", str(label), [str(c) for c in model.classes])
+            made.forget(model.ids[model.labels == found[0]])
+        return self
 
     # Asking -----------------------------------------------------------------------------------------------------
 
@@ -748,8 +761,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         (3, 10)
         """
         check_is_fitted(self)
-        two = len(self.classes_) == 2
-        return np.concatenate(self._read(X, lambda evidence: leaning(evidence) if two else evidence.scores))
+        now = self._snapshot()
+        two = len(now.classes_) == 2
+        return np.concatenate(now._read(X, lambda evidence: leaning(evidence) if two else evidence.scores))
 
     def explain(self, X: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each query.
@@ -847,11 +861,12 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def _asked(self, X: Any) -> tuple[Answerer, Array]:
         """Who answers, and the queries (n, d) as scikit-learn checks them."""
         check_is_fitted(self)
-        answerer = self._answerer(self.model_)
+        now = self._snapshot()
+        answerer = now._answerer(now.model_)
         if not answerer.samples.is_plain(X):  # else scikit-learn's checks, longer than the answer, have nothing to say
             X = answerer.samples.side_by_side(X)
             with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
-                X = validate_data(self, X, reset=False, dtype=FLOATS, order="C", allow_nd=True)
+                X = validate_data(now, X, reset=False, dtype=FLOATS, order="C", allow_nd=True)
             X = answerer.samples.flat(X)
         return answerer, X
 
@@ -859,7 +874,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     def answerer_(self) -> Answerer:
         """What answers: the model and how sure it is, as a value that needs no scikit-learn."""
         check_is_fitted(self)
-        return self._answerer(self.model_)
+        now = self._snapshot()
+        return now._answerer(now.model_)
 
     def _answerer(self, model: FittedModel) -> Answerer:
         return Answerer(model, self._what_is_known, self._samples)
@@ -891,7 +907,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         from kcrc.classifier.saving import save
 
-        save(self, path)
+        save(self._snapshot(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap_mode: str | None = None) -> KCRCClassifier:
@@ -1010,18 +1026,19 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
                 "Use fit with the whole matrix."
             )
 
-    def __copy__(self) -> Self:
-        """One that shares all there is, and does nothing that waits."""
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+    @contextmanager
+    def _change(self) -> Iterator[Self]:
+        with super()._change() as made:
+            if "_standing" in made.__dict__:
+                made._standing = made._standing.copy()  # one that no thread brings up to date meanwhile
+            yield made
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle: what was learned with examples that are gone since is learned anew first, as ``save`` does."""
-        if "_standing" in self.__dict__ and self._standing.due:
-            self._standing.ready(self._renewed)
-        state: dict[str, Any] = super().__getstate__()
-        return state
+        now = self._snapshot()
+        if "_standing" in now.__dict__ and now._standing.due:
+            now._standing.ready(now._renewed)
+        return super(KCRCClassifier, now).__getstate__()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -87,7 +87,8 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     Notes
     -----
     Looks learn from the examples of ``fit`` (visual words, the span of the vectors) and keep that when examples come
-    or go; ``fit`` chooses and learns anew. Examples keep their row numbers as in ``KCRCClassifier``.
+    or go; ``fit`` chooses and learns anew. Examples keep their row numbers, and threads may share a classifier, as in
+    ``KCRCClassifier``.
 
     Examples
     --------
@@ -158,6 +159,11 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         {'pixels': 1.0}
         """
         validation.check_no_weights("fit()", more)
+        with self._change() as made:
+            made._fit(images, y, groups)
+        return self
+
+    def _fit(self, images: Any, y: Any, groups: Any) -> None:
         seconds = self.tuning_seconds
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < np.inf:
             raise ParameterError(f"tuning_seconds is a number above 0; got {seconds!r}.")
@@ -187,7 +193,6 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         panel = panel_of(experts, together)
         self.form_, self.kind_, self.choice_, self.panel_ = form, kind, choice, panel
         self.classes_ = classes
-        return self
 
     def _wanted(self, kind: PictureKind) -> list[Look]:
         """The looks to choose from, for pictures of this kind."""
@@ -265,10 +270,16 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> int(clf.partial_fit(images[200:201], [10]).classes_[-1])  # a new class, at once
         10
         """
-        if not hasattr(self, "panel_"):
-            if rows is not None or classes is not None:
+        with self._change() as made:
+            if hasattr(made, "panel_"):
+                made._add(images, y, classes, rows)
+            elif rows is not None or classes is not None:
                 raise ParameterError("Fit first: rows and classes can be given to later calls of partial_fit.")
-            return self.fit(images, y)
+            else:
+                made.fit(images, y)
+        return self
+
+    def _add(self, images: Any, y: Any, classes: Any, rows: Any) -> None:
         labels = _labels(y, len(images))
         pictures = self.form_.pictures(images)
 
@@ -279,7 +290,6 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
         self.panel_ = self.panel_.changed(added)
         self.classes_ = self.panel_.leader.classes_
-        return self
 
     def retune(self) -> Self:
         """Choose the parameters of each look's classifier anew from the examples as they are now; the looks and their
@@ -296,7 +306,8 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         {'pixels': 1.0}
         """
         check_is_fitted(self)
-        self.panel_ = self.panel_.retuned()
+        with self._change() as made:
+            made.panel_ = made.panel_.retuned()
         return self
 
     def forget(self, rows: Any) -> Self:
@@ -323,9 +334,10 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         (17,)
         """
         check_is_fitted(self)
-        self.panel_ = self.panel_.changed(lambda number, classifier: classifier.forget(rows))
-        self.classes_ = self.panel_.leader.classes_
-        self.receipt_ = self.panel_.leader.receipt_
+        with self._change() as made:
+            made.panel_ = made.panel_.changed(lambda number, classifier: classifier.forget(rows))
+            made.classes_ = made.panel_.leader.classes_
+            made.receipt_ = made.panel_.leader.receipt_
         return self
 
     def forget_class(self, label: Any) -> Self:
@@ -352,11 +364,13 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         False
         """
         check_is_fitted(self)
-        model = self.model_
-        found = np.flatnonzero(model.classes == label)
-        if not len(found):
-            raise UnknownName("class", str(label), [str(c) for c in model.classes])
-        return self.forget(model.ids[model.labels == found[0]])
+        with self._change() as made:
+            model = made.model_
+            found = np.flatnonzero(model.classes == label)
+            if not len(found):
+                raise UnknownName("class", str(label), [str(c) for c in model.classes])
+            made.forget(model.ids[model.labels == found[0]])
+        return self
 
     def verify(self, receipt: Receipt) -> bool:
         """Whether ``receipt`` is of this state: none of its rows is stored, with any look.
@@ -377,8 +391,9 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        gone = all(not np.isin(e.classifier.model_.ids, receipt.rows).any() for e in self.panel_.experts)
-        return gone and self.panel_.leader.verify(receipt)
+        panel = self.panel_
+        gone = all(not np.isin(e.classifier.model_.ids, receipt.rows).any() for e in panel.experts)
+        return gone and panel.leader.verify(receipt)
 
     # Asking -----------------------------------------------------------------------------------------------------
 
@@ -427,9 +442,10 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         (3, 10)
         """
         check_is_fitted(self)
-        two = len(self.classes_) == 2
+        now = self._snapshot()
+        two = len(now.classes_) == 2
         return np.concatenate(
-            self._read(images, lambda evidence: leaning(evidence) if two else evidence.scores, explain=two)
+            now._read(images, lambda evidence: leaning(evidence) if two else evidence.scores, explain=two)
         )
 
     def explain(self, images: Any) -> Evidence:
@@ -483,12 +499,14 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> strongest in clf.what_if(X_new[:1], without=[strongest]).rows
         False
         """
-        return self.panel_.what_if(self._pictures(images), without=without, relabelled=relabelled)
+        now = self._snapshot()
+        return now.panel_.what_if(now._pictures(images), without=without, relabelled=relabelled)
 
     def _read(
         self, images: Any, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False
     ) -> list[T]:
-        return self.panel_.read(self._pictures(images), read, explain=explain, code_all=code_all)
+        now = self._snapshot()
+        return now.panel_.read(now._pictures(images), read, explain=explain, code_all=code_all)
 
     def _pictures(self, images: Any) -> Pictures:
         """The queries, at least one."""
@@ -537,7 +555,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> ImageClassifier.load("digits.npz").predict(X_new[:3])
         array([1, 5, 0])
         """
-        saving.save(self, path)
+        saving.save(self._snapshot(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ImageClassifier:

@@ -8,6 +8,7 @@ norms, tangents, histograms. ``Prepared`` is a read-only table of arrays that sh
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -52,19 +53,24 @@ class Prepared:
 class _Buffer:
     """Arrays with room to grow; ``used`` rows of them are owned by some PreparedExamples."""
 
-    __slots__ = ("arrays", "process", "used")
+    __slots__ = ("_lock", "arrays", "process", "used")
 
     def __init__(self, arrays: dict[str, Array], used: int) -> None:
         self.arrays = arrays
         self.used = used
         self.process = os.getpid()
+        self._lock = threading.Lock()
 
-    def has_room(self, start: int, stop: int) -> bool:
-        """Whether rows from ``start`` to ``stop`` can be written: nobody else has, and a process that was forked shares
-        no mapped file with its parent."""
-        if self.used != start or stop > min(len(array) for array in self.arrays.values()):
+    def claim(self, start: int, stop: int) -> bool:
+        """Whether rows from ``start`` to ``stop`` are now the caller's to write: no other owner has them, in any
+        thread, and a process that was forked shares no mapped file with its parent."""
+        if self.process != os.getpid() and any(is_mapped(array) for array in self.arrays.values()):
             return False
-        return self.process == os.getpid() or not any(is_mapped(array) for array in self.arrays.values())
+        with self._lock:
+            if self.used != start or stop > min(len(array) for array in self.arrays.values()):
+                return False
+            self.used = stop
+            return True
 
 
 class PreparedExamples:
@@ -105,11 +111,10 @@ class PreparedExamples:
             return self  # the caller's array may be one that cannot be written to
         start, stop = self._length, self._length + len(new)
         buffer = self._buffer
-        if not buffer.has_room(start, stop):
-            buffer = _Buffer(self._moved(stop + stop // 8 + 64), start)
+        if not buffer.claim(start, stop):
+            buffer = _Buffer(self._moved(stop + stop // 8 + 64), stop)
         for name, array in buffer.arrays.items():
             array[start:stop] = new[name]
-        buffer.used = stop
         return self._over(buffer, stop)
 
     def _moved(self, capacity: int) -> dict[str, Array]:

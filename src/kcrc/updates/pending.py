@@ -84,6 +84,11 @@ class Standing:
         self._gone = np.empty(0, np.intp) if gone is None else gone
         self._lock = threading.RLock()
 
+    def copy(self) -> Standing:
+        """One that is brought up to date on its own."""
+        with self._lock:
+            return Standing(self._model, due=self._due, gone=self._gone)
+
     @property
     def due(self) -> bool:
         return self._due

@@ -66,7 +66,9 @@ def test_what_is_kept_bounds_what_is_left(seed, shape, n, d, power):
     rng = np.random.default_rng(seed)
     a = (10.0**power * drawn(rng, shape, n, d)).astype(np.float32)
     kept = Codes(n, d)
-    kept.append(a, np.arange(n))
+    assert kept.claim(0, n)
+    assert not kept.claim(0, n)
+    kept.fill(0, a, np.arange(n))
     steps = kept.codes.transpose(0, 2, 1, 3).reshape(len(kept.rows), -1)[:n, :d]
     scale, rest, length, half = kept.facts.transpose(1, 0, 2).reshape(4, -1)[:, :n].astype(np.float64)
     exact = a.astype(np.float64)

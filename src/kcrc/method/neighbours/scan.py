@@ -20,6 +20,7 @@ u = 2⁻²⁴, R the longest scan vector and depth its width, rounding moves
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
@@ -63,7 +64,7 @@ class Codes:
     rows   (slots,) int32, the example in each slot
     """
 
-    __slots__ = ("codes", "depth", "facts", "process", "rows", "used")
+    __slots__ = ("_lock", "codes", "depth", "facts", "process", "rows", "used")
 
     def __init__(self, capacity: int, depth: int, *, mapped: bool = False) -> None:
         panels, steps = -(-capacity // native.code_rows), -(-depth // native.code_step)
@@ -72,23 +73,28 @@ class Codes:
         self.facts = room((panels, native.code_facts, native.code_rows), np.float32, mapped=mapped)
         self.rows = np.zeros(panels * native.code_rows, np.int32)
         self.used = 0
+        self._lock = threading.Lock()
 
     @property
     def nbytes(self) -> int:
         """In memory: those of mapped files are not."""
         return self.rows.nbytes + (0 if is_mapped(self.codes) else self.codes.nbytes + self.facts.nbytes)
 
-    def has_room(self, used: int, more: int) -> bool:
-        """Whether ``more`` can be put behind the first ``used`` slots, where nobody else has put any. A process that
-        was forked shares no mapped file with its parent."""
-        own = self.process == os.getpid() or not is_mapped(self.codes)
-        return own and self.used == used and used + more <= len(self.rows)
+    def claim(self, used: int, more: int) -> bool:
+        """Whether ``more`` slots behind the first ``used`` are now the caller's to fill: no other owner has them, in
+        any thread. A process that was forked shares no mapped file with its parent."""
+        if self.process != os.getpid() and is_mapped(self.codes):
+            return False
+        with self._lock:
+            if self.used != used or used + more > len(self.rows):
+                return False
+            self.used += more
+            return True
 
-    def append(self, coordinates: Array, rows: Array) -> None:
-        """Scan coordinates (m, depth) float32 of the examples ``rows``."""
-        native.encode_rows(coordinates=coordinates, first=self.used, codes=self.codes, facts=self.facts)
-        self.rows[self.used : self.used + len(rows)] = rows
-        self.used += len(rows)
+    def fill(self, first: int, coordinates: Array, rows: Array) -> None:
+        """Put scan coordinates (m, depth) float32 of the examples ``rows`` into claimed slots, from ``first`` on."""
+        native.encode_rows(coordinates=coordinates, first=first, codes=self.codes, facts=self.facts)
+        self.rows[first : first + len(rows)] = rows
 
     def moved(self, slots: Array, capacity: int) -> Codes:
         """Those in ``slots``, in a place of their own with room for ``capacity``."""
@@ -233,7 +239,9 @@ class Scan:
         if not coded:
             return bare
         depth = width if basis is None else basis.shape[1] + 1
-        empty = replace(bare, basis=basis, codes=Codes(n, depth, mapped=mapped), count=0)
+        codes = Codes(n, depth, mapped=mapped)
+        codes.used = n
+        empty = replace(bare, basis=basis, codes=codes, count=0)
         return empty._filled(vectors, shuffled(n, rng, run=RUN if mapped else 1))
 
     def _longest(self, vectors: Array) -> float:
@@ -259,7 +267,7 @@ class Scan:
         for start in range(0, len(order), ROWS_AT_ONCE):
             rows = order[start : start + ROWS_AT_ONCE]
             coordinates = self.coordinates(vectors[rows])
-            self.codes.append(coordinates, rows + self.count)
+            self.codes.fill(self.count + start, coordinates, rows + self.count)
             longest = max(longest, float(np.linalg.norm(coordinates, axis=1).max()))
         return replace(self, longest=longest, count=self.count + len(order))
 
@@ -334,8 +342,9 @@ class Scan:
         if self.codes is None:
             return replace(self, longest=max(self.longest, largest), count=self.count + len(new))
         codes = self.codes
-        if not codes.has_room(self.count, len(new)):
+        if not codes.claim(self.count, len(new)):
             codes = codes.moved(np.arange(self.count), self.count + len(new) + (self.count + len(new)) // 8)
+            codes.used = self.count + len(new)
         return replace(self, codes=codes)._filled(new, np.arange(len(new)))
 
     def kept(self, keep: Array) -> Scan:
