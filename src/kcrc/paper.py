@@ -8,6 +8,15 @@ Corrected: the polarisation rule holds for squared distances (the paper defines 
 second "2." of Algorithm 4 is its step 3. Left open by the paper and fixed here: equal residuals go to the class
 that sorts first, equal distances to the example that came first, a class whose coefficients are all 0 has residual
 ∞, and where all are 0 the nearest example answers.
+
+What the functions take: ``labels`` (K,) whole numbers, the classes of the atoms; ``mu`` the penalty; ``normalize``
+scales atoms to unit length (step 1); ``ratio`` divides residuals by ‖xᵢ‖₂, as the paper does; ``form`` is "gram"
+(Algorithm 1) or "rkhs"; ``kernel``, ``dist``, ``coarse`` and ``fine`` are functions of two samples.
+
+>>> G, k = np.array([[1.0, 0.2], [0.2, 1.0]]), np.array([0.9, 0.1])
+>>> x, residuals = kcrc_rls(G, k, np.array([0, 1]), mu=0.01)
+>>> min(residuals, key=residuals.get)
+0
 """
 
 from __future__ import annotations
@@ -32,37 +41,6 @@ def kcrc_rls(
     """Algorithm 1, KCRC-RLS: coefficients x, and the regularised residual rᵢ of every class.
 
     G (K, K), k (K,), labels (K,); Psi (K, c), None for the identity.
-
-    Parameters
-    ----------
-    G : array of shape (K, K)
-        The kernel among the atoms.
-    k : array of shape (K,)
-        The kernel between the atoms and the query.
-    labels : array of int of shape (K,)
-        The classes of the atoms.
-    mu : float
-        The penalty μ.
-    Psi : array of shape (K, c), or None, default=None
-        The pseudo-transformation Ψ; None for the identity.
-    normalize : bool, default=True
-        Scale the atoms to unit length (step 1).
-    ratio : bool, default=True
-        Divide residuals by ‖xᵢ‖₂, as the paper does.
-
-    Returns
-    -------
-    tuple of ndarray and dict
-        x (K,), and the residual of each class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> G, k = np.array([[1.0, 0.2], [0.2, 1.0]]), np.array([0.9, 0.1])
-    >>> x, residuals = paper.kcrc_rls(G, k, np.array([0, 1]), mu=0.01)
-    >>> min(residuals, key=residuals.get)
-    0
     """
     Psi = np.eye(len(G)) if Psi is None else Psi
     return crc_rls(Psi.T @ G, Psi.T @ k, labels, mu, normalize=normalize, ratio=ratio)
@@ -74,34 +52,6 @@ def crc_rls(
     """The steps of Algorithm 1 over a dictionary D (c, K) and a query y (c,): with the examples themselves, CRC-RLS.
 
     Beside the paper: columns as they are without ``normalize``, residuals not over ‖xᵢ‖₂ without ``ratio``.
-
-    Parameters
-    ----------
-    D : array of shape (c, K)
-        The dictionary, an atom in each column.
-    y : array of shape (c,)
-        The query.
-    labels : array of int of shape (K,)
-        The classes of the atoms.
-    mu : float
-        The penalty μ.
-    normalize : bool, default=True
-        Scale the atoms to unit length (step 1).
-    ratio : bool, default=True
-        Divide residuals by ‖xᵢ‖₂, as the paper does.
-
-    Returns
-    -------
-    tuple of ndarray and dict
-        x (K,), and the residual of each class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> x, residuals = paper.crc_rls(np.eye(2), np.array([0.9, 0.1]), np.array([0, 1]), mu=0.01)
-    >>> min(residuals, key=residuals.get)
-    0
     """
     # 1. Normalize the columns of D' = ΨᵀG to unit l2-norm.
     if normalize:
@@ -120,37 +70,6 @@ def kcrc_rkhs(
     """The same model solved in the kernel's own space (Ψ absent): x = (G + μI)⁻¹ k and
 
     rᵢ² = k(y,y) − 2xᵢᵀkᵢ + xᵢᵀGᵢᵢxᵢ over ‖xᵢ‖², atoms scaled to unit length, √G_jj = 1.
-
-    Parameters
-    ----------
-    G : array of shape (K, K)
-        The kernel among the atoms.
-    k : array of shape (K,)
-        The kernel between the atoms and the query.
-    kyy : float
-        The kernel of the query with itself.
-    labels : array of int of shape (K,)
-        The classes of the atoms.
-    mu : float
-        The penalty μ.
-    normalize : bool, default=True
-        Scale the atoms to unit length (step 1).
-    ratio : bool, default=True
-        Divide residuals by ‖xᵢ‖₂, as the paper does.
-
-    Returns
-    -------
-    tuple of ndarray and dict
-        x (K,), and the residual of each class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> G, k = np.array([[1.0, 0.2], [0.2, 1.0]]), np.array([0.9, 0.1])
-    >>> x, residuals = paper.kcrc_rkhs(G, k, 1.0, np.array([0, 1]), mu=0.01)
-    >>> min(residuals, key=residuals.get)
-    0
     """
     if normalize:
         norms = np.sqrt(np.diag(G))
@@ -182,36 +101,6 @@ def robust_code(
     Corrected: the Lagrangian's quadratic term is (σ/2)‖y − Dx − e‖²; S_α(h) = h + α where h ≤ −α; the penalty is
     the squared norm. The paper asks for an increasing σ; one that grows fast freezes z and stops anywhere short
     (hence growth = 1 here), and for the same reason the test asks y = Dx + e to hold besides a short step of x.
-
-    Parameters
-    ----------
-    D : array of shape (c, K)
-        The dictionary, an atom in each column.
-    y : array of shape (c,)
-        The query.
-    mu : float
-        The penalty μ.
-    sigma : float, default=1.0
-        The first σ.
-    growth : float, default=1.0
-        What σ is multiplied with in each step.
-    tau : float, default=1e-8
-        Stops where a step, and what is left of y = Dx + e, are this short.
-    max_iter : int, default=100000
-        The most steps.
-
-    Returns
-    -------
-    tuple of ndarray, ndarray and bool
-        x (K,), e (c,), and whether it stopped by its own test.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> x, e, converged = paper.robust_code(np.eye(3)[:, :2], np.array([1.0, 2.0, 5.0]), mu=0.01)
-    >>> x.round(3), e.round(3), converged
-    (array([1., 2.]), array([0., 0., 5.]), True)
     """
 
     def S(alpha: float, h: Array) -> Array:
@@ -235,33 +124,6 @@ def krcrc(G: Array, k: Array, labels: Array, mu: float, Psi: Array | None = None
     """Algorithm 2, KRCRC: coefficients x, and the regularised residual rᵢ of every class.
 
     G (K, K), k (K,), labels (K,); Psi (K, c), None for the identity.
-
-    Parameters
-    ----------
-    G : array of shape (K, K)
-        The kernel among the atoms.
-    k : array of shape (K,)
-        The kernel between the atoms and the query.
-    labels : array of int of shape (K,)
-        The classes of the atoms.
-    mu : float
-        The penalty μ.
-    Psi : array of shape (K, c), or None, default=None
-        The pseudo-transformation Ψ; None for the identity.
-
-    Returns
-    -------
-    tuple of ndarray and dict
-        x (K,), and the residual of each class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> G, k = np.array([[1.0, 0.2], [0.2, 1.0]]), np.array([0.9, 0.1])
-    >>> x, residuals = paper.krcrc(G, k, np.array([0, 1]), mu=0.01)
-    >>> min(residuals, key=residuals.get)
-    0
     """
     Psi = np.eye(len(G)) if Psi is None else Psi
     # 1. Normalize the columns of D'' = ΨᵀG to unit l2-norm.
@@ -293,37 +155,7 @@ Dist = Callable[[Array, Array], float]
 
 
 def kcrc(atoms: Array, labels: Array, y: Array, kernel: Kernel, mu: float, form: str = "gram") -> int:
-    """Algorithm 1 (or its rkhs form) over all of ``atoms`` (n, d): the class of y.
-
-    Parameters
-    ----------
-    atoms : array of shape (n, d)
-        The examples.
-    labels : array of int of shape (n,)
-        Their classes.
-    y : array of shape (d,)
-        The query.
-    kernel : callable
-        K(a, b) -> float.
-    mu : float
-        The penalty μ.
-    form : {"gram", "rkhs"}, default="gram"
-        Algorithm 1, or the same model in the kernel's own space.
-
-    Returns
-    -------
-    int
-        The class of y.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> atoms = np.array([[0.0, 0.1], [0.1, 0.0], [1.0, 0.9], [0.9, 1.0]])
-    >>> labels, y = np.array([0, 0, 1, 1]), np.array([0.6, 0.7])
-    >>> paper.kcrc(atoms, labels, y, paper.rbf(1.0), mu=0.01)
-    1
-    """
+    """Algorithm 1 (or its rkhs form) over all of ``atoms`` (n, d): the class of y."""
     G = np.array([[kernel(a, b) for b in atoms] for a in atoms])
     k = np.array([kernel(a, y) for a in atoms])
     if form == "gram":
@@ -337,43 +169,7 @@ def kcrc(atoms: Array, labels: Array, y: Array, kernel: Kernel, mu: float, form:
 def naive_kcrc_lcd(
     atoms: Array, labels: Array, y: Array, dist: Dist, K: int, kernel: Kernel, mu: float, form: str = "gram"
 ) -> int:
-    """Algorithm 3, naive KCRC-LCD.
-
-    Parameters
-    ----------
-    atoms : array of shape (n, d)
-        The examples.
-    labels : array of int of shape (n,)
-        Their classes.
-    y : array of shape (d,)
-        The query.
-    dist : callable
-        Dist(a, b) -> float.
-    K : int
-        How many neighbours.
-    kernel : callable
-        K(a, b) -> float.
-    mu : float
-        The penalty μ.
-    form : {"gram", "rkhs"}, default="gram"
-        Algorithm 1, or the same model in the kernel's own space.
-
-    Returns
-    -------
-    int
-        The class of y.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> atoms = np.array([[0.0, 0.1], [0.1, 0.0], [1.0, 0.9], [0.9, 1.0]])
-    >>> labels, y = np.array([0, 0, 1, 1]), np.array([0.6, 0.7])
-    >>> def euclidean(a, b):
-    ...     return np.linalg.norm(a - b)
-    >>> paper.naive_kcrc_lcd(atoms, labels, y, euclidean, 3, paper.rbf(1.0), mu=0.01)
-    1
-    """
+    """Algorithm 3, naive KCRC-LCD."""
     # 1. Compute the distances to all training samples, and pick the nearest K neighbours.
     near = sorted(range(len(atoms)), key=lambda j: (dist(atoms[j], y), j))[:K]
     return _from_neighbours(near, atoms, labels, y, kernel, mu, form)
@@ -391,49 +187,7 @@ def practical_kcrc_lcd(
     mu: float,
     form: str = "gram",
 ) -> int:
-    """Algorithm 4, practical KCRC-LCD: coarse to fine, K_c ≥ K_f.
-
-    Parameters
-    ----------
-    atoms : array of shape (n, d)
-        The examples.
-    labels : array of int of shape (n,)
-        Their classes.
-    y : array of shape (d,)
-        The query.
-    coarse : callable
-        The coarse distance, Dist(a, b) -> float.
-    K_c : int
-        How many candidates by it.
-    fine : callable
-        The fine distance, Dist(a, b) -> float.
-    K_f : int
-        How many of the candidates are kept.
-    kernel : callable
-        K(a, b) -> float.
-    mu : float
-        The penalty μ.
-    form : {"gram", "rkhs"}, default="gram"
-        Algorithm 1, or the same model in the kernel's own space.
-
-    Returns
-    -------
-    int
-        The class of y.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> atoms = np.array([[0.0, 0.1], [0.1, 0.0], [1.0, 0.9], [0.9, 1.0]])
-    >>> labels, y = np.array([0, 0, 1, 1]), np.array([0.6, 0.7])
-    >>> def euclidean(a, b):
-    ...     return np.linalg.norm(a - b)
-    >>> def manhattan(a, b):
-    ...     return np.abs(a - b).sum()
-    >>> paper.practical_kcrc_lcd(atoms, labels, y, euclidean, 4, manhattan, 3, paper.rbf(1.0), mu=0.01)
-    1
-    """
+    """Algorithm 4, practical KCRC-LCD: coarse to fine, K_c ≥ K_f."""
     # 1. Compute the coarse distances to all training samples, and pick the nearest K_c neighbours.
     candidates = sorted(range(len(atoms)), key=lambda j: (coarse(atoms[j], y), j))[:K_c]
     # 2. Compute the fine distances to those, and pick the nearest K_f neighbours.
@@ -461,97 +215,20 @@ def _from_neighbours(
 
 
 def rbf(beta: float) -> Kernel:
-    """K(a, b) = exp(−β‖a − b‖²).
-
-    Parameters
-    ----------
-    beta : float
-        The width β.
-
-    Returns
-    -------
-    callable
-        K(a, b) -> float.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> paper.rbf(1.0)(np.zeros(2), np.zeros(2))
-    1.0
-    """
+    """K(a, b) = exp(−β‖a − b‖²)."""
     return lambda a, b: float(np.exp(-beta * np.sum((a - b) ** 2)))
 
 
 def linear(a: Array, b: Array) -> float:
-    """K(a, b) = ⟨a, b⟩.
-
-    Parameters
-    ----------
-    a : array of shape (d,)
-        A sample.
-    b : array of shape (d,)
-        Another.
-
-    Returns
-    -------
-    float
-        The kernel.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> paper.linear(np.ones(2), np.ones(2))
-    2.0
-    """
+    """K(a, b) = ⟨a, b⟩."""
     return float(a @ b)
 
 
 def from_distance(dist: Dist, beta: float) -> Kernel:
-    """K(a, b) = exp(−Dist(a, b)/β²).
-
-    Parameters
-    ----------
-    dist : callable
-        Dist(a, b) -> float.
-    beta : float
-        The width β.
-
-    Returns
-    -------
-    callable
-        K(a, b) -> float.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> paper.from_distance(lambda a, b: np.abs(a - b).sum(), 1.0)(np.zeros(2), np.zeros(2))
-    1.0
-    """
+    """K(a, b) = exp(−Dist(a, b)/β²)."""
     return lambda a, b: float(np.exp(-dist(a, b) / beta**2))
 
 
 def polarised(squared: Dist) -> Kernel:
-    """K(a, b) = ½(Dist(a,0) + Dist(b,0) − Dist(a,b)); corrected: Dist is the squared distance.
-
-    Parameters
-    ----------
-    squared : callable
-        The squared distance, Dist(a, b) -> float.
-
-    Returns
-    -------
-    callable
-        K(a, b) -> float.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcrc import paper
-    >>> kernel = paper.polarised(lambda a, b: ((a - b) ** 2).sum())  # gives back the inner product
-    >>> float(kernel(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
-    11.0
-    """
+    """K(a, b) = ½(Dist(a,0) + Dist(b,0) − Dist(a,b)); corrected: Dist is the squared distance."""
     return lambda a, b: 0.5 * (squared(a, 0 * a) + squared(b, 0 * b) - squared(a, b))
