@@ -17,6 +17,11 @@ def widened(values: Array) -> Array:
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
+def in_double(values: Array) -> Array:
+    """The same numbers in double precision."""
+    return values.astype(np.float64, copy=False)
+
+
 def blocks(n: int, width: int) -> Iterator[slice]:
     """Slices of n rows of ``width`` numbers, a BLOCK each."""
     step = max(1, BLOCK // (8 * max(1, width)))
