@@ -162,6 +162,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     ``fit`` takes no ``sample_weight``. A weight w would have to mean the same as w copies of the example, but copies
     take up places among the K nearest, so the two could not agree. Repeat or ``forget`` examples instead.
 
+    Examples in half or single precision whose mean is more than 100 times as far from the origin as they are from it
+    are stored and compared in double precision: distances between them are differences of large squares.
+
     Threads may share a classifier. Those that change it (``fit``, ``partial_fit``, ``forget``, ``forget_class``,
     ``retune``, ``learn_anew``) wait for each other, so no change is lost and no row number is given twice. Those that
     ask, save or pickle it need not wait: each call answers from the examples as they were when it began. Two calls may
