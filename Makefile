@@ -26,7 +26,7 @@ $(VENV)/.dev: $(VENV)/bin/python $(SOURCES)
 	@touch $@ $(VENV)/.user
 
 demo: $(VENV)/.user  ## the main job on handwritten digits: accuracy, speed, and a picture of why
-	$(BIN)/python -m kcrc.cli.demo demo-out
+	$(BIN)/kcrc demo demo-out
 
 page: $(VENV)/.user  ## the page of kcrc serve in the browser, over pictures of handwritten digits; Ctrl-C ends it
 	$(BIN)/python -m kcrc.web.digits page-out
@@ -81,11 +81,12 @@ reproduce: $(VENV)/.user  ## the paper's experiments in about an hour; writes re
 reproduce-full: $(VENV)/.user  ## the same with the paper's repeats, in many hours: what is left of it, into docs/reproduction
 	$(BIN)/python -m lab reproduce all --full --resume $(if $(DATA),--data $(DATA)) --out docs/reproduction --page docs/reproduction.md
 
-lint: $(VENV)/.dev  ## ruff, clang-format and the type checker
+lint: $(VENV)/.dev  ## ruff, clang-format, the type checker and the layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 format: $(VENV)/.dev  ## put the sources into shape
 	$(BIN)/ruff check --fix

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from kcrc import KCRCClassifier
 
-plt.style.use("kcrc.style")
+plt.style.use("kcrc.files.style")
 rng = np.random.default_rng(1)
 
 

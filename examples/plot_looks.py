@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from kcrc import ImageClassifier
 
-plt.style.use("kcrc.style")
+plt.style.use("kcrc.files.style")
 digits = load_digits()
 images, y = digits.images[:120], digits.target[:120]
 clf = ImageClassifier(tuning_seconds=3, random_state=0).fit(images / 16, y)

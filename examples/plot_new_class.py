@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from kcrc import KCRCClassifier
 
-plt.style.use("kcrc.style")
+plt.style.use("kcrc.files.style")
 X, y = load_digits(return_X_y=True)
 known = np.flatnonzero(y != 7)
 sevens = np.flatnonzero(y == 7)

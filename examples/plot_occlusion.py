@@ -13,7 +13,7 @@ import numpy as np
 
 from kcrc import methods
 
-plt.style.use("kcrc.style")
+plt.style.use("kcrc.files.style")
 rng = np.random.default_rng(0)
 down, across = np.mgrid[-1.25:1.25:35j, -1:1:28j]
 

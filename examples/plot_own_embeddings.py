@@ -19,7 +19,7 @@ from sklearn.neural_network import MLPClassifier
 
 from kcrc import KCRCClassifier
 
-plt.style.use("kcrc.style")
+plt.style.use("kcrc.files.style")
 images, digits = load_digits(return_X_y=True)
 network = MLPClassifier([128], random_state=0).fit(images[digits < 5], digits[digits < 5])
 pictures, y = images[digits >= 5], digits[digits >= 5]

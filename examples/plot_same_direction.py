@@ -12,7 +12,7 @@ import numpy as np
 
 from kcrc import methods
 
-plt.style.use("kcrc.style")
+plt.style.use("kcrc.files.style")
 rng = np.random.default_rng(0)
 direction = np.array([2.0, 1.0]) / np.sqrt(5)
 lengths = np.r_[rng.normal(2, 0.3, 60), rng.normal(5, 0.3, 60)]

@@ -15,7 +15,7 @@ from scipy.ndimage import gaussian_filter, uniform_filter
 
 from kcrc import methods
 
-plt.style.use("kcrc.style")
+plt.style.use("kcrc.files.style")
 rng = np.random.default_rng(0)
 side, bands, kinds = 64, 60, 5
 bumps = gaussian_filter(rng.normal(size=(kinds, 3, bands)), (0, 0, 5))

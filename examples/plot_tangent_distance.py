@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from kcrc import KCRCClassifier
 
-plt.style.use("kcrc.style")
+plt.style.use("kcrc.files.style")
 X, y = load_digits(return_X_y=True)
 pictures = X.reshape(-1, 8, 8)
 rng = np.random.default_rng(3)

@@ -14,7 +14,7 @@ import numpy as np
 
 from kcrc import KCRCClassifier
 
-plt.style.use("kcrc.style")
+plt.style.use("kcrc.files.style")
 words = {
     "birds": "sparrow blackbird goldfinch kingfisher woodpecker swallow nightingale thrush starling bullfinch",
     "trees": "hawthorn blackthorn hornbeam sycamore hazel rowan elder juniper chestnut walnut",

@@ -13,9 +13,10 @@ TESTS = Path(__file__).resolve().parents[1] / "tests"
 
 @cache
 def from_tests(path: str) -> ModuleType:
-    """The module in the file ``tests/path``; it may import from the folder of tests as tests do."""
-    if str(TESTS) not in sys.path:
-        sys.path.append(str(TESTS))
+    """The module in the file ``tests/path``; it may import from the folders of tests as tests do."""
+    for folder in (str(TESTS), str(TESTS / "support")):
+        if folder not in sys.path:
+            sys.path.append(folder)
     name = "fuzz_borrowed_" + path.removesuffix(".py").replace("/", "_")
     spec = importlib.util.spec_from_file_location(name, TESTS / path)
     if spec is None or spec.loader is None:

@@ -32,7 +32,7 @@ class Made:
 
 
 def picture(seed: int) -> bytes:
-    made: bytes = from_tests("photos.py").small_picture(seed)
+    made: bytes = from_tests("support/photos.py").small_picture(seed)
     return made
 
 
@@ -72,7 +72,7 @@ FEATURES: dict[str, dict[str, Any]] = {
 
 def photo_gallery(path: Path, photos: Path, *, feature: str = "pixels", each: int = 3) -> None:
     """A gallery of small made-up photographs, which stay in ``photos``."""
-    from_tests("photos.py").folder(photos, each)
+    from_tests("support/photos.py").folder(photos, each)
     Gallery.from_folder(photos, path, feature=_made(feature, photos)).close()
 
 

@@ -18,7 +18,7 @@ def hostile(rng: random.Random) -> bytes:
         return _png_of(rng)
     if kind == 1:
         return _tiff_of(rng)
-    content: bytes = from_tests("features/hostile_images.py").hostile_image(rng)[1]
+    content: bytes = from_tests("images/features/hostile_images.py").hostile_image(rng)[1]
     return content
 
 

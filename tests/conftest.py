@@ -11,6 +11,7 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
+from disks import wait_for_no_disk
 
 from kcrc._base.parallel import worker_count
 from lab.bench.postgres_server import PostgresServer, running
@@ -42,6 +43,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With KCRC_TEST_ORDER, a seed, the tests run in a random order: no test may need what another one left behind."""
     if seed := os.environ.get("KCRC_TEST_ORDER"):
         random.Random(seed).shuffle(items)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_disk_to_wait_for() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        wait_for_no_disk(patched.setattr)
+        yield
 
 
 @pytest.fixture

@@ -28,10 +28,10 @@ _OPERATORS = (
 @register("networks", about="ONNX files and tables of weights", share=2000)
 class Networks(Area):
     def load(self) -> None:
-        self.weights = from_tests("features/network/test_torch_weights.py")
-        self.hostile_onnx = from_tests("features/hostile_onnx.py").hostile_onnx
-        self.hostile_weights = from_tests("features/hostile_weights.py").hostile_weights
-        self.network: bytes = from_tests("features/onnx_files.py").good_onnx()
+        self.weights = from_tests("images/features/network/test_torch_weights.py")
+        self.hostile_onnx = from_tests("images/features/hostile_onnx.py").hostile_onnx
+        self.hostile_weights = from_tests("images/features/hostile_weights.py").hostile_weights
+        self.network: bytes = from_tests("images/features/onnx_files.py").good_onnx()
         self.tables = (self.weights.as_stream(), self.weights.as_zip())
 
     def plant(self, place: Place, rng: random.Random) -> Any:

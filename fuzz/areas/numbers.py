@@ -44,7 +44,7 @@ class Numbers(Area):
 
     def plant(self, place: Place, rng: random.Random) -> Any:
         if rng.random() < 0.5:
-            return from_tests("extremes.py").Case(rng.getrandbits(31))
+            return from_tests("support/extremes.py").Case(rng.getrandbits(31))
         n, d = rng.choice([1, 2, 6, 14, 14, 14, 30]), rng.choice([1, 2, 5, 16, 16])
         X, y = _samples(rng, n, d), _labels(rng, n)
         parameters: dict[str, Any] = {"tuning_seconds": 0.5}

@@ -156,7 +156,7 @@ def names() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from kcrc import datasets
+    >>> from lab import datasets
     >>> "mnist" in datasets.names()
     True
     """
@@ -188,7 +188,7 @@ def locate(name: str, data: Path | str | None = None) -> tuple[Path, Reader] | N
 
     Examples
     --------
-    >>> from kcrc import datasets
+    >>> from lab import datasets
     >>> found = datasets.locate("mnist")
     >>> found is None or found[0].exists()
     True
@@ -221,7 +221,7 @@ def source(name: str) -> Source:
 
     Examples
     --------
-    >>> from kcrc import datasets
+    >>> from lab import datasets
     >>> datasets.source("usps").about
     '9,298 handwritten digits, 16×16'
     """
@@ -245,7 +245,7 @@ def available(data: Path | str | None = None) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from kcrc import datasets
+    >>> from lab import datasets
     >>> set(datasets.available()) <= set(datasets.names())
     True
     """
@@ -282,7 +282,7 @@ def load(name: str, data: Path | str | None = None, *, download: bool = False) -
 
     Examples
     --------
-    >>> from kcrc import datasets
+    >>> from lab import datasets
     >>> datasets.load("digits").name
     'digits'
     """

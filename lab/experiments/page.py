@@ -57,7 +57,7 @@ def _command(name: str, plan: Plan) -> str:
         "--queries": plan.queries,
     }
     options = [option if value is True else f"{option} {value}" for option, value in asked.items() if value is not None]
-    return " ".join(["kcrc reproduce", name, *options])
+    return " ".join(["python -m lab reproduce", name, *options])
 
 
 def _distinct(runs: Sequence[Run], name: str) -> list[str]:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kcrc import errors as errors
     from kcrc import paper as paper
+    from kcrc import scale as scale
     from kcrc._base.views import Views as Views
     from kcrc.classifier import recipes as methods  # noqa: F401
     from kcrc.classifier.estimator import KCRCClassifier as KCRCClassifier
     from kcrc.gallery import Gallery as Gallery
+    from kcrc.gallery import stores as stores
     from kcrc.images import datasets as datasets
     from kcrc.images import features as features
     from kcrc.images import looks as looks
@@ -48,6 +50,8 @@ _PUBLIC = {
     "metrics": "kcrc.method.scaling",
     "paper": "kcrc.paper",
     "projections": "kcrc.method.projections",
+    "scale": "kcrc.scale",
+    "stores": "kcrc.gallery.stores",
 }
 """Every public name, and where the code for it is now."""
 

@@ -44,7 +44,7 @@ READING = {
 }
 ASKING = ["predict", "show", "explain", "evaluate", "audit"]
 WRITING = {"build", "add", "remove", "relabel", "rename", "undo", "redo", "tune", "compact", "import", "serve"}
-NO_GALLERY = {"demo", "bench", "reproduce", "completion", "help"}
+NO_GALLERY = {"demo", "completion", "help"}
 CHILD = Path(__file__).with_name("unwritable_child.py")
 
 

@@ -141,7 +141,7 @@ def asked(run: Run, photos: Photos, names: Names, where: Path, monkeypatch: pyte
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(photos["ketch"][31].read_bytes())))
     assert run("predict", "mine.kcrc", "-")[1][0].startswith("-\tketch\t")
     if find_spec("pi_heif") is not None:  # the extra 'photos'
-        four_colours = Path(__file__).parents[1] / "features" / "heic" / "corners-1.heic"
+        four_colours = Path(__file__).parents[1] / "images" / "features" / "heic" / "corners-1.heic"
         (where / "IMG_0007.HEIC").write_bytes(four_colours.read_bytes())
         assert run("predict", "mine.kcrc", "IMG_0007.HEIC")[1][0].startswith("IMG_0007.HEIC\t")
 

@@ -32,6 +32,7 @@ CLASSES = {
     "Registry": "kcrc._base.registry",  # names, make and register of every kind of part
 }
 FUNCTIONS = {  # of modules whose classes are in test_results.py
+    "lab.datasets": None,
     "kcrc.images.datasets": None,
     "kcrc.images.features": None,
     "kcrc.images.looks": ["of_distance", "of_feature"],

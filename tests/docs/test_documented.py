@@ -28,7 +28,7 @@ NAMES = {
     "engines.md": [*engines.names()],
     "search.md": [*approximate.LIBRARIES, "exact", AUTO],
 }  # fmt: skip
-SOURCES = sorted((ROOT / "src" / "kcrc").rglob("*.py"))
+SOURCES = sorted(path for folder in ("src/kcrc", "lab") for path in (ROOT / folder).rglob("*.py"))
 
 
 def test_there_are_modules():

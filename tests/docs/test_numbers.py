@@ -14,7 +14,7 @@ FIGURE = re.compile(
     r"(?:%|(?:ns|µs|ms|MB|GB|kB|times)\b|(?<= )(?:s|seconds|minutes)\b|×(?! ?\d))"
 )
 COMMAND = re.compile(
-    r"\bkcrc (?:bench|reproduce)\b|python -m (?:kcrc\.|fuzz\b)|python (?:benchmarks|tests)/[\w/]+\.py"
+    r"python -m (?:lab (?:bench|reproduce)\b|lab\.|fuzz\b)|python (?:lab/benchmarks|tests)/[\w/]+\.py"
     r"|make (?:bench|demo|fuzz|reproduce|sanitize|examples)\b"
 )
 ELSEWHERE = re.compile(r"measured once[^.]*\bat commit [0-9a-f]{7}")

@@ -27,6 +27,11 @@ INSIDE = {  # the attribute of a public class that holds one: docs/stability.md 
     "Command": "command",
 }
 
+ON_A_PAGE = {  # public classes that are neither results nor abstract, and where they are described
+    "Feature": "data-and-features.md",
+    "ServerAnswerer": "postgres.md",
+}
+
 
 def listed() -> dict[str, type]:
     """The classes of the API reference, by name."""
@@ -135,4 +140,5 @@ def test_no_public_class_is_left_out():
     modules = [getattr(kcrc, name) for name in kcrc.__all__ if inspect.ismodule(getattr(kcrc, name))]
     public = {name for module in modules for name in getattr(module, "__all__", [])
               if inspect.isclass(getattr(module, name))}  # fmt: skip
-    assert public - {*CLASSES, *FIELDS, *CONTRACTS} == set()
+    assert public - {*CLASSES, *FIELDS, *CONTRACTS, *ON_A_PAGE} == set()
+    assert [name for name, page in ON_A_PAGE.items() if name not in text(page)] == []

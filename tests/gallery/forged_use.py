@@ -17,6 +17,7 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
+from disks import wait_for_no_disk  # noqa: E402
 from photos import small_picture  # noqa: E402
 
 from gallery.forged_files import originals  # noqa: E402
@@ -84,7 +85,7 @@ def _use_gallery(path: Path) -> None:
             lambda: gallery.explain(picture).to_dict(),
             lambda: gallery.predict_set(picture),
             lambda: _ask(gallery.classifier(), gallery.vectors()[1][:2]),
-            lambda: repr(gallery.answering.tuning),
+            lambda: repr(gallery.classifier().tuning_),
             gallery.audit,
             lambda: gallery.export(path.with_name(f"{path.stem}.out")),
             lambda: restore(path.with_name(f"{path.stem}.out"), path.with_name(f"{path.stem}.again")).close(),
@@ -153,6 +154,7 @@ def main(folder: Path, first: int, last: int) -> None:
     import traceback
     import warnings
 
+    wait_for_no_disk()
     originals(folder)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     wrong, slowest, began = 0, (0.0, ""), time.perf_counter()

@@ -8,8 +8,12 @@ import resource
 import sys
 from pathlib import Path
 
-from kcrc.errors import KCRCError
-from kcrc.gallery import Gallery, verify
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "support")]
+
+from disks import wait_for_no_disk  # noqa: E402
+
+from kcrc.errors import KCRCError  # noqa: E402
+from kcrc.gallery import Gallery, verify  # noqa: E402
 
 MEMORY = 1 << 30  # a forged size must not get near this
 
@@ -51,6 +55,7 @@ def everything(gallery: Gallery) -> list[object]:
 
 
 def main(original: Path, first: int, last: int) -> None:
+    wait_for_no_disk()
     data = original.read_bytes()
     with Gallery.open(original, readonly=True) as gallery:
         truth = everything(gallery)

@@ -12,8 +12,8 @@ from PIL import Image
 from kcrc import Gallery, looks
 from kcrc.errors import ParameterError
 from kcrc.gallery import seeing
-from kcrc.gallery.building import build_from_folder, default_feature
-from kcrc.gallery.seeing import choose_feature, choosing_seconds, looks_of
+from kcrc.gallery.building import build_from_folder
+from kcrc.gallery.seeing import choose_feature, choosing_seconds, default_feature, looks_of
 from kcrc.gallery.settings import Settings
 from kcrc.images.features import make, restore
 from kcrc.images.features.joined import JoinedLooks

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent
 sys.path.insert(0, str(GOLDEN))
 
 from write_baseline import (  # noqa: E402 (beside the files it wrote)

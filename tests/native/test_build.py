@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def built(folder: Path, compiler: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     pytest.importorskip("setuptools", reason="building needs setuptools, which pip fetches by itself")
     command = [sys.executable, "setup.py", "-q", "build_ext", "--build-temp", str(folder), "--build-lib", str(folder)]
-    (folder / "kcrc" / "_fused").mkdir(parents=True, exist_ok=True)
+    (folder / "kcrc" / "native").mkdir(parents=True, exist_ok=True)
     chosen = os.environ | {"CC": str(compiler), "CXX": str(compiler), "KCRC_NATIVE": "", **environment}
     return subprocess.run(command, cwd=ROOT, env=chosen, capture_output=True, text=True, timeout=120)
 
@@ -39,7 +39,7 @@ def test_it_can_be_built_for_this_cpu_alone(tmp_path):
     pretended.chmod(0o755)
     assert built(tmp_path / "all", pretended).returncode == 0
     both = levels(tmp_path / "all")
-    earlier = tmp_path / "own" / "kcrc" / "_fused"
+    earlier = tmp_path / "own" / "kcrc" / "native"
     earlier.mkdir(parents=True)
     for name in both:
         (earlier / f"{name}.so").write_bytes(b"of an earlier build")
@@ -49,7 +49,7 @@ def test_it_can_be_built_for_this_cpu_alone(tmp_path):
 
 
 def levels(folder: Path) -> set[str]:
-    return {path.name.partition(".")[0] for path in (folder / "kcrc" / "_fused").glob("_native*")}
+    return {path.name.partition(".")[0] for path in (folder / "kcrc" / "native").glob("_native*")}
 
 
 @pytest.mark.skipif(os.name == "nt" or shutil.which("g++") is None, reason="g++ plays the old compiler")

@@ -42,7 +42,7 @@ NOTICED = {
 @pytest.mark.skipif(sys.platform != "linux", reason="native code is watched by means of Linux")
 def test_misdeeds_are_noticed(tmp_path: Path) -> None:
     out = tmp_path / "counts.json"
-    done = run(str(ROOT / "tests" / "fuzz_fakes.py"), str(out))
+    done = run(str(ROOT / "tests" / "support" / "fuzz_fakes.py"), str(out))
     failed = json.loads(out.read_text())["areas"]["fakes"]["failed"]
     for number, deed in enumerate(DEEDS):
         assert {one["kind"] for one in failed if one["case"] == number} == NOTICED[deed], (deed, done.stdout)

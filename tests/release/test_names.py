@@ -46,6 +46,8 @@ def test_the_public_face_is_what_it_says() -> None:
         "metrics",
         "paper",
         "projections",
+        "scale",
+        "stores",
     }
     assert set(kcrc.__all__) == parts | {"Evidence", "Gallery", "ImageClassifier", "KCRCClassifier", "Views"}
     for name in parts:

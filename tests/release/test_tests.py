@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 FILES = sorted(TESTS.rglob("test_*.py"))
 PASSING_ON = {"enumerate", "zip", "sorted", "reversed", "list", "tuple", "set", "dict", "product", "permutations"}
 ENDING = {"skip", "fail", "xfail", "exit", "_exit"}
@@ -37,7 +37,10 @@ def helpers(path: Path) -> dict[str, tuple[Path, Function]]:
     known = {name: (path, node) for name, node in functions(tree).items()}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            places = [home / f"{node.module.replace('.', '/')}.py" for home in (TESTS, path.parent, TESTS / "golden")]
+            places = [
+                home / f"{node.module.replace('.', '/')}.py"
+                for home in (TESTS, path.parent, TESTS / "golden", TESTS / "support")
+            ]
             for place in (place for place in places if place.exists()):
                 there = functions(parsed(place))
                 names = {alias.asname or alias.name: alias.name for alias in node.names}

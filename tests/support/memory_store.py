@@ -24,6 +24,7 @@ from kcrc.errors import FileError, StateError
 from kcrc.gallery.contract import (
     KEYS,
     ActRecord,
+    Check,
     ExampleRecord,
     LabelRecord,
     R,
@@ -191,8 +192,8 @@ class MemoryStore:
     def shrink(self) -> None:
         """Nothing: what was deleted takes no space."""
 
-    def backup(self, goal: Path, *, overwrite: bool = False) -> int:
-        return backup(self.address, goal, overwrite=overwrite, report=None)
+    def backup(self, goal: Path, *, check: Check, overwrite: bool = False) -> int:
+        return backup(self.address, goal, check=check, overwrite=overwrite, report=None)
 
     def close(self) -> None:
         self._place = None
@@ -224,7 +225,12 @@ def making(
 
 
 def backup(
-    address: str | os.PathLike[str], goal: str | os.PathLike[str], *, overwrite: bool, report: Report | None
+    address: str | os.PathLike[str],
+    goal: str | os.PathLike[str],
+    *,
+    check: Check,
+    overwrite: bool,
+    report: Report | None,
 ) -> int:
     def copied(reading: Snapshot) -> None:
         def fill(writing: Transaction) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kcrc.gallery import Gallery
+from kcrc.gallery.acts import Relabel
 from kcrc.gallery.tuned import Ready
 from kcrc.web.current import Now
 
@@ -33,7 +34,7 @@ def test_changes_in_the_midst_of_a_look_are_not_missed(path: Path, monkeypatch: 
 def test_what_another_process_learned_is_taken_over(path: Path) -> None:
     with Gallery.open(path) as gallery, Gallery.open(path) as other:
         now = Now(gallery)
-        super(Gallery, other).relabel([1], "wren")  # the act alone: nothing is learned yet
+        other.store.write(Relabel([1], "wren"))  # the act alone: nothing is learned yet
         before = now.current()
         other.answering.bring_up_to_date()
         after = now.current()

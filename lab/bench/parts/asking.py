@@ -29,7 +29,7 @@ PREDICT = "import sys; from kcrc.cli import main; sys.exit(main(['predict', *sys
 IMAGES = "import numpy, PIL.Image"
 NETWORK = """
 import numpy, PIL.Image, onnxruntime
-from kcrc.features.embedding import network
+from kcrc.images.features.embedding import network
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = 1
 session = onnxruntime.InferenceSession(network(), options)

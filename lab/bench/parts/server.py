@@ -15,7 +15,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.confidence.answers import Answers
 from kcrc.gallery import Gallery, building, stores
-from kcrc.gallery.collection import Collection
+from kcrc.gallery.adding import Add, checked_examples
 from kcrc.report.tables import text_table
 from kcrc.scale.on_server import ServerAnswerer
 from lab.bench.parts import PartRun
@@ -183,16 +183,16 @@ def _busy(heard: list[tuple[str, Heard]]) -> int:
 def _write(address: str, number: int, seconds: float, told: Queue[tuple[str, Heard]]) -> None:
     heard, rng = Heard(), np.random.default_rng(1000 + number)
     store = stores.kind_of(address).open(address, readonly=False, recover=False)
-    writer = Collection(store)
+    settings = store.read(lambda reading: reading.settings())
 
     def add() -> None:
-        vectors = rng.standard_normal((TOGETHER, writer.dim), np.float32)
-        heard.ids += writer.add(f"class {number}", vectors).ids
+        vectors = rng.standard_normal((TOGETHER, settings.dim), np.float32)
+        heard.ids += store.write(Add(checked_examples(settings, f"class {number}", vectors))).ids
         time.sleep(PAUSE)
 
     told.put(("begun", heard))
     _until(seconds, add, heard)
-    writer.close()
+    store.close()
     told.put(("writer", heard))
 
 

@@ -1,6 +1,6 @@
 """How well each feature tells photographs apart, and how fast: 25 a class to learn from, the others to ask.
 
-Needs the photographs ``caltech101-20`` (kcrc.datasets says where to get them), or any folder of class folders by
+Needs the photographs ``caltech101-20`` (lab.datasets says where to get them), or any folder of class folders by
 --folder. Rows are scaled to unit length. 1-NN has no parameters; the ridge's is chosen by leave-one-out on the
 training rows. Times are of this run and this machine: wall clock, with the processor's own beside it.
 """

@@ -1,4 +1,4 @@
-"""The type of an array, the one precision that is stored but not computed with, and walking over rows in blocks."""
+"""The type of an array, the precision that is stored but not computed with, NumPy's scalars, rows and their blocks."""
 
 from __future__ import annotations
 
@@ -20,6 +20,17 @@ def widened(values: Array) -> Array:
 def in_double(values: Array) -> Array:
     """The same numbers in double precision."""
     return values.astype(np.float64, copy=False)
+
+
+def as_python(value: Any) -> Any:
+    """A number or text of NumPy's as Python's own; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def unit_rows(X: Array) -> Array:
+    """Rows (n, d) scaled to length 1; a row of zeros stays one."""
+    length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
+    return np.asarray(X / np.where(length > 0, length, 1))
 
 
 def blocks(n: int, width: int) -> Iterator[slice]:

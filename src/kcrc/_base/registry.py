@@ -10,8 +10,6 @@ from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 from kcrc.errors import KCRCError, ParameterError, UnknownName
 
 T = TypeVar("T")
@@ -31,8 +29,9 @@ class Registry(Generic[T]):
 
     Examples
     --------
-    >>> from kcrc._base.registry import Registry
-    >>> shapes = Registry[object]("shape")
+    >>> from kcrc import kernels
+    >>> Registry = type(kernels.registry)
+    >>> shapes = Registry("shape")
     >>> @shapes.register("dot")
     ... class Dot: ...
     >>> shapes.names()
@@ -201,6 +200,59 @@ class Registry(Generic[T]):
         check_options(f"the {self.kind} '{name}'", maker, options)
         return made
 
+    def resolve(
+        self,
+        spec: Any,
+        base: type[Any],
+        *,
+        from_function: Callable[..., T] | None = None,
+        function: str = "a function",
+        **options: Any,
+    ) -> T:
+        """The part that ``spec`` stands for: a name, a part, or a function where there is ``from_function``.
+
+        Parameters
+        ----------
+        spec : object
+            A name of ``names()``, a part, or a function.
+        base : type
+            The class of such parts.
+        from_function : callable or None, default=None
+            Makes a part of a function and options; None where a function is no part.
+        function : str
+            What function that is, for errors.
+        **options : object
+            Options of a part that is made here.
+
+        Returns
+        -------
+        object
+            The part.
+
+        Raises
+        ------
+        UnknownName
+            Where there is no such name.
+        ParameterError
+            Where it is nothing of the kind, or has no such option.
+
+        Examples
+        --------
+        >>> type(shapes.resolve("dot", Dot)) is Dot
+        True
+        """
+        if isinstance(spec, base):
+            part: T = spec
+            return part
+        if isinstance(spec, str):
+            return self.make(spec, **options)
+        if from_function is not None and callable(spec):
+            return from_function(spec, **options)
+        what = ["a name", f"a {base.__name__}", *([] if from_function is None else [function])]
+        raise ParameterError(
+            f"{self.kind} is {', '.join(what[:-1])} or {what[-1]}; got {spec!r}. Names: {', '.join(self.names())}."
+        )
+
     def _need(self, name: str, maker: Callable[..., T], options: Mapping[str, Any]) -> None:
         """Raise an error that names the options without a default that are missing, if there are any."""
         named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -229,6 +281,8 @@ def fits(value: Any, hint: Any) -> bool:
     A list fits where a tuple is due, a whole number where any number is, and 0 or 1 where a truth value is. A function
     fits nowhere: no file can hold one.
     """
+    import numpy as np  # names are listed without it
+
     hint = _named(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
@@ -330,9 +384,9 @@ def _is_plain(hint: Any) -> bool:
 
 def _python(value: Any) -> Any:
     """NumPy's numbers as Python's, also those in a list or tuple."""
-    if isinstance(value, np.generic):
-        return value.item()
-    return tuple(map(_python, value)) if isinstance(value, list | tuple) else value
+    from kcrc._base.arrays import as_python
+
+    return tuple(map(_python, value)) if isinstance(value, list | tuple) else as_python(value)
 
 
 # What a part says of itself, so that nobody has to know which part it is.

@@ -7,7 +7,7 @@ A sample of length 0 is always fine.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -132,6 +132,18 @@ def shown(vector: Array) -> str:
 # From a caller's ``random_state`` to the one seed a fit works with.
 
 LARGEST = 2**32 - 1  # what scikit-learn and NumPy's RandomState take
+
+
+def check_no_weights(method: str, more: Mapping[str, Any]) -> None:
+    """An error for what ``fit`` does not take: in words for weights, else Python's own."""
+    unknown = [name for name in more if name != "sample_weight"]
+    if unknown:
+        raise TypeError(f"{method} got an unexpected keyword argument '{unknown[0]}'")
+    if more.get("sample_weight") is not None:
+        raise ParameterError(
+            "sample_weight must be None; got weights. A weight of two would mean an example stored twice, but a "
+            "copy takes a place among the nearest examples: store an example several times, or leave it out, instead."
+        )
 
 
 def seed_of(random_state: Any) -> int:

@@ -235,7 +235,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     # Learning and forgetting ------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, rows: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, rows: Any = None, **more: Any) -> Self:
         """Store the examples X (n, d) with their labels y, in place of any before, and choose what is "auto".
 
         When parameters are chosen, examples of one group (photographs of the same bird) are left out together, so that
@@ -252,6 +252,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             The group of each example; None if there are none.
         rows : array of int of shape (n,), or None, default=None
             Row numbers for the examples, rising; None counts from 0.
+        **more : object
+            Nothing: ``sample_weight`` of other programs is refused with the reason.
 
         Returns
         -------
@@ -270,8 +272,35 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> KCRCClassifier(n_neighbors=20).fit(X[:300], y[:300]).classes_
         array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
         """
+        validation.check_no_weights("fit()", more)
         with self._change() as made:
             made._fit(X, y, groups=groups, rows=rows)
+        return self
+
+    def fit_briefly(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+        """``fit`` with a short search: enough to compare representations of the examples. For kcrc's own parts.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            As in ``fit``.
+        y : array of shape (n,)
+            As in ``fit``.
+        groups : array of shape (n,), or None, default=None
+            As in ``fit``.
+
+        Returns
+        -------
+        KCRCClassifier
+            Itself.
+
+        Examples
+        --------
+        >>> KCRCClassifier().fit_briefly(X[:300], y[:300]).classes_
+        array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+        """
+        with self._change() as made:
+            made._fit(X, y, groups=groups, brief=True)
         return self
 
     def _fit(self, X: Any, y: Any, *, groups: Any, rows: Any = None, brief: bool = False) -> Self:
@@ -351,7 +380,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         with self._change() as made:
-            model, following = made._standing.examples, made.growth_.next_row
+            model, following = made.examples_, made.growth_.next_row
             among = model.raw[:, model.ids] if Parameters(made).precomputed else None
             made._store(model.raw, model.classes, model.labels, model.ids, groups, next_row=following, among=among)
         return self
@@ -390,6 +419,12 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         return None if self.tuning_ is None else self.growth_.due
 
     # The model of the examples as they are ----------------------------------------------------------------------
+
+    @property
+    def examples_(self) -> FittedModel:
+        """The method and the examples for the sake of the examples: nothing is learned, and nothing that searches
+        among them is made."""
+        return self._standing.examples
 
     @property
     def model_(self) -> FittedModel:
@@ -445,7 +480,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         with self._change() as made:
-            model = made._standing.examples
+            model = made.examples_
             groups = Groups.learned_with(made.confidence_)
             made._standing = Standing(model, due=bool(learned(Parameters(made, model.method.seed), model.method)))
             made._confidence = ConfidenceHolder(groups, fixed=scaling.is_fixed(made.metric))
@@ -457,7 +492,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if not self._standing.due:
             return None
-        method = self._standing.examples.method
+        method = self.examples_.method
         what = ", ".join(learned(Parameters(self, method.seed), method))
         return f"Learned anew from the examples when next asked: {what}."
 
@@ -532,11 +567,11 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         growth = self.growth_
         first = growth.next_row
         ids = np.arange(first, first + len(labels)) if rows is None else _row_numbers(rows, len(labels), first=first)
-        grown = with_examples(self._standing.examples, vectors, labels, ids, announced=classes)
+        grown = with_examples(self.examples_, vectors, labels, ids, announced=classes)
         self._grown(grown, growth.added(len(labels), next_row=int(ids[-1]) + 1), ids)
 
     def _announce(self, classes: Any) -> None:
-        model = self._standing.examples
+        model = self.examples_
         wider = np.union1d(model.classes, np.asarray(classes))
         none = np.empty((0, model.raw.shape[1]), model.raw.dtype)
         empty = np.empty(0, np.intp)
@@ -670,7 +705,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         with self._change() as made:
-            model = made._standing.examples
+            model = made.examples_
             found = np.flatnonzero(model.classes == label)
             if not len(found):
                 raise UnknownName("class", str(label), [str(c) for c in model.classes])

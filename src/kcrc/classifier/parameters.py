@@ -36,7 +36,7 @@ from kcrc.tuning.field import AUTO, Request, is_open
 
 if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
-    from kcrc.tuning import Tuning
+    from kcrc.tuning.setting import Tuning
 
 
 # What each parameter of a classifier may be: one row each, which checks a value and writes its type in the docs.

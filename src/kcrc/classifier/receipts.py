@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, as_python
 from kcrc.classifier.stored_parts import encode
 from kcrc.errors import DataError
 from kcrc.method.fitted_model import FittedModel
@@ -94,7 +94,7 @@ def receipt_for(model: FittedModel, positions: Array, left: str) -> Receipt:
 
 def _spelled(label: Any) -> bytes:
     """A label with its kind: the number 1 and the name "1" differ."""
-    value = label.item() if isinstance(label, np.generic) else label
+    value = as_python(label)
     return f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass")
 
 

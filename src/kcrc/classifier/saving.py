@@ -38,7 +38,6 @@ from kcrc.method.fitted_model import FittedModel, Method
 from kcrc.method.neighbours.base import Neighbourhood
 from kcrc.method.neighbours.searches import SEARCHES, available, check_searchable
 from kcrc.method.preparation import POSITION, Samples
-from kcrc.method.projections.random import Random
 from kcrc.method.samples import SampleForm
 from kcrc.tuning.left_out.answers import LeftOut
 from kcrc.tuning.left_out.exclusion import Exclusion
@@ -112,7 +111,7 @@ def _check_method(method: Method, n: int) -> None:
     if min(counts, default=1) < 1 or method.seed < 0 or method.memory_budget < 1:
         raise FileError("a number of its method is below what it can be")
     atoms = n if method.n_neighbors is None or method.locality == "classes" else method.n_neighbors
-    components = method.projection.n_components if isinstance(method.projection, Random) else None
+    components = getattr(method.projection, "n_components", None) if method.projection.outgrows_atoms else None
     if isinstance(components, int) and atoms * components > _LARGEST:  # other projections have no more than atoms
         raise FileError(f"it projects {atoms} atoms on {components} directions")
     if method.n_candidates is not None and method.n_neighbors is None:

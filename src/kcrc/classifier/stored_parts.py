@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, as_python
 from kcrc._base.registry import Registry, fits, hints_of
 from kcrc.errors import DataError, FileError
 from kcrc.files.bounds import beyond
@@ -126,8 +126,7 @@ _DEPTH = 20  # of what is written; what is read may be twice as deep
 
 def encode(value: Any, what: str, arrays: dict[str, Array], depth: int = 0) -> Any:
     """A value as JSON, its arrays put aside in ``arrays``; what is not plain data or a known part is refused."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = as_python(value)
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

@@ -1,6 +1,7 @@
 """The command line: ``kcrc COMMAND``. One file a command or small family; a command is imported when it is used.
 
-What a command prints goes through ``output.py``; how it ends where it fails, and the exit codes, are in ``endings.py``.
+What a command prints goes through ``kcrc.report.terminal``; how it ends where it fails, and the exit codes, are in
+``endings.py``.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ COMMANDS = {
     "remove": ("edit", "Remove examples."),
     "relabel": ("edit", "Move examples to another class."),
     "rename": ("edit", "Give a class another name."),
-    "undo": ("changes", "Undo the latest change."),
-    "redo": ("changes", "Do again what was undone."),
-    "history": ("changes", "List the changes."),
+    "undo": ("edit", "Undo the latest change."),
+    "redo": ("edit", "Do again what was undone."),
+    "history": ("edit", "List the changes."),
     "list": ("listing", "List the examples: numbers, classes, dates, sources, pictures."),
     "show": ("listing", "Show everything that is known about one example."),
     "serve": ("serve", "Open a gallery in the browser: ask, correct, look around."),
@@ -40,13 +41,13 @@ COMMANDS = {
     "info": ("keep", "Say what is in a gallery, or what kcrc runs on."),
     "verify": ("keep", "Check a gallery for damage."),
     "backup": ("keep", "Copy a gallery, even while it is in use; or restore such a copy."),
-    "copy": ("copy", "Copy a gallery from a file to a server, or back."),
+    "copy": ("keep", "Copy a gallery from a file to a server, or back."),
     "compact": ("keep", "Drop removed examples for good."),
     "export": ("exchange", "Write a gallery to one plain file, or its labels for another program."),
     "import": ("exchange", "Add the examples of an export or another gallery, or labels made elsewhere."),
     "demo": ("demo", "Try kcrc on handwritten digits; needs no data of your own."),
     "help": ("help", "Show this list, or how to use one command."),
-    "completion": ("completion", "Print a script that completes commands in your shell."),
+    "completion": ("help", "Print a script that completes commands in your shell."),
 }
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc._base.words import counted, some_of
+from kcrc._base.words import counted
 from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argument, model_option, open_gallery
 from kcrc.cli.endings import Stopped
-from kcrc.cli.intake import tell
+from kcrc.cli.intake import announce_classes, tell
 from kcrc.gallery.examples import Example, as_example
 from kcrc.report.terminal import note, progress, say, shown, typed
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kcrc.gallery import Gallery
     from kcrc.gallery.building import Intake
     from kcrc.images.datasets import ClassFolders
-
-NAMED = 5  # new classes that are announced one by one
 
 
 @click.command(short_help="Add images to a class, or add a folder of class folders.")
@@ -88,7 +86,7 @@ def add(
     of_class = f" as {shown(label)}" if label is not None else ""
     ids = f" ({'example' if len(told.added) == 1 else 'examples'} {ids_text(told.added)})" if told.added else ""
     say(f"added {len(told.added)} of {len(files)}{of_class}{ids}")
-    _announce(sorted(set(added) - set(known)), known, gallery)
+    announce_classes(sorted(set(added) - set(known)), known, gallery)
     if gone is not None:
         _say_gone(gone, gallery)
     if due is not None:
@@ -147,18 +145,3 @@ def _say_gone(gone: Sequence[Example], gallery: Path) -> None:
         f"{counted(len(gone), 'example')} of files that are no longer there, or no longer the same. {stay} in; "
         f"{typed('remove', gallery, *ids)} takes what you name out."
     )
-
-
-def _announce(new: Sequence[str], known: Sequence[str], gallery: Path) -> None:
-    """New classes, and which known one may have been meant by a name that is much like it."""
-    import difflib
-
-    for name in new[:NAMED]:
-        close = difflib.get_close_matches(name.casefold(), [one.casefold() for one in known], n=1, cutoff=0.75)
-        meant = next((one for one in known if close and one.casefold() == close[0]), None)
-        hint = "" if meant is None else f" Did you mean '{shown(meant)}'? {typed('undo', gallery)} takes it back."
-        note(f"'{shown(name)}' is a new class.{hint}")
-    if len(new) > NAMED:
-        note(
-            f"{counted(len(new) - NAMED, 'more new class', 'more new classes')}: {some_of([*map(shown, new[NAMED:])])}."
-        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kcrc._base.few_examples import caution, too_few_to_say
 from kcrc._base.progress import leader_bar
 from kcrc._base.words import counted
 from kcrc.cli.arguments import Decimal, GalleryAddress, option_value
@@ -15,12 +16,11 @@ from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import tell
 from kcrc.errors import FileError
 from kcrc.report.terminal import note, progress, say, shown, typed
-from kcrc.tuning.left_out.sample import caution, too_few_to_say
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
     from kcrc.gallery.seeing import Seeing
-    from kcrc.tuning import Tuning
+    from kcrc.tuning.setting import Tuning
 
 
 @click.command(short_help="Make a gallery from a folder of class folders.")

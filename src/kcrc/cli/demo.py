@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -22,16 +21,16 @@ from kcrc.report.terminal import say
 @click.argument("folder", default="demo-out")
 def demo(folder: str) -> int:
     """Classify handwritten digits, print accuracy and speed, and draw why into FOLDER."""
-    return main(folder, say=say)
+    return show(folder)
 
 
-# The main job on data that ships with scikit-learn: `make demo`, or `python -m kcrc.cli.demo FOLDER`.
+# The main job on data that ships with scikit-learn: ``kcrc demo FOLDER``, and ``make demo``.
 
 NEW, TAUGHT = 9, 10  # the class that is forgotten and learned again, and from how many examples
 SIGN = {True: "+", False: "-"}  # of an example for the answer, and of one against it
 
 
-def main(folder: str = "demo-out", *, say: Callable[[str], None] = print) -> int:
+def show(folder: str) -> int:
     """Fit on half of the handwritten digits, classify the other half, and show why two queries got their answers."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
@@ -147,7 +146,3 @@ def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     value = call()
     return time.perf_counter() - start, value
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2]))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
+from kcrc._base.few_examples import caution, too_few_to_say
 from kcrc._base.words import counted, file_name, percent, some_of
 from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask, page_options, publish
 from kcrc.cli.batch import Batch, warn
 from kcrc.errors import DataError
 from kcrc.report.terminal import column, complain, note, progress, say, say_json, shown
-from kcrc.tuning.left_out.sample import caution, too_few_to_say
 
 if TYPE_CHECKING:
     from kcrc.confidence.likeness import Likeness

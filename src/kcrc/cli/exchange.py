@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from kcrc._base.words import some_of
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, model_option, open_gallery
-from kcrc.errors import FileError
+from kcrc.errors import DataError, FileError
 from kcrc.files.plain_files import read_start
-from kcrc.report.terminal import complain, note, say, shown, typed
+from kcrc.report.terminal import complain, is_confirmed, note, say, shown, typed
+
+if TYPE_CHECKING:
+    from kcrc.gallery import Gallery
+    from kcrc.gallery.exchange.incoming import Plan
 
 ARRAYS = "npz"
-FORMATS = (ARRAYS, "csv", "jsonl", "parquet", "label-studio", "fiftyone", "folders")
+FORMATS = (ARRAYS, "csv", "jsonl", "parquet", "label-studio", "coco", "fiftyone", "folders")
 NAMED = 5  # labels that contradict the file
 format_option = click.option(
-    "--format", "form", type=click.Choice(FORMATS), help="[default: by the name, .npz .csv .jsonl .parquet .json]"
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="[default: by the name, .npz .csv .csv.gz .jsonl .parquet .json]",
 )
 
 
@@ -43,13 +52,14 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
     jsonl         the same, a JSON object a line, every name exactly
     parquet       the same (needs pyarrow)
     label-studio  tasks with one choice each; images as local files
+    coco          images, annotations and categories, without boxes
     fiftyone      a new folder with data/ and labels.json
                   (FiftyOneImageClassificationDataset)
     folders       a new folder with a folder of pictures for each class
     """
     from kcrc.gallery import exchange
 
-    name = form or (None if output.is_dir() else exchange.name_for(output)) or ARRAYS
+    name = form or (None if output.is_dir() else exchange.name_by_suffix(output)) or ARRAYS
     makes_folder = name != ARRAYS and exchange.format_of(name).MAKES_FOLDER
     if originals and not makes_folder:
         raise click.UsageError("--originals is for formats with pictures: --format fiftyone or --format folders.")
@@ -77,7 +87,11 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
 @click.option(
     "--images", type=click.Path(path_type=Path), help="The folder that SOURCE's images are in [its own folder]."
 )
+@click.option("--label-column", metavar="NAME", help="csv, jsonl, parquet: the column of the class [by its name].")
 @click.option("--relabel", is_flag=True, help="Give images that are in GALLERY already the label of SOURCE.")
+@click.option(
+    "--yes", is_flag=True, help="Also where more than half would get another label, or a number for a name; do not ask."
+)
 @click.option(
     "--duplicates",
     type=click.Choice(["skip", "error", "keep"]),
@@ -91,7 +105,9 @@ def import_(
     source: Path,
     form: str | None,
     images: Path | None,
+    label_column: str | None,
     relabel: bool,
+    yes: bool,
     duplicates: Any,
     model: Path | None,
 ) -> int:
@@ -99,15 +115,19 @@ def import_(
     export. A gallery that does not exist yet is made from an export.
 
     Images that are in GALLERY already keep their label, unless you say --relabel: so corrections made elsewhere come
-    back. All of it is one change. No address is fetched, and no file outside of --images is opened.
+    back. What will be done is shown first. If more than half of them would get another label, or if SOURCE has numbers
+    where the classes of GALLERY are names, you are asked; without a terminal, nothing is changed unless you say --yes.
+    All of it is one change. No address is fetched, and no file outside of --images is opened.
     """
     from kcrc.gallery import exchange, restore, stores
 
     name = form or exchange.name_for(source) or ARRAYS
     there = stores.kind_of(gallery).exists(gallery)
     if name == ARRAYS:
-        if relabel or images is not None:
-            raise click.UsageError("--relabel and --images are for labels made elsewhere; see --format.")
+        if relabel or yes or images is not None or label_column is not None:
+            raise click.UsageError(
+                "--relabel, --yes, --images and --label-column are for labels made elsewhere; see --format."
+            )
         if not there:
             with restore(source, gallery) as made:
                 say(f"made {shown(gallery)} with {len(made)} examples")
@@ -121,24 +141,60 @@ def import_(
         raise click.UsageError("--duplicates is for exports and galleries; labels made elsewhere have --relabel.")
     if not there:
         raise click.UsageError(f"There is no gallery '{shown(gallery)}' yet; make it with kcrc build first.")
-    return _receive(gallery, source, name, images=images, relabel=relabel, model=model)
-
-
-def _receive(gallery: Path, source: Path, form: str, *, images: Path | None, relabel: bool, model: Path | None) -> int:
-    from kcrc.gallery.exchange.incoming import receive
-
+    if label_column is not None and not exchange.format_of(name).HAS_COLUMNS:
+        raise click.UsageError(f"--label-column is for csv, jsonl and parquet; '{shown(source)}' is read as {name}.")
     with open_gallery(gallery, write=True, model=model) as opened:
-        told = receive(opened, source, form=form, images=images, relabel=relabel)
+        return _receive(opened, source, yes=yes, form=name, images=images, relabel=relabel, label_column=label_column)
+
+
+def _receive(gallery: Gallery, source: Path, *, yes: bool, **reading: Any) -> int:
+    from kcrc.cli.intake import announce_classes
+    from kcrc.gallery.exchange.incoming import carry_out, plan
+
+    known, planned = gallery.classes, plan(gallery, source, **reading)
+    if planned.files or (planned.relabel and planned.contradicted):
+        note(_preview(planned, source))
+    for doubt in [] if yes else _doubts(planned, source, gallery):
+        if not (answer := is_confirmed(f"{doubt} Do it?")):
+            raise DataError(f"{doubt} Nothing was changed{'' if answer is False else '; --yes does it'}.")
+    told = carry_out(gallery, planned)
     complain(told.problems)
     parts = [f"added {len(told.added)}", f"relabelled {len(told.relabelled)}", f"{told.same} were there already"]
     parts += [f"{told.unlabelled} had no label"] if told.unlabelled else []
     say(", ".join(parts))
+    announce_classes(sorted(set(gallery.classes) - set(known)), known, Path(gallery.path))
     for example, label, given in told.other[:NAMED]:
         note(f"kcrc: Example {example} is '{shown(label)}', and '{shown(given)}' in the file; it stays as it is.")
     if told.other:
         more = f" ({len(told.other) - NAMED} more)" if len(told.other) > NAMED else ""
         note(f"'kcrc import --relabel' gives them the label of the file{more}.")
     return 1 if told.problems else 0
+
+
+def _preview(plan: Plan, source: Path) -> str:
+    """What will be done, in one line."""
+    other = len(plan.contradicted)
+    parts = [f"{len(plan.files)} to add", f"{other} to relabel" if plan.relabel else f"{other} with another label"]
+    parts += [f"{len(plan.labels) - other} in already with their label"]
+    parts += [f"{len(plan.problems)} not to be found or read"] if plan.problems else []
+    parts += [f"{plan.unlabelled} without a label"] if plan.unlabelled else []
+    new = f"; new classes: {some_of([*map(shown, plan.new_classes)], NAMED)}" if plan.new_classes else ""
+    return f"{shown(source)}: {', '.join(parts)}{new}."
+
+
+def _doubts(plan: Plan, source: Path, gallery: Gallery) -> Iterator[str]:
+    """Why it is likely that the file was not meant so, a sentence each."""
+    if plan.is_by_number:
+        yield (
+            f"The labels in '{shown(source)}' are numbers, and the classes of the gallery are names "
+            f"({some_of([*map(shown, gallery.classes)])}); --label-column names the column that has the names."
+        )
+    if plan.relabels_most:
+        example, label = min(plan.contradicted.items())
+        yield (
+            f"{len(plan.contradicted)} of the {len(plan.labels)} images that are in already would get another label, "
+            f"the first '{shown(label)}' for '{shown(plan.has[example])}'."
+        )
 
 
 # What was given in the place of a gallery and is none: told apart from a gallery that is damaged.

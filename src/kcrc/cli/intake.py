@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kcrc.images.datasets import ClassFolders
 
 FEW = 2  # examples of a class, or fewer: it is worth saying so
+NAMED = 5  # new classes that are announced one by one
 LISTED = 20  # files that could not be read, a line each
 
 
@@ -35,6 +36,21 @@ def tell(gallery: Gallery, told: Intake, folders: Sequence[ClassFolders]) -> Non
         note("Worth a look:")
         for line in look:
             note(f"  {line}")
+
+
+def announce_classes(new: Sequence[str], known: Sequence[str], gallery: Path) -> None:
+    """New classes, and which known one may have been meant by a name that is much like it."""
+    import difflib
+
+    for name in new[:NAMED]:
+        close = difflib.get_close_matches(name.casefold(), [one.casefold() for one in known], n=1, cutoff=0.75)
+        meant = next((one for one in known if close and one.casefold() == close[0]), None)
+        hint = "" if meant is None else f" Did you mean '{shown(meant)}'? {typed('undo', gallery)} takes it back."
+        note(f"'{shown(name)}' is a new class.{hint}")
+    if len(new) > NAMED:
+        note(
+            f"{counted(len(new) - NAMED, 'more new class', 'more new classes')}: {some_of([*map(shown, new[NAMED:])])}."
+        )
 
 
 def _unread(told: Intake) -> Iterable[str]:

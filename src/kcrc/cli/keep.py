@@ -130,11 +130,12 @@ def backup(gallery: Path, output: Path, force: bool) -> int:
     """
     from kcrc._base.progress import share_bar
     from kcrc.gallery import stores
+    from kcrc.gallery.check import problems
 
     if output.exists() and not force:
         raise FileError(f"'{shown(output)}' exists already; say --force to overwrite it.")
     with share_bar("copying") as report:
-        size = stores.kind_of(gallery).backup(gallery, output, overwrite=force, report=report)
+        size = stores.kind_of(gallery).backup(gallery, output, check=problems, overwrite=force, report=report)
     say(f"{shown(output)}: {size / 1e6:.1f} MB, checked")
     return 0
 
@@ -171,13 +172,14 @@ def copy(gallery: Path | str, goal: Path | str) -> int:
     """
     from kcrc._base.progress import share_bar
     from kcrc.gallery import stores
-    from kcrc.gallery.copying import copied
+    from kcrc.gallery.check import problems
+    from kcrc.gallery.stores.copying import copied
 
     if stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Give another name; nothing is overwritten.")
     try:
         with open_gallery(gallery) as opened, share_bar("copying") as report:
-            examples = copied(opened.store, goal, report=report)
+            examples = copied(opened.store, goal, check=problems, report=report)
     except KeyboardInterrupt:
         raise Stopped(f"nothing was made; '{shown(goal)}' is not there.") from None
     say(f"{shown(goal)}: {counted(examples, 'example')}, compared with ", end="")

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, as_python
+from kcrc._base.few_examples import FEWEST
 from kcrc.confidence.answers import ranked
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.learning_curve import Gain, LearningCurve, Point, learning_curve
@@ -17,7 +18,6 @@ from kcrc.method.evidence import Evidence, signs
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.preparation import Samples
 from kcrc.tuning.left_out.answers import LeftOut
-from kcrc.tuning.left_out.sample import FEWEST
 
 # Which unlabelled queries to label next: those that are likely answered wrong, one of each kind.
 #
@@ -115,7 +115,7 @@ def next_to_label(model: FittedModel, doubt: Doubt, vectors: Array, count: int) 
 
 
 def _candidate(doubt: Doubt, row: int) -> Candidate:
-    names = [name.item() if isinstance(name, np.generic) else name for name in doubt.classes[row]]
+    names = [as_python(name) for name in doubt.classes[row]]
     count = 2 if doubt.compared[row] else 1
     likely = tuple((name, float(p)) for name, p in zip(names, doubt.probabilities[row], strict=True))[:count]
     if doubt.strange[row]:
@@ -275,7 +275,7 @@ def _class(model: FittedModel, left: LeftOut, curve: LearningCurve, c: int, exam
         own = (len(wrong) + SHRINK * overall) / (asked + SHRINK)
         ten_more = own * min(1.0, max(0.0, gain.likely) / overall) if overall else 0.0
     return ClassAdvice(
-        name=_plain(model.classes[c]),
+        name=as_python(model.classes[c]),
         examples=examples,
         asked=asked,
         right=None if not asked else 1.0 - len(wrong) / asked,
@@ -287,8 +287,4 @@ def _class(model: FittedModel, left: LeftOut, curve: LearningCurve, c: int, exam
 def _counted(classes: Array, wrong: Array) -> tuple[tuple[Any, int], ...]:
     numbers, counts = np.unique(wrong, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:CONFUSED]
-    return tuple((_plain(classes[numbers[i]]), int(counts[i])) for i in order)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    return tuple((as_python(classes[numbers[i]]), int(counts[i])) for i in order)

@@ -27,13 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, as_python
+from kcrc._base.few_examples import FEWEST
 from kcrc.confidence.calibration import Calibration, Confidence
 from kcrc.errors import ParameterError
 from kcrc.method.evidence import Evidence
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.answers import LeftOut, answers_without
-from kcrc.tuning.left_out.sample import FEWEST, duplicate_groups, staying
+from kcrc.tuning.left_out.sample import duplicate_groups, staying
 
 # What an audit finds: examples that deserve a second look, as plain values that read, travel and turn into tables.
 
@@ -363,10 +364,6 @@ def _counted(rows: Array) -> tuple[Array, Array]:
     return numbers, counts
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _by_chance(calibration: Calibration, residuals: Array, truth: Array) -> Array:
     """(B,) how likely the labels ``truth`` are drawn by chance, from residuals (B, C)."""
     batch = np.arange(len(truth))
@@ -417,8 +414,8 @@ def _suspects(
     return [
         Suspect(
             row=int(model.ids[which[i]]),
-            label=_plain(model.classes[model.labels[which[i]]]),
-            answer=_plain(model.classes[answer[i]]),
+            label=as_python(model.classes[model.labels[which[i]]]),
+            answer=as_python(model.classes[answer[i]]),
             probability=float(probability[i]),
             of_label=float(of_label[i]),
             by_chance=float(by_chance[i]),
@@ -459,7 +456,12 @@ def _copies(model: FittedModel) -> list[Clash]:
 def _clash(model: FittedModel, a: int, b: int, distance: float, usual: float) -> Clash:
     name = model.classes[model.labels]
     return Clash(
-        int(model.ids[a]), _plain(name[a]), int(model.ids[b]), _plain(name[b]), distance, distance / (usual or 1.0)
+        int(model.ids[a]),
+        as_python(name[a]),
+        int(model.ids[b]),
+        as_python(name[b]),
+        distance,
+        distance / (usual or 1.0),
     )
 
 
@@ -470,4 +472,4 @@ def _idle(model: FittedModel, seen: list[_Watched]) -> list[Idle]:
             into[np.searchsorted(model.ids, rows)] += counts
     idle = np.flatnonzero((helped == 0) & (present > 0))
     order = idle[np.argsort(-present[idle], kind="stable")]
-    return [Idle(int(model.ids[i]), _plain(model.classes[model.labels[i]]), int(present[i])) for i in order]
+    return [Idle(int(model.ids[i]), as_python(model.classes[model.labels[i]]), int(present[i])) for i in order]

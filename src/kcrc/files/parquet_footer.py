@@ -10,6 +10,7 @@ import io
 from typing import Any
 
 from kcrc.errors import KCRCError
+from kcrc.files.plain_files import read_json
 
 FOOTER = 4_000_000  # bytes: tens of thousands of pieces of columns, and less than a gigabyte of memory if forged
 ENTRIES = 100_000  # columns or row groups
@@ -81,3 +82,36 @@ def _check_places(metadata: Any, size: int, name: str, error: type[KCRCError]) -
             f"'{name}' cannot be read as Parquet: its footer claims {metadata.num_rows} rows, and {rows} in its parts. "
             "It is damaged; get it again."
         )
+
+
+# Names of classes beside their numbers, as Hugging Face datasets writes them: in the footer, under one key.
+
+
+class ClassNames:
+    """The classes of a column of numbers, and what becomes of a number that stands for none."""
+
+    def __init__(self, names: list[str], error: type[KCRCError]) -> None:
+        self.names, self._error = names, error
+
+    def __call__(self, number: Any, place: str) -> str | None:
+        """The class of a number; None if there is none, which is -1 there."""
+        if number is None or number == -1:
+            return None
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self.names):
+            raise self._error(f"{place} has the class {str(number)[:60]}; the file names {len(self.names)}, from 0.")
+        return self.names[number]
+
+
+def class_names(schema: Any, error: type[KCRCError]) -> dict[str, ClassNames]:
+    """The classes by column, where the file names them. What is not as datasets writes it counts as not there."""
+    found: dict[str, ClassNames] = {}
+    try:
+        features = read_json((schema.metadata or {}).get(b"huggingface", b"null"))["info"]["features"].items()
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return found
+    for column, feature in features:
+        names = feature.get("names") if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" else None
+        is_whole = isinstance(names, list) and len(names) <= ENTRIES and all(isinstance(name, str) for name in names)
+        if names and is_whole and len(set(names)) == len(names):
+            found[column] = ClassNames(names, error)
+    return found

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gzip
 import io
 import json
 import math
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -135,15 +137,40 @@ def read_json_lines(
 # CSV read without trust, as people's spreadsheets save it: with a mark before it, or semicolons or tabs for commas.
 
 
-def read_table(path: str | os.PathLike[str], *, limit: int, what: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line number, cells by column) of every row of a CSV file in UTF-8 with a header line; cells as they are."""
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    limit: int,
+    what: str,
+    has_header: Callable[[Sequence[str]], bool] = lambda first: True,
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number, cells by column) of every row of a CSV file in UTF-8, also packed by gzip; cells as they are.
+
+    ``has_header`` judges the first line; without a header the columns are called 1, 2 and so on."""
     try:
-        text = read_plain(path, limit=limit, what=what).decode("utf-8-sig")
+        text = unpacked(read_plain(path, limit=limit, what=what), path, limit=limit, what=what).decode("utf-8-sig")
         separator = max(",;\t", key=text.partition("\n")[0].count)
-        for row in (table := csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)):
+        reading: dict[str, Any] = {"delimiter": separator, "strict": True}
+        first = next(csv.reader(io.StringIO(text, newline=""), **reading), [])
+        names = None if has_header(first) else [str(number) for number in range(1, len(first) + 1)]
+        for row in (table := csv.DictReader(io.StringIO(text, newline=""), names, **reading)):
             yield table.line_num, {name: cell or "" for name, cell in row.items() if isinstance(name, str)}
     except (UnicodeDecodeError, csv.Error) as problem:
         raise FileError(f"The {what} '{path}' is not CSV in UTF-8: {problem}.") from None
+
+
+def unpacked(content: bytes, path: str | os.PathLike[str], *, limit: int, what: str) -> bytes:
+    """What gzip packed, at most ``limit`` bytes of it; other content as it is."""
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            found = file.read(limit + 1)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise FileError(f"The {what} '{path}' cannot be unpacked: {problem}.") from None
+    if len(found) > limit:
+        raise FileError(f"The {what} '{path}' unpacks to more than the limit of {limit} bytes.")
+    return found
 
 
 # Text in the cell of a spreadsheet: one that begins like a formula is run when the file is opened, unless guarded.

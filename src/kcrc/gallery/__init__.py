@@ -2,10 +2,10 @@
 
 from kcrc.gallery.adding import Added, Duplicate
 from kcrc.gallery.building import building
-from kcrc.gallery.check import Verdict, verify
+from kcrc.gallery.check import Verdict
 from kcrc.gallery.erasing import Erased
 from kcrc.gallery.examples import Contents, Example
-from kcrc.gallery.gallery import Gallery
+from kcrc.gallery.gallery import Gallery, verify
 from kcrc.gallery.history import Entry
 from kcrc.gallery.transfer import restore
 

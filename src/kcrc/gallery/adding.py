@@ -5,17 +5,17 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError
-from kcrc.gallery import history
+from kcrc.gallery import examples, history
 from kcrc.gallery.acts import entered, now, retold
 from kcrc.gallery.contract import ExampleRecord, Snapshot, Transaction
 from kcrc.gallery.history import first_of
-from kcrc.images.look_alikes import alike, fingerprint_of
+from kcrc.gallery.settings import Settings
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery
@@ -88,6 +88,41 @@ class NewExamples:
     sources: Sequence[str]
     contents: Sequence[bytes]
     thumbnails: Sequence[bytes | None]
+
+
+def checked_examples(
+    had: Settings,
+    labels: str | Sequence[str] | Array,
+    vectors: Any,
+    *,
+    sources: Sequence[str] | None = None,
+    contents: Sequence[bytes | str] | None = None,
+    thumbnails: Sequence[bytes | None] | None = None,
+    fingerprint: str | None = None,
+) -> NewExamples:
+    """Examples for a gallery of these settings: a label each (or one for all), vectors (n, dim), where they came from,
+    their SHA-256, small pictures; ``fingerprint`` says what made the vectors."""
+    if fingerprint is not None and fingerprint != had.fingerprint:
+        raise DataError(
+            f"The gallery holds vectors of '{had.fingerprint}'; these are of '{fingerprint}'. "
+            "Make them with the gallery's own feature, or build another gallery."
+        )
+    array = examples.checked_vectors(vectors, dim=had.dim, dtype=had.dtype, fingerprint=had.fingerprint)
+    n = len(array)
+    names = [labels] * n if isinstance(labels, str) else list(labels)
+    given = {"labels": names, "sources": sources, "contents": contents, "thumbnails": thumbnails}
+    for name, values in given.items():
+        if values is not None and len(values) != n:
+            raise DataError(f"There are {n} vectors but {len(values)} {name}; give one each.")
+    return NewExamples(
+        labels=[examples.checked_label(name) for name in names],
+        vectors=array,
+        sources=[""] * n if sources is None else [examples.checked_source(source) for source in sources],
+        contents=examples.checked_contents(contents, array),
+        thumbnails=[None] * n
+        if thumbnails is None
+        else [examples.checked_thumbnail(data, position) for position, data in enumerate(thumbnails)],
+    )
 
 
 @dataclass(frozen=True)
@@ -183,6 +218,8 @@ _AT_ONCE = 4_000_000  # distances that are held at a time
 
 def near_copies(gallery: Gallery, new: Iterable[int]) -> list[tuple[int, int]]:
     """Pairs (copy, other) of examples that look the same, the copy among the ``new`` ids, the other any example."""
+    from kcrc.images.look_alikes import alike, fingerprint_of  # brings SciPy, which adding and asking do without
+
     ids, vectors, _ = gallery.vectors()
     is_new = np.isin(ids, list(new))
     if not is_new.any():

@@ -1,37 +1,144 @@
-"""What answers in a gallery: its examples in a classifier, as they are now, with evidence by example id."""
+"""What answers in a gallery: its examples in a classifier, as they are now, with evidence by example id.
+
+Images are asked through the gallery's feature, a chunk at a time; nothing is said of those that show nothing.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from kcrc._base.arrays import Array
 from kcrc.confidence.answerer import Answerer
+from kcrc.confidence.answers import Answers
+from kcrc.confidence.open_set import UNKNOWN
 from kcrc.errors import FileError, KCRCError, ParameterError, StateError, UnreadableTuning
 from kcrc.gallery import acts, tuned
-from kcrc.gallery.asking import Asking
 from kcrc.gallery.contract import Snapshot
 from kcrc.gallery.examples import Contents
+from kcrc.gallery.seeing import looks_of, own_feature
 from kcrc.gallery.tuned import Facts, Moment, Ready, followed, renewed
+from kcrc.images.nearness import Near, near_by
+from kcrc.images.stream import Answered, stream
+from kcrc.method.evidence import Evidence
 
 if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
     from kcrc.gallery.gallery import Gallery
-    from kcrc.tuning import Tuning
+    from kcrc.images.decoding.reading import OnError
+    from kcrc.images.features.base import Feature
+    from kcrc.scale.on_server import ServerAnswerer
+    from kcrc.scale.sharded import ShardedAnswerer
+
+T = TypeVar("T")
+LOOKED_AT = 5  # examples near an image on which there is nothing to make out
 
 
-class Answering(Asking):
+class Answering:
     """What answers in one gallery, made when first needed and brought up to date when it changed."""
 
     def __init__(self, gallery: Gallery) -> None:
-        super().__init__(gallery)
+        self._gallery = gallery
+        self._feature: Feature | None = None
+        self.model: str | os.PathLike[str] | None = None
+        """The network file that the user named for this gallery."""
         self._ready: Ready | None = None
         self._replacing = threading.Lock()
+
+    # Images
+
+    def feature(self) -> Feature:
+        """The feature that made the gallery's vectors, fitted as it was then."""
+        if self._feature is None:
+            self._feature = own_feature(self._gallery, self.model)
+        return self._feature
+
+    @property
+    def several_looks(self) -> bool:
+        """Whether the gallery sees by more than one look."""
+        return len(looks_of(self._gallery.settings)) > 1
+
+    def near(self, vector: Array, ids: Sequence[int]) -> dict[int, Near]:
+        """By which looks each of these examples is near to a query's ``vector`` (d,); nothing where there is one."""
+        return near_by(self.feature(), self.answerer().model, vector, ids) if self.several_looks else {}
+
+    def stream(
+        self, images: Sequence[Any], answer: Callable[[Array], T], *, on_error: OnError = "raise"
+    ) -> Iterator[Answered[T]]:
+        """``answer`` of the vectors of the images, a chunk at a time: see ``kcrc.images.stream``."""
+        return stream(_as_list(images), self.feature(), answer, on_error=on_error)
+
+    def answers(self, images: Sequence[Any], **asked: Any) -> list[Answers]:
+        """All that ``asked`` can say of each image, a chunk after the other."""
+        chunks = self.stream(images, self.asked(**asked))
+        return [self.told(chunk.answers, chunk.empty) for chunk in chunks if chunk.answers is not None]
+
+    def asked(
+        self,
+        *,
+        reject: float | None = None,
+        unknown: str | None = None,
+        coverage: float | None = None,
+        explain: bool = False,
+        answerer: Answerer | ShardedAnswerer | ServerAnswerer | None = None,
+    ) -> Callable[[Array], Answers]:
+        """What answers to vectors of images, by ``answerer`` where one is given; ``reject`` and ``coverage`` as in
+        ``predict`` and ``predict_set``, with ``explain`` the evidence is that of ``explain``. Without ``reject`` it is
+        unknown what nothing can be said of, under a mark that no class has."""
+        answerer = answerer or self.answerer()
+        mark = UNKNOWN if unknown is None else unknown
+        while unknown is None and reject is None and mark in answerer.classes:
+            mark += "?"
+
+        def answer(vectors: Array) -> Answers:
+            try:
+                found = answerer.answer(vectors, reject=reject, unknown=mark, coverage=coverage, explain=explain)
+                return found.but_unknown(found.why)
+            except StateError:
+                if reject is None and coverage is None:  # then nothing was promised: a server may be away
+                    raise
+                raise StateError(
+                    "How strange an image is, and which sets keep a promise, is learned from the examples when the "
+                    "parameters are chosen, and 8 examples are the fewest. Add more, then choose anew: gallery.tune(), "
+                    "kcrc tune."
+                ) from None
+
+        return answer
+
+    def told(self, answers: Answers, empty: Sequence[str | None]) -> Answers:
+        """What is said of images that are answered: unknown where there is nothing to make out on one (``empty`` says
+        why), unless such pictures are among the examples near it."""
+        why: list[str | None] = [None] * len(answers)
+        for i, reason in enumerate(empty):
+            if reason is not None and reason not in self._emptiness_near(answers.evidence[i]):
+                why[i] = f"it resembles no example: {reason}"
+        return answers.but_unknown(why)
+
+    def _emptiness_near(self, evidence: Evidence) -> set[str | None]:
+        """What keeps the examples nearest to one image, of any class and of the one answered, from being made out, as
+        far as they have a picture."""
+        from kcrc.images.decoding.reading import decode
+        from kcrc.images.emptiness import emptiness
+
+        found: set[str | None] = set()
+        order = np.argsort(evidence.distances[0], kind="stable")
+        answered = order[evidence.neighbour_labels[0, order] == evidence.winner[0]]
+        for place in {*order[:LOOKED_AT].tolist(), *answered[:LOOKED_AT].tolist()}:
+            example = int(evidence.rows[0, place])
+            with contextlib.suppress(KCRCError):  # a damaged picture is no reason not to answer
+                picture = self._gallery.thumbnail(example) if example >= 0 else None
+                if picture is not None:
+                    found.add(emptiness(decode(picture).pixels))
+        return found
+
+    # What answers
 
     def let_go(self) -> None:
         """Forget what was made: it holds the examples of its moment."""
@@ -126,8 +233,8 @@ class Answering(Asking):
     def settle(self) -> None:
         """Take the usual parameters without choosing, and store them; ``tune`` can choose them later."""
         made, contents = self._fitted(tuned.USUAL)
-        self._ready = Ready(contents, 0, made.answerer_, made)
-        self.keep(self._gallery, chosen=tuned.NOT_CHOSEN)
+        self._ready = ready = Ready(contents, 0, made.answerer_, made)
+        self._kept(self._gallery, ready, chosen=tuned.NOT_CHOSEN)
 
     def bring_up_to_date(self) -> None:
         """Learn anew, from the examples as they are, all that was learned from them when the parameters were chosen,
@@ -165,31 +272,23 @@ class Answering(Asking):
         """Whether the parameters were chosen here and are not in the file."""
         return self._ready is not None and not self._ready.tuned
 
-    def keep(
-        self,
-        gallery: Gallery,
-        *,
-        asked: bool = False,
-        parameters: Mapping[str, Any] | None = None,
-        chosen: str | None = None,
-    ) -> None:
-        """Store what was chosen here in ``gallery``: this one, or the same file opened for writing. ``chosen`` says it
-        in words where nothing was tried."""
-        ready = self._ready
-        if ready is None or ready.classifier is None:
+    def keep(self, gallery: Gallery) -> None:
+        """Store what was chosen here in ``gallery``: this one, or the same file opened for writing."""
+        if self._ready is None or self._ready.classifier is None:
             raise StateError("Nothing has been chosen here that could be stored.")
-        self._kept(gallery, ready, asked=asked, parameters=parameters, chosen=chosen)
+        self._kept(gallery, self._ready)
 
     def _kept(
         self,
         gallery: Gallery,
         ready: Ready,
         *,
-        asked: bool,
-        parameters: Mapping[str, Any] | None,
+        asked: bool = False,
+        parameters: Mapping[str, Any] | None = None,
         chosen: str | None = None,
     ) -> Ready:
-        """What is ready once it is stored: as it was, or of the revision that storing it made."""
+        """What is ready once it is stored: as it was, or of the revision that storing it made. ``chosen`` says how the
+        parameters came about, where nothing was tried."""
         contents = ready.contents
         assert ready.classifier is not None
         act = gallery.keep_tuned(
@@ -199,11 +298,6 @@ class Answering(Asking):
         if act == contents.revision + 1:  # nothing else happened meanwhile
             self._ready = ready = replace(ready, contents=Contents(act, contents.rows), tuned=act)
         return ready
-
-    @property
-    def tuning(self) -> Tuning | None:
-        """What was tried when the parameters were chosen; None where there was nothing to choose."""
-        return self.classifier().tuning_
 
     @property
     def choice_due(self) -> str | None:
@@ -259,3 +353,7 @@ class Answering(Asking):
         except TypeError as problem:
             raise ParameterError(f"The gallery's parameters do not fit a classifier: {problem}.") from None
         return made.fit(moment.vectors, now.labels, rows=now.ids), now
+
+
+def _as_list(images: Any) -> Any:
+    return [images] if isinstance(images, str | bytes | os.PathLike) else images

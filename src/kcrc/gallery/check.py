@@ -7,17 +7,15 @@ feature.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from kcrc.errors import FileError, KCRCError, WriteNeeded
+from kcrc.errors import FileError, KCRCError
 from kcrc.gallery import history, tuned
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, TunedRecord
 from kcrc.gallery.examples import read_contents
-from kcrc.gallery.gallery import Gallery
 
 _AT_ONCE = 500
 
@@ -50,22 +48,6 @@ class Verdict:
         return not self.problems
 
 
-def verify(gallery: Gallery | str | os.PathLike[str]) -> Verdict:
-    """Read and compare everything in a gallery; a file too damaged to open is a verdict too."""
-    if not isinstance(gallery, Gallery):
-        try:
-            with Gallery.open(gallery, readonly=True, recover=True) as opened:
-                return verify(opened)
-        except WriteNeeded:  # it may well be sound
-            raise
-        except FileError as problem:
-            return Verdict(0, 0, 0, (str(problem),))
-    try:
-        return gallery.read(look)
-    except FileError as problem:
-        return Verdict(0, 0, 0, (str(problem),))
-
-
 def look(reading: Snapshot) -> Verdict:
     """The verdict on one state of a gallery."""
     damage = reading.damage()
@@ -75,6 +57,11 @@ def look(reading: Snapshot) -> Verdict:
     examples, acts = reading.all(ExampleRecord), reading.all(ActRecord)
     problems = [*_counters(reading, examples, acts), *_payloads(reading, examples), *_rest(reading)]
     return Verdict(len(contents), len(examples) - len(contents), len(acts), tuple(problems))
+
+
+def problems(reading: Snapshot) -> tuple[str, ...]:
+    """What is wrong with one state of a gallery, for a store that copies it."""
+    return look(reading).problems
 
 
 def _counters(reading: Snapshot, examples: list[ExampleRecord], acts: list[ActRecord]) -> Iterable[str]:

@@ -117,6 +117,9 @@ class Snapshot(Protocol):
         """What is wrong with how the records are kept, a sentence each. Records themselves are looked at by others."""
 
 
+Check = Callable[[Snapshot], Sequence[str]]  # what is wrong with a state, a sentence each
+
+
 class Transaction(Snapshot, Protocol):
     """One transaction: what is written in it is kept as a whole or not at all, and seen by what it reads."""
 
@@ -175,8 +178,9 @@ class Store(Protocol):
     def shrink(self) -> None:
         """Give back the space of what was deleted."""
 
-    def backup(self, goal: Path, *, overwrite: bool = False) -> int:
-        """Copy this state to a file that is a gallery too; its size in bytes."""
+    def backup(self, goal: Path, *, check: Check, overwrite: bool = False) -> int:
+        """Copy this state to a file that is a gallery too; its size in bytes. What ``check`` finds damaged is not
+        copied."""
 
     def close(self) -> None: ...
 
@@ -249,7 +253,9 @@ class StoreKind(Protocol):
         address: str | os.PathLike[str],
         goal: str | os.PathLike[str],
         *,
+        check: Check,
         overwrite: bool,
         report: Report | None,
     ) -> int:
-        """Copy a gallery, of this version or an older one, to a file; its size in bytes."""
+        """Copy a gallery, of this version or an older one, to a file; its size in bytes. What ``check`` finds damaged
+        is not copied."""

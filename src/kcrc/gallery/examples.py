@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, as_python
 from kcrc.errors import DataError, FileError
 from kcrc.gallery.contract import ExampleRecord, Snapshot
 from kcrc.gallery.history import moment
@@ -106,8 +106,7 @@ def checked_ids(ids: Iterable[Any]) -> list[int]:
 
 def checked_label(label: Any) -> str:
     """A class name as it is stored: text, composed (NFC), so that one name typed in two ways is one class."""
-    if isinstance(label, np.generic):
-        label = label.item()
+    label = as_python(label)
     if not isinstance(label, str | int) or isinstance(label, bool):
         raise DataError(f"A class name is text; given {type(label).__name__} {str(label)[:60]!r}.")
     name = unicodedata.normalize("NFC", sound_text(str(label)))

@@ -20,21 +20,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.gallery import stores
-from kcrc.gallery.adding import Added, Duplicates
+from kcrc.errors import DataError, FileError, WriteNeeded
+from kcrc.gallery import acts, erasing, examples, history, stores, tuned, undoing
+from kcrc.gallery.adding import Add, Added, Duplicates, checked_examples
 from kcrc.gallery.answering import Answering
-from kcrc.gallery.collection import Collection
-from kcrc.gallery.contract import Store
-from kcrc.gallery.correcting import Corrected
+from kcrc.gallery.check import Verdict, look, problems
+from kcrc.gallery.contract import ExampleRecord, Snapshot, Store, Transaction
+from kcrc.gallery.correcting import Correct, Corrected
 from kcrc.gallery.erasing import Erased
+from kcrc.gallery.examples import Contents, Example
 from kcrc.gallery.history import Entry
+from kcrc.gallery.settings import Settings
+from kcrc.method.evidence import Evidence, joined
 
 if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
@@ -42,17 +47,18 @@ if TYPE_CHECKING:
     from kcrc.confidence.audit import Audit
     from kcrc.confidence.likeness import Likeness
     from kcrc.gallery.building import Intake
-    from kcrc.gallery.check import Verdict
-    from kcrc.method.evidence import Evidence
-    from kcrc.tuning import Tuning
+    from kcrc.tuning.setting import Tuning
+
+T = TypeVar("T")
 
 
-class Gallery(Collection):
+class Gallery:
     """Labelled images or vectors, and the classifier they make.
 
     Open one with ``Gallery.open``; make one with ``Gallery.from_folder`` or, for vectors of your own,
-    ``Gallery.create``. One program can write at a time, and many can read. When ``add``, ``remove`` or ``relabel``
-    returns, the change is on the disk; ``undo`` takes it back.
+    ``Gallery.create``. One program can write at a time, and many can read; threads may share one object. When ``add``,
+    ``remove`` or ``relabel`` returns, the change is on the disk; ``undo`` takes it back. Removed examples stay, out of
+    use, until ``compact``.
 
     Parameters
     ----------
@@ -74,34 +80,12 @@ class Gallery(Collection):
     """
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store)
+        self.store = store
         self.answering = Answering(self)
+        self._contents: Contents | None = None
+        self._vectors: tuple[int, Array] | None = None
         self._changing = 0
-
-    @contextlib.contextmanager
-    def changing(self) -> Iterator[None]:
-        """Make several changes in a ``with`` block, and learn from the examples once, at its end.
-
-        Yields
-        ------
-        None
-            Once; the block runs then.
-
-        Examples
-        --------
-        >>> with gallery.changing():  # learned once at the end, not after each step
-        ...     _ = gallery.relabel([1], "robin")
-        ...     _ = gallery.remove([2])
-        >>> len(gallery)
-        20
-        """
-        self._changing += 1
-        try:
-            yield
-        finally:
-            self._changing -= 1
-        if not self._changing:
-            self.answering.bring_up_to_date()
+        self._settings = store.read(lambda reading: reading.settings())
 
     @classmethod
     def open(
@@ -264,6 +248,240 @@ class Gallery(Collection):
         made.classifier()  # chooses the parameters, and stores them
         return made
 
+    @property
+    def path(self) -> Path | str:
+        """Where it is, as it was named: a file, or the address of one that is kept otherwise (without a password)."""
+        return self.store.address
+
+    @property
+    def name(self) -> str:
+        """What it is called, without where it is."""
+        return self.store.name
+
+    @property
+    def readonly(self) -> bool:
+        """Whether it was opened for reading only."""
+        return self.store.readonly
+
+    def close(self) -> None:
+        """Let go of it. An act that returned has long been written.
+
+        Examples
+        --------
+        >>> gallery.close()
+        """
+        self.store.close()
+        self._contents = self._vectors = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def read(self, look: Callable[[Snapshot], T]) -> T:
+        """Run ``look`` on one unchanging state; for parts of the library.
+
+        Parameters
+        ----------
+        look : callable
+            Called with the ``Snapshot``; may be called again.
+
+        Returns
+        -------
+        object
+            What it returned.
+
+        Examples
+        --------
+        >>> gallery.read(lambda snapshot: snapshot.settings().dim) == gallery.dim
+        True
+        """
+        return self.store.read(look)
+
+    # What is in it
+
+    @property
+    def settings(self) -> Settings:
+        """Feature, fingerprint, width, parameters, as of now."""
+        self._settings = self.read(lambda reading: reading.settings())
+        return self._settings
+
+    @property
+    def fingerprint(self) -> str:
+        """What made the vectors; vectors of another fingerprint are refused."""
+        return self._settings.fingerprint
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a vector has."""
+        return self._settings.dim
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the classifier that were fixed (``set_parameters``); the others are chosen."""
+        return dict(self.settings.parameters)
+
+    @property
+    def contents(self) -> Contents:
+        """The examples of this moment, by rising id."""
+
+        def look(reading: Snapshot) -> Contents:
+            if self._contents is None or self._contents.revision != reading.settings().revision:
+                self._contents = examples.read_contents(reading)
+            return self._contents
+
+        return self.read(look)
+
+    def __len__(self) -> int:
+        return len(self.contents)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many examples each class has, classes sorted."""
+        return dict(self.contents.counts)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes, sorted."""
+        return tuple(self.contents.counts)
+
+    def example(self, example: int) -> Example:
+        """One example by its id.
+
+        Parameters
+        ----------
+        example : int
+            The id.
+
+        Returns
+        -------
+        Example
+            With its ``label``, ``source`` and when it was added.
+
+        Raises
+        ------
+        DataError
+            Where there is no such example.
+
+        Examples
+        --------
+        >>> gallery.example(1).label
+        'heron'
+        """
+        return examples.as_example(self.read(lambda reading: acts.live(reading, [example]))[0])
+
+    def thumbnail(self, example: int) -> bytes | None:
+        """The small picture of an example (JPEG, PNG or WebP), if it has one.
+
+        Parameters
+        ----------
+        example : int
+            The id.
+
+        Returns
+        -------
+        bytes or None
+            The bytes of the picture's file; None where there is none.
+
+        Raises
+        ------
+        DataError
+            Where there is no such example.
+
+        Examples
+        --------
+        >>> type(gallery.thumbnail(1))
+        <class 'bytes'>
+        """
+        return self.read(lambda reading: reading.thumbnail(*acts.live(reading, [example])))
+
+    def find(
+        self,
+        *,
+        label: str | None = None,
+        source: str | None = None,
+        content: bytes | None = None,
+        removed: bool = False,
+    ) -> tuple[int, ...]:
+        """The ids of the examples with this label, this source and this content (SHA-256), as far as given.
+
+        ``removed`` looks also among those that were taken out and are still in the file.
+
+        Parameters
+        ----------
+        label : str or None, default=None
+            The class.
+        source : str or None, default=None
+            Where it came from, as it was named.
+        content : bytes or None, default=None
+            The SHA-256 of its file.
+        removed : bool, default=False
+            Look also among those that were taken out.
+
+        Returns
+        -------
+        tuple of int
+            Their ids, rising.
+
+        Examples
+        --------
+        >>> gallery.find(label="robin")
+        (8, 9, 10, 11, 12, 13, 14)
+        """
+        name = None if label is None else examples.checked_label(label)
+        where = None if source is None else examples.checked_source(source)
+        rows = self.read(lambda reading: reading.all(ExampleRecord)) if removed else self.contents.rows
+        return tuple(
+            row.id
+            for row in rows
+            if (name is None or row.label == name)
+            and (where is None or row.source == where)
+            and (content is None or row.content == content)
+        )
+
+    def vectors(self) -> tuple[Array, Array, Array]:
+        """(ids (n,), vectors (n, dim), labels (n,)) of one moment.
+
+        Returns
+        -------
+        tuple of ndarray, ndarray and ndarray
+            Ids (n,), vectors (n, dim), labels (n,).
+
+        Examples
+        --------
+        >>> ids, vectors, labels = gallery.vectors()
+        >>> vectors.shape == (21, gallery.dim)
+        True
+        """
+
+        def look(_: Snapshot) -> tuple[Array, Array, Array]:
+            now = self.contents
+            if self._vectors is None or self._vectors[0] != now.revision:
+                self._vectors = (now.revision, self.store.vectors(now))
+            return now.ids, self._vectors[1], now.labels
+
+        return self.read(look)
+
+    def feature_state(self) -> dict[str, Any]:
+        """The state of the fitted feature, plain values and arrays: what ``kcrc.features.restore`` takes.
+
+        Returns
+        -------
+        dict of str to object
+            Values and arrays by name.
+
+        Examples
+        --------
+        >>> from kcrc import features
+        >>> features.restore(gallery.feature_state()).dim == gallery.dim
+        True
+        """
+        arrays = self.read(lambda reading: reading.feature_state())
+        return {**self._settings.values, **arrays}
+
     # Answers
 
     def classifier(self, **parameters: Any) -> KCRCClassifier:
@@ -356,7 +574,10 @@ class Gallery(Collection):
         >>> gallery.predict(["new/1.jpg", "new/5.jpg"]).tolist()
         ['heron', 'wren']
         """
-        return self.answering.predict(images, reject=reject, unknown=unknown)
+        found = self.answering.answers(images, reject=reject, unknown=unknown)
+        return (
+            np.concatenate([a.labels for a in found]) if found else np.zeros(0, self.answering.answerer().classes.dtype)
+        )
 
     def predict_proba(self, images: Sequence[Any]) -> Array:
         """The probability of each class (n, classes), columns as in ``classes``.
@@ -404,6 +625,35 @@ class Gallery(Collection):
         """
         return [some.set_of(i) for some in self.answering.answers(images, coverage=coverage) for i in range(len(some))]
 
+    def explain(self, images: Sequence[Any]) -> Evidence:
+        """The evidence for each image; ``rows`` are example ids.
+
+        Parameters
+        ----------
+        images : sequence
+            Paths of image files, bytes of such files, or arrays.
+
+        Returns
+        -------
+        Evidence
+            Of all images; index it for one of them.
+
+        Raises
+        ------
+        DataError
+            Where there is no image.
+
+        Examples
+        --------
+        >>> gallery.explain(["new/1.jpg"]).labels.tolist()
+        ['heron']
+        """
+        chunks = self.answering.stream(images, self.answering.answerer().explain)
+        parts = [chunk.answers for chunk in chunks if chunk.answers is not None]
+        if not parts:
+            raise DataError("There is no image to explain; give at least one.")
+        return joined(parts)
+
     def audit(self, ids: Sequence[int] | None = None) -> Audit:
         """Examples that deserve a second look, ranked, with evidence.
 
@@ -425,7 +675,11 @@ class Gallery(Collection):
         >>> gallery.audit([1, 2]).mislabelled
         []
         """
-        return self.answering.audit(ids)
+        from kcrc.images.look_alikes import with_look_alikes
+
+        classifier = self.classifier()
+        found, model = classifier.audit(ids), classifier.model_
+        return with_look_alikes(found, model.ids, model.classes[model.labels], self.thumbnail, ids)
 
     def advise(self, images: Sequence[Any] | None = None, *, count: int = 10) -> Advice:
         """Whether there are enough examples, and which images to label next.
@@ -478,25 +732,38 @@ class Gallery(Collection):
         """
         return self.classifier().likeness(self.answering.feature().transform(images), level=level)
 
-    def explain(self, images: Sequence[Any]) -> Evidence:
-        """The evidence for each image; ``rows`` are example ids.
+    # Changes
 
-        Parameters
-        ----------
-        images : sequence
-            Paths of image files, bytes of such files, or arrays.
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Make several changes in a ``with`` block, and learn from the examples once, at its end.
 
-        Returns
-        -------
-        Evidence
-            Of all images; index it for one of them.
+        Yields
+        ------
+        None
+            Once; the block runs then.
 
         Examples
         --------
-        >>> gallery.explain(["new/1.jpg"]).labels.tolist()
-        ['heron']
+        >>> with gallery.changing():  # learned once at the end, not after each step
+        ...     _ = gallery.relabel([1], "robin")
+        ...     _ = gallery.remove([2])
+        >>> len(gallery)
+        20
         """
-        return self.answering.explain(images)
+        self._changing += 1
+        try:
+            yield
+        finally:
+            self._changing -= 1
+        if not self._changing:
+            self.answering.bring_up_to_date()
+
+    def _change(self, act: Callable[[Transaction], T]) -> T:
+        """What ``act`` did, in a transaction; then what was learned from the examples is learned from them as they are
+        now."""
+        with self.changing():
+            return self.store.write(act)
 
     def add_images(
         self,
@@ -542,8 +809,22 @@ class Gallery(Collection):
         feature = self.answering.feature()
         return add_images(self, feature, images, names, on_error=on_error, duplicates=duplicates)
 
-    def add(self, labels: str | Sequence[str] | Array, vectors: Any, **more: Any) -> Added:
-        """Add examples; ``more`` as in ``Collection.add``.
+    def add(
+        self,
+        labels: str | Sequence[str] | Array,
+        vectors: Any,
+        *,
+        sources: Sequence[str] | None = None,
+        contents: Sequence[bytes | str] | None = None,
+        thumbnails: Sequence[bytes | None] | None = None,
+        fingerprint: str | None = None,
+        duplicates: Duplicates = "skip",
+        continuing: Added | None = None,
+    ) -> Added:
+        """Add examples by their vectors, with a label each or one for all.
+
+        With ``continuing``, where many examples come in several batches, each batch is kept when this returns, and they
+        are one entry of the history and undone as one, unless something else was changed in between.
 
         Parameters
         ----------
@@ -551,8 +832,18 @@ class Gallery(Collection):
             The class of all, or of each.
         vectors : array of shape (n, dim)
             The vectors.
-        **more : object
-            ``sources``, ``contents``, ``thumbnails``, ``fingerprint``, ``duplicates``, ``continuing``.
+        sources : sequence of str, or None, default=None
+            Where each came from.
+        contents : sequence of bytes or str, or None, default=None
+            The SHA-256 of each; None for that of its vector.
+        thumbnails : sequence of bytes or None, default=None
+            A small picture of each (JPEG, PNG or WebP), or None.
+        fingerprint : str or None, default=None
+            What made the vectors.
+        duplicates : {"skip", "error", "keep"}, default="skip"
+            What to do with content that is in already.
+        continuing : Added or None, default=None
+            What the batch before returned.
 
         Returns
         -------
@@ -569,11 +860,16 @@ class Gallery(Collection):
         >>> gallery.add("wren", gallery.vectors()[1][:1] * 0.9).ids
         (22,)
         """
-        with self.changing():
-            return super().add(labels, vectors, **more)
+        batch = checked_examples(
+            self._settings, labels, vectors, sources=sources, contents=contents, thumbnails=thumbnails,
+            fingerprint=fingerprint,
+        )  # fmt: skip
+        return self._change(Add(batch, duplicates, None if continuing is None else continuing.command))
 
     def remove(self, ids: Iterable[int], *, erase: bool = False) -> tuple[int, ...]:
-        """Take examples out, for ``undo`` to bring back or (``erase``) for good: as ``Collection.remove``.
+        """Take examples out; all of them, or none where one of the ids is unknown.
+
+        They stay in the file, out of use, so that ``undo`` can bring them back; with ``erase`` they do not.
 
         Parameters
         ----------
@@ -599,144 +895,10 @@ class Gallery(Collection):
         >>> gallery.undo().summary
         'removed 1 example of heron'
         """
-        with self.changing():
-            return super().remove(ids, erase=erase)
-
-    def relabel(self, ids: Iterable[int], label: str) -> tuple[int, ...]:
-        """Give examples another class; the ids of those that had a different one.
-
-        Parameters
-        ----------
-        ids : iterable of int
-            The examples.
-        label : str
-            Their class from now on, known or new.
-
-        Returns
-        -------
-        tuple of int
-            The ids of those that had another class.
-
-        Raises
-        ------
-        DataError
-            Where no example has one of the ids; none is changed then.
-
-        Examples
-        --------
-        >>> gallery.relabel([3], "robin")
-        (3,)
-        """
-        with self.changing():
-            return super().relabel(ids, label)
-
-    def rename_class(self, old: str, new: str) -> tuple[int, ...]:
-        """Call a class by another name; where that class exists the two become one.
-
-        Parameters
-        ----------
-        old : str
-            The class.
-        new : str
-            Its name from now on.
-
-        Returns
-        -------
-        tuple of int
-            The examples that have it.
-
-        Raises
-        ------
-        DataError
-            Where there is no such class.
-
-        Examples
-        --------
-        >>> len(gallery.rename_class("heron", "grey heron"))
-        7
-        """
-        with self.changing():
-            return super().rename_class(old, new)
-
-    def correct(self, labels: Mapping[int, str], **more: Any) -> Corrected:
-        """Give examples other classes and take others out, as one change: as ``Collection.correct``.
-
-        Parameters
-        ----------
-        labels : mapping of int to str
-            The new class of each example, by id.
-        **more : object
-            ``remove`` (ids to take out), ``seen`` (the labels they had when that was decided), ``continuing``.
-
-        Returns
-        -------
-        Corrected
-            What was changed.
-
-        Raises
-        ------
-        DataError
-            Where no example has one of the ids, or one has another label than ``seen``; nothing is changed then.
-
-        Examples
-        --------
-        >>> gallery.correct({3: "robin"}, remove=[4]).removed
-        (4,)
-        """
-        with self.changing():
-            return super().correct(labels, **more)
-
-    def undo(self, *, to: int | None = None, past_erase: bool = False) -> Entry:
-        """Revert the latest change that stands, or all after entry ``to`` of the history: as ``Collection.undo``.
-
-        Parameters
-        ----------
-        to : int or None, default=None
-            An entry of the history; what came after it is reverted. None reverts the latest change.
-        past_erase : bool, default=False
-            Where the latest change erased examples, revert the one before it.
-
-        Returns
-        -------
-        Entry
-            The change that was reverted, of several the earliest.
-
-        Raises
-        ------
-        StateError
-            Where there is nothing to revert, or it erased examples.
-
-        Examples
-        --------
-        >>> _ = gallery.remove([3])
-        >>> gallery.undo().summary
-        'removed 1 example of heron'
-        """
-        with self.changing():
-            return super().undo(to=to, past_erase=past_erase)
-
-    def redo(self) -> Entry:
-        """Do again what the latest ``undo`` reverted, if nothing was changed since; the change.
-
-        Returns
-        -------
-        Entry
-            The change that was done again.
-
-        Raises
-        ------
-        StateError
-            Where nothing was reverted last.
-
-        Examples
-        --------
-        >>> _ = gallery.remove([3])
-        >>> _ = gallery.undo()
-        >>> gallery.redo().summary
-        'removed 1 example of heron'
-        """
-        with self.changing():
-            return super().redo()
+        if erase:
+            with self.changing():
+                return self.erase(ids).ids
+        return self._change(acts.Remove(examples.checked_ids(ids)))
 
     def erase(self, ids: Iterable[int]) -> Erased:
         """Take examples, in or removed, out of the file for good: vectors, pictures, names, caches, history.
@@ -764,9 +926,277 @@ class Gallery(Collection):
         >>> gallery.erase([3]).ids
         (3,)
         """
-        erased = super().erase(ids)
+        erased = erasing.erase(self.store, ids)
+        self._contents = self._vectors = None
         self.answering.let_go()
         return erased
+
+    def relabel(self, ids: Iterable[int], label: str) -> tuple[int, ...]:
+        """Give examples another class; the ids of those that had a different one.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            The examples.
+        label : str
+            Their class from now on, known or new.
+
+        Returns
+        -------
+        tuple of int
+            The ids of those that had another class.
+
+        Raises
+        ------
+        DataError
+            Where no example has one of the ids; none is changed then.
+
+        Examples
+        --------
+        >>> gallery.relabel([3], "robin")
+        (3,)
+        """
+        return self._change(acts.Relabel(examples.checked_ids(ids), examples.checked_label(label)))
+
+    def rename_class(self, old: str, new: str) -> tuple[int, ...]:
+        """Call a class by another name; where that class exists the two become one.
+
+        Parameters
+        ----------
+        old : str
+            The class.
+        new : str
+            Its name from now on.
+
+        Returns
+        -------
+        tuple of int
+            The examples that have it.
+
+        Raises
+        ------
+        DataError
+            Where there is no such class.
+
+        Examples
+        --------
+        >>> len(gallery.rename_class("heron", "grey heron"))
+        7
+        """
+        return self._change(acts.Rename(examples.checked_label(old), examples.checked_label(new)))
+
+    def correct(
+        self,
+        labels: Mapping[int, str],
+        *,
+        remove: Iterable[int] = (),
+        seen: Mapping[int, str] | None = None,
+        continuing: Added | None = None,
+    ) -> Corrected:
+        """Give examples other classes and take others out, all as one change.
+
+        Parameters
+        ----------
+        labels : mapping of int to str
+            The new class of each example, by id.
+        remove : iterable of int, default=()
+            The examples to take out.
+        seen : mapping of int to str, or None, default=None
+            The labels that examples had when that was decided; where one has another now, nothing is done.
+        continuing : Added or None, default=None
+            What the same command added before, as in ``add``.
+
+        Returns
+        -------
+        Corrected
+            What was changed.
+
+        Raises
+        ------
+        DataError
+            Where no example has one of the ids, or one has another label than ``seen``; nothing is changed then.
+
+        Examples
+        --------
+        >>> gallery.correct({3: "robin"}, remove=[4]).removed
+        (4,)
+        """
+        wanted = {example: examples.checked_label(label) for example, label in labels.items()}
+        command = None if continuing is None else continuing.command
+        return self._change(Correct(wanted, examples.checked_ids(remove), seen, command))
+
+    def set_parameters(self, parameters: Mapping[str, Any]) -> None:
+        """Fix parameters of the classifier, in place of those fixed before; the others are chosen anew.
+
+        Parameters
+        ----------
+        parameters : mapping of str to object
+            Parameters of ``KCRCClassifier``; what they are is checked at the next question.
+
+        Examples
+        --------
+        >>> gallery.set_parameters({"n_neighbors": 10})
+        >>> gallery.parameters
+        {'n_neighbors': 10}
+        """
+        self.store.write(acts.Fix(parameters))
+
+    def keep_tuned(
+        self,
+        classifier: KCRCClassifier,
+        *,
+        next_id: int,
+        asked: bool = True,
+        parameters: Mapping[str, Any] | None = None,
+        since: int | None = None,
+        chosen: str | None = None,
+    ) -> int:
+        """Store a classifier fitted on the examples with ids below ``next_id``, and the ``parameters`` that were fixed
+        for it (None: those that were before); the number of the act.
+
+        ``since`` is the revision it was fitted on: where examples were erased after it, it is refused. ``chosen`` says
+        how the parameters came about, where nothing was tried.
+
+        Parameters
+        ----------
+        classifier : KCRCClassifier
+            Fitted on the examples of this gallery.
+        next_id : int
+            The id that follows the last of them.
+        asked : bool, default=True
+            Whether somebody asked for it.
+        parameters : mapping of str to object, or None, default=None
+            Those that were fixed.
+        since : int or None, default=None
+            The revision it was fitted on.
+        chosen : str or None, default=None
+            How the parameters came about, where nothing was tried.
+
+        Returns
+        -------
+        int
+            The number of the act.
+
+        Examples
+        --------
+        >>> gallery.keep_tuned(gallery.classifier(), next_id=22) == gallery.history(1)[0].id
+        True
+        """
+        state = tuned.state_of(classifier, next_id, chosen=chosen)
+        words = chosen or ("nothing to choose" if classifier.tuning_ is None else repr(classifier.tuning_))
+        told = f"tuned: {words.removeprefix('Tuning: ')}"
+        return self.store.write(acts.Tune(told, state, parameters, asked, since))
+
+    def tuned_state(self, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
+        """What ``keep_tuned`` stored in the act: what ``kcrc.classifier.saving.rebuild`` takes.
+
+        Parameters
+        ----------
+        act : int
+            The number of the act.
+
+        Returns
+        -------
+        tuple of dict and dict
+            The plain values, and the arrays by name.
+
+        Examples
+        --------
+        >>> act = gallery.keep_tuned(gallery.classifier(), next_id=22)
+        >>> len(gallery.tuned_state(act))
+        2
+        """
+        return self.read(lambda reading: tuned.read_state(reading, act))
+
+    def undo(self, *, to: int | None = None, past_erase: bool = False) -> Entry:
+        """Revert the latest change that stands, or all that came after entry ``to`` of the history (0: everything).
+
+        Call again to go further back, and ``redo`` to come forth.
+
+        Parameters
+        ----------
+        to : int or None, default=None
+            An entry of the history; what came after it is reverted. None reverts the latest change.
+        past_erase : bool, default=False
+            Where the latest change erased examples, revert the one before it.
+
+        Returns
+        -------
+        Entry
+            The change that was reverted, of several the earliest.
+
+        Raises
+        ------
+        StateError
+            Where there is nothing to revert, or it erased examples.
+
+        Examples
+        --------
+        >>> _ = gallery.remove([3])
+        >>> gallery.undo().summary
+        'removed 1 example of heron'
+        """
+        return self._change(undoing.Undo(to, past_erase))
+
+    def redo(self) -> Entry:
+        """Do again what the latest ``undo`` reverted, if nothing was changed since; the change.
+
+        Returns
+        -------
+        Entry
+            The change that was done again.
+
+        Raises
+        ------
+        StateError
+            Where nothing was reverted last.
+
+        Examples
+        --------
+        >>> _ = gallery.remove([3])
+        >>> _ = gallery.undo()
+        >>> gallery.redo().summary
+        'removed 1 example of heron'
+        """
+        return self._change(undoing.Redo())
+
+    def history(self, limit: int | None = None) -> list[Entry]:
+        """The latest changes, newest first.
+
+        Parameters
+        ----------
+        limit : int or None, default=None
+            How many entries; None for all.
+
+        Returns
+        -------
+        list of Entry
+            Each with ``id``, ``at``, ``action``, ``summary`` and ``undone_by``.
+
+        Examples
+        --------
+        >>> gallery.history()[-1].summary
+        'built with 21 examples of heron, robin, wren'
+        """
+        return self.read(lambda reading: history.entries(reading, limit=limit))
+
+    def compact(self) -> int:
+        """Drop removed examples for good and give their space back; how many. Ends what can be undone.
+
+        Returns
+        -------
+        int
+            How many examples were dropped.
+
+        Examples
+        --------
+        >>> _ = gallery.remove([3])
+        >>> gallery.compact()
+        1
+        """
+        dropped = self.store.write(acts.Compact())
+        self.store.shrink()
+        return dropped
 
     # Out, in, and whether it is whole
 
@@ -860,7 +1290,7 @@ class Gallery(Collection):
         >>> gallery.backup("copy.kcrc") > 0
         True
         """
-        return self.store.backup(Path(path), overwrite=overwrite)
+        return self.store.backup(Path(path), check=problems, overwrite=overwrite)
 
     def verify(self) -> Verdict:
         """Read everything and compare it with its checksums.
@@ -875,6 +1305,21 @@ class Gallery(Collection):
         >>> gallery.verify().sound
         True
         """
-        from kcrc.gallery.check import verify
+        try:
+            return self.read(look)
+        except FileError as problem:
+            return Verdict(0, 0, 0, (str(problem),))
 
-        return verify(self)
+    def __repr__(self) -> str:
+        return f"Gallery({str(self.store.address)!r}, fingerprint={self.fingerprint!r}, dim={self.dim})"
+
+
+def verify(gallery: str | os.PathLike[str]) -> Verdict:
+    """Read and compare everything in a gallery file; one that is too damaged to open is a verdict too."""
+    try:
+        with Gallery.open(gallery, readonly=True, recover=True) as opened:
+            return opened.verify()
+    except WriteNeeded:  # it may well be sound
+        raise
+    except FileError as problem:
+        return Verdict(0, 0, 0, (str(problem),))

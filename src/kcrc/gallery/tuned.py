@@ -25,7 +25,7 @@ from kcrc.files.plain_files import read_json
 from kcrc.gallery.contract import ActRecord, Snapshot, TunedRecord
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings, to_json
-from kcrc.updates.pending import Growth
+from kcrc.updates.pending import Growth, why_retune
 from kcrc.updates.what_if import with_examples, without_examples
 
 if TYPE_CHECKING:
@@ -76,11 +76,8 @@ class Facts:
         return changes > self.examples or (self.chosen is None and changes > 0)
 
     def due(self, now: Contents) -> str | None:
-        """Why tuning again is due, or None: after a fifth of the examples changed, as in the classifier."""
-        changes = self.changes(now)
-        if changes <= max(5, 0.2 * self.examples):
-            return None
-        return f"{changes} examples came or went since the parameters were chosen on {self.examples}"
+        """Why tuning again is due, or None."""
+        return why_retune(self.changes(now), self.examples)
 
 
 def state_of(

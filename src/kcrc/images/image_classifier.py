@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from kcrc._base import validation
 from kcrc._base.arrays import Array
 from kcrc._base.progress import count_bar
 from kcrc.classifier.confidence_methods import Confident
@@ -24,6 +25,7 @@ from kcrc.classifier.receipts import Receipt
 from kcrc.confidence.calibration import Confidence
 from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.images import looks as all_looks
+from kcrc.images.looks import saving
 from kcrc.images.looks.base import Look, PictureKind, Pictures, kind_of, looks_for, of_feature, registry
 from kcrc.images.looks.choosing import choose_for_all
 from kcrc.images.looks.few import are_few, choose_by_copies
@@ -121,7 +123,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     # Learning and forgetting ------------------------------------------------------------------------------------
 
-    def fit(self, images: Any, y: Any, *, groups: Any = None) -> Self:
+    def fit(self, images: Any, y: Any, *, groups: Any = None, **more: Any) -> Self:
         """Store the examples with their labels, in place of any before, and choose how they are seen.
 
         Examples of one group (photographs of the same bird) are left out together, so that they cannot answer for each
@@ -130,11 +132,14 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         images : array of shape (n, h, w) or (n, h, w, 3), or list
-            The examples: arrays, paths, bytes of files or Pillow images.
+            The examples: arrays, paths, bytes of files or Pillow images; also a column of paths of a pandas, polars or
+            pyarrow table.
         y : array of shape (n,)
             Their labels.
         groups : array of shape (n,), or None, default=None
             The group of each example; None if there are none.
+        **more : object
+            Nothing: ``sample_weight`` of other programs is refused with the reason.
 
         Returns
         -------
@@ -153,6 +158,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> clf.fit(images[:100], y[:100]).choice_.weights
         {'pixels': 1.0}
         """
+        validation.check_no_weights("fit()", more)
         with self._change() as made:
             made._fit(images, y, groups)
         return self
@@ -549,9 +555,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> ImageClassifier.load("digits.npz").predict(X_new[:3])
         array([1, 5, 0])
         """
-        from kcrc.images.looks.saving import save
-
-        save(self._snapshot(), path)
+        saving.save(self._snapshot(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ImageClassifier:
@@ -579,9 +583,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> ImageClassifier.load("digits.npz").choice_.weights
         {'pixels': 1.0}
         """
-        from kcrc.images.looks.saving import load
-
-        return load(path)
+        return saving.load(path, ImageClassifier)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "panel_")
@@ -594,6 +596,8 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
 def _labels(y: Any, count: int) -> Array:
     labels = np.asarray(y)
+    if labels.dtype.kind == "T":  # NumPy's own strings, which scikit-learn does not take
+        labels = np.array(labels.tolist())
     if labels.ndim != 1 or len(labels) != count or not count:
         raise DataError(f"There are {count} images and labels of shape {labels.shape}; give one label each.")
     with warnings.catch_warnings():  # one example a class is what few-shot users have, and no regression

@@ -109,7 +109,7 @@ class Stage:
             "mu": method.coder.ridge_penalty,
             "gram_form": method.space.squares_kernel,
             "normalize": method.space.normalize,
-            "ratio": method.decision == "ratio",
+            "ratio": decisions.named(method.decision).over_length,
             "wide": self._wide,
             **(self._shape.options if self._shape else {}),
         }

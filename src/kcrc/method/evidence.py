@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, as_python
 from kcrc.method import decisions
 
 # Each stored example's share in an answer, for it or against it: without their signs they are 100 %
@@ -250,11 +250,11 @@ class Evidence:
         real = np.flatnonzero(self.rows[0] >= 0)
         share = self.shares[0]
         return {
-            "label": _plain(self.labels[0]),
+            "label": as_python(self.labels[0]),
             "how": HOW[self.how[0]],
             "margin": float(self.margin[0]),
-            "runner_up": _plain(self.classes[self.runner_up[0]]) if len(order) > 1 else None,
-            "residuals": [[_plain(self.classes[c]), float(self.residuals[0, c])] for c in order],
+            "runner_up": as_python(self.classes[self.runner_up[0]]) if len(order) > 1 else None,
+            "residuals": [[as_python(self.classes[c]), float(self.residuals[0, c])] for c in order],
             "energy": float(self.energy[0]),
             "support": float(self.support[0]),
             "sentence": self.sentences[0],
@@ -262,7 +262,7 @@ class Evidence:
             "neighbours": [
                 {
                     "row": int(self.rows[0, j]),
-                    "label": _plain(self.classes[self.neighbour_labels[0, j]]),
+                    "label": as_python(self.classes[self.neighbour_labels[0, j]]),
                     "distance": float(self.distances[0, j]),
                     "coefficient": float(self.coefficients[0, j]),
                     "contribution": float(self.contributions[0, j]),
@@ -340,10 +340,6 @@ class Evidence:
 
 
 _PER_QUERY = [f.name for f in fields(Evidence) if f.name not in ("classes", "decision", "search")]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def contrast(residuals: Array) -> Array:

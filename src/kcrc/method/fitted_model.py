@@ -19,7 +19,7 @@ from kcrc._base.mapped import streamed
 from kcrc.method.coding.base import Coder
 from kcrc.method.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.method.distances.pair_cache import FILL_SECONDS, PairCache, PairCounts, pair_caches, pair_count
-from kcrc.method.kernels import DistanceKernel, Kernel
+from kcrc.method.kernels import Kernel
 from kcrc.method.local_problem import Basis, Space
 from kcrc.method.neighbours.base import EXACT, NeighbourIndex
 from kcrc.method.neighbours.refine import UnionIndex
@@ -65,9 +65,10 @@ class Method:
     @property
     def kernel_of_distance(self) -> bool:
         """Whether the kernel is made from the very distance that finds the neighbours."""
-        if not isinstance(self.kernel, DistanceKernel):
+        kernel = self.kernel.by_distance
+        if kernel is None:
             return False
-        mine, other = self.distance, self.kernel.distance
+        mine, other = self.distance, kernel.distance
         return mine is other or (type(mine) is type(other) and mine.preparation == other.preparation and mine == other)
 
     @property
@@ -168,8 +169,8 @@ class FittedModel:
 
     def _paired(self, known: Mapping[str, PairCache]) -> dict[str, PairCache]:
         """A cache for each costly component, those that are known and empty ones."""
-        kernel, method = self.method.kernel, self.method
-        if method.n_neighbors is None or not isinstance(kernel, DistanceKernel):
+        kernel, method = self.method.kernel.by_distance, self.method
+        if method.n_neighbors is None or kernel is None:
             return {}
         distance, n = kernel.distance, len(self)
         caches = pair_caches(distance, n, dtype=self.vectors.dtype, budget=method.memory_budget // 2)
@@ -177,9 +178,9 @@ class FittedModel:
 
     def _filled(self) -> FittedModel:
         """The same, its caches of pairs filled where that takes no more than seconds."""
-        kernel, method = self.method.kernel, self.method
+        kernel, method = self.method.kernel.by_distance, self.method
         for name, cache in self.pairs.items():
-            assert isinstance(kernel, DistanceKernel)  # who else has pairs
+            assert kernel is not None  # who else has pairs
             part = kernel.distance.components[name]
             seconds = 1e-6 * part.cost * pair_count(len(self), symmetric=part.symmetric)
             if cache.complete and seconds <= FILL_SECONDS:

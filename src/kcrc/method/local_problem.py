@@ -24,7 +24,7 @@ from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.method.coding.base import Dictionary, Target
 from kcrc.method.distances import mutual
 from kcrc.method.distances.base import prepare_vectors
-from kcrc.method.kernels import DistanceKernel, Kernel, VectorKernel
+from kcrc.method.kernels import Kernel, VectorKernel
 from kcrc.method.preparation import Prepared, Samples
 from kcrc.method.projections.base import Projection
 
@@ -330,14 +330,14 @@ class KernelSpace(Space):
 
     def gram(self, model: FittedModel, rows: Array | None, real: Array, wide: bool = False) -> Array:
         kernel = model.method.kernel if rows is None else _local_kernel(model, wide)
-        atoms = model.examples(kernel)
+        atoms, by_distance = model.examples(kernel), kernel.by_distance
         if rows is None:
-            one_way = isinstance(kernel, DistanceKernel) and not kernel.distance.symmetric  # ``local`` takes the mean
+            one_way = by_distance is not None and not by_distance.distance.symmetric  # ``local`` takes the mean
             everyone = np.arange(len(model.labels))[None]
             G = kernel.local(atoms, everyone) if one_way else kernel.gram(atoms, atoms)[None]
-        elif model.pairs and isinstance(kernel, DistanceKernel):
-            among = mutual.within(kernel.distance, atoms, rows, model.pairs)
-            G = kernel.local_of(among, atoms, np.maximum(rows, 0))
+        elif model.pairs and by_distance is not None:
+            among = mutual.within(by_distance.distance, atoms, rows, model.pairs)
+            G = by_distance.local_of(among, atoms, np.maximum(rows, 0))
         else:
             G = kernel.local(atoms, np.maximum(rows, 0))
         G = _finite(_doubled(G, wide), f"kernel matrix of the examples ({type(model.method.kernel).__name__})")
@@ -347,13 +347,14 @@ class KernelSpace(Space):
         self, model: FittedModel, queries: Samples, rows: Array | None, known: Array | None, wide: bool
     ) -> Array:
         kernel = model.method.kernel if rows is None else _local_kernel(model, wide)
-        atoms = model.examples(kernel)
+        atoms, by_distance = model.examples(kernel), kernel.by_distance
         if rows is None:
             k = kernel.gram(queries.of(kernel), atoms)
         else:
             near, asked = np.maximum(rows, 0), queries.of(kernel)
-            if known is not None and isinstance(kernel, DistanceKernel) and model.method.kernel_of_distance:
-                k = kernel.cross_of(mutual.selected(kernel.distance, asked, atoms, near, known), asked, atoms, near)
+            if known is not None and by_distance is not None and model.method.kernel_of_distance:
+                far = mutual.selected(by_distance.distance, asked, atoms, near, known)
+                k = by_distance.cross_of(far, asked, atoms, near)
             else:
                 k = kernel.cross(asked, atoms, near)
             k = np.where(rows >= 0, k, 0.0)

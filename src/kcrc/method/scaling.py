@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kcrc._base.arrays import BLOCK, Array
+from kcrc._base.arrays import BLOCK, Array, unit_rows
 from kcrc._base.registry import Registry
 from kcrc.errors import ParameterError
 
@@ -253,8 +253,7 @@ class Unit(Metric):
 
     def transform(self, X: Array) -> Array:
         X = X if self.first is None else self.first.transform(X)
-        length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
-        return np.asarray(X / np.where(length > 0, length, 1))  # a row of zeros stays one
+        return unit_rows(X)
 
 
 @register("within")
@@ -382,13 +381,9 @@ def shrunk_factor(covariance: Array, shrinkage: float) -> Array:
 
 def resolve(spec: str | Metric) -> Metric:
     """A name, or a Metric -> a Metric. "precomputed" maps nothing: the distances are given."""
-    if isinstance(spec, Metric):
-        return spec
-    if spec == "precomputed":
+    if isinstance(spec, str) and spec == "precomputed":
         return Plain()
-    if isinstance(spec, str):
-        return make(spec)
-    raise ParameterError(f"metric is a name or a Metric; got {spec!r}. Names: {', '.join(names())}, precomputed.")
+    return registry.resolve(spec, Metric)
 
 
 def fitted(spec: str | Metric, X: Array, y: Array) -> Metric:

@@ -65,6 +65,14 @@ def note(text: object) -> None:
         _put(sys.stderr, f"{text}\n")
 
 
+def is_confirmed(question: str) -> bool | None:
+    """What the person at the terminal answers to a question; None if there is no terminal to answer at."""
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+        return None
+    note(f"{question} [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def _put(stream: TextIO | None, text: str) -> None:
     """Write and flush; characters that the stream's encoding lacks are written as escapes."""
     if stream is None:  # closed by whoever started us

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc._base.few_examples import FEWEST
 from kcrc.errors import ParameterError
-from kcrc.tuning.left_out.sample import FEWEST
 
 
 @dataclass(frozen=True)

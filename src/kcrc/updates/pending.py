@@ -185,10 +185,14 @@ class Growth:
 
     @property
     def due(self) -> str | None:
-        """Why choosing anew is due, or None. Tuned parameters stay as they are; after a fifth of the examples changed
-        they may no longer be the best."""
-        if self.changed <= max(5, 0.2 * self.tuned_on):
-            return None
-        return (
-            f"{self.changed} examples came or went since the parameters were chosen on {self.tuned_on}; call retune()."
-        )
+        """Why choosing anew is due, or None."""
+        why = why_retune(self.changed, self.tuned_on)
+        return None if why is None else f"{why}; call retune()."
+
+
+def why_retune(changed: int, tuned_on: int) -> str | None:
+    """Why parameters should be chosen anew, or None. Tuned parameters stay as they are; after a fifth of the examples
+    changed they may no longer be the best."""
+    if changed <= max(5, 0.2 * tuned_on):
+        return None
+    return f"{changed} examples came or went since the parameters were chosen on {tuned_on}"

@@ -120,7 +120,7 @@ async def keep(request: Request) -> Response:
     record = current.records.get(example)
     if record is None:
         raise Refusal(404, f"There is no example {example} in the gallery.")
-    service.confirm(example, record.label)
+    service.confirm_label(example, record.label)
     return JSONResponse({"kept": example, "revision": current.revision})
 
 

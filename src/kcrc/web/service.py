@@ -94,7 +94,7 @@ class Service:
         except KCRCError:
             return None
 
-    def confirm(self, example: int, label: str) -> None:
+    def confirm_label(self, example: int, label: str) -> None:
         """Remember that the label of an example is right."""
         self.confirmed[example, label] = None
         while len(self.confirmed) > CONFIRMED:

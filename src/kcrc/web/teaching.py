@@ -12,9 +12,8 @@ from starlette.responses import JSONResponse, Response
 
 from kcrc._base.words import counted
 from kcrc.gallery.acts import Relabel, Remove, Rename
-from kcrc.gallery.adding import Added
+from kcrc.gallery.adding import Add, Added, checked_examples
 from kcrc.gallery.building import THUMBNAIL
-from kcrc.gallery.collection import Collection
 from kcrc.gallery.contract import ActRecord, ExampleRecord, Transaction
 from kcrc.gallery.examples import checked_ids, checked_label
 from kcrc.gallery.history import Entry
@@ -38,16 +37,16 @@ async def add(request: Request) -> Response:
 
     def change() -> dict[str, Any]:
         _check_class(service, label, new_class)
-        # The act alone: what it teaches is learned behind it.
-        done = Collection.add(
-            service.gallery,
+        batch = checked_examples(
+            service.gallery.settings,
             label,
             np.stack([one.vector for one in found]),
             sources=[one.name for one in found],
             contents=[one.sha256 for one in found],
             thumbnails=smalls,
-            fingerprint=service.gallery.fingerprint,
         )
+        # The act alone: what it teaches is learned behind it.
+        done = service.gallery.store.write(Add(batch))
         there = [
             {"picture": found[one.position].id, "id": one.id, "label": one.existing_label} for one in done.duplicates
         ]

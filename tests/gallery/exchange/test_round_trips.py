@@ -26,6 +26,7 @@ OUTPUTS = {
     "jsonl": "labels.jsonl",
     "parquet": "labels.parquet",
     "label-studio": "tasks.json",
+    "coco": "coco.json",
     "fiftyone": "out",
     "folders": "out",
 }
@@ -55,8 +56,8 @@ def state(path: Path) -> dict[str, str]:
 def test_every_format_is_tried_here() -> None:
     assert OUTPUTS.keys() == exchange.HOMES.keys()
     for name, output in OUTPUTS.items():
-        assert name_for(output) == (None if output == "out" else name)
-    with pytest.raises(UnknownName, match="Known: csv"):
+        assert name_for(output) == ("label-studio" if name == "coco" else None if output == "out" else name)
+    with pytest.raises(UnknownName, match="Known: coco, csv"):
         format_of("xml")
 
 
@@ -194,6 +195,7 @@ DAMAGED: dict[str, list[bytes]] = {
     "csv": [b"label\nwren\n", b'image,label\n"', b"\xff\xfe"],
     "jsonl": [b"[1]\n", b"{\n", b'{"image": "x"}\n', b"[" * 100_000, b'{"label": NaN, "image": "x"}\n'],
     "parquet": [b"PAR1", b"PAR1" + bytes(100) + b"PAR1", b""],
+    "coco": [b"{", b"{}", b"[1]", b'{"images": [1], "annotations": [], "categories": []}', b"[" * 100_000],
     "label-studio": [b"{", b"{}", b"[1]", b'[{"data": {}}]', b"[" * 100_000],
 }
 
@@ -215,7 +217,7 @@ def test_damaged_labels_of_fiftyone_too(home: Path, content: str) -> None:
         receive(gallery, home / "out", form="fiftyone")
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "label-studio"])
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "label-studio", "coco"])
 def test_there_is_a_limit_on_bytes_and_rows(home: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = home / OUTPUTS[form]
     with Gallery.open(home / "birds.kcrc") as gallery:
@@ -223,7 +225,7 @@ def test_there_is_a_limit_on_bytes_and_rows(home: Path, form: str, monkeypatch: 
         monkeypatch.setattr(contract, "ROWS", 5)
         with pytest.raises(FileError, match="more than 5 rows"):
             receive(gallery, file, form=form)
-        reader = "json_file" if form == "label-studio" else exchange.HOMES[form]
+        reader = "json_file" if form in ("label-studio", "coco") else exchange.HOMES[form]
         monkeypatch.setattr(sys.modules[f"kcrc.gallery.exchange.{reader}"], "BYTES", 100)
         with pytest.raises(FileError, match="more than the limit of 100"):
             receive(gallery, file, form=form)

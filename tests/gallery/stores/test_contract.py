@@ -15,6 +15,7 @@ import pytest
 
 from kcrc.errors import FileError, StateError
 from kcrc.gallery import Gallery, stores
+from kcrc.gallery.check import problems
 from kcrc.gallery.contract import (
     ActRecord,
     ExampleRecord,
@@ -271,14 +272,14 @@ def test_a_gallery_that_is_being_made_is_not_there_and_an_error_leaves_none(addr
 
 def test_a_copy_is_a_gallery_with_all_of_it(store: Store, filled: Address, kind: StoreKind, tmp_path: Path) -> None:
     first, second = tmp_path / "first.kcrc", tmp_path / "second.kcrc"
-    assert store.backup(first) == first.stat().st_size
-    assert kind.backup(filled, second, overwrite=False, report=None) == second.stat().st_size
+    assert store.backup(first, check=problems) == first.stat().st_size
+    assert kind.backup(filled, second, check=problems, overwrite=False, report=None) == second.stat().st_size
     for path in (first, second):
         with Gallery.open(path, readonly=True) as again:
             assert again.read(everything) == store.read(everything)
     with pytest.raises(FileError, match="exists already"):
-        store.backup(first)
-    store.backup(first, overwrite=True)
+        store.backup(first, check=problems)
+    store.backup(first, check=problems, overwrite=True)
 
 
 def test_an_address_of_no_kind_is_refused_in_a_sentence(tmp_path: Path, address: Address) -> None:

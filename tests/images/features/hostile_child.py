@@ -1,4 +1,4 @@
-"""Reads hostile files in a process with little memory: ``python -m features.hostile_child KIND FIRST COUNT``.
+"""Reads hostile files in a process with little memory: ``python -m images.features.hostile_child KIND FIRST COUNT``.
 
 KIND is ``onnx`` (the audit), ``weights`` (PyTorch files) or ``sessions`` (what the audit lets through is opened and
 run as the feature ``onnx`` does it). Seeds FIRST to FIRST + COUNT. Prints how many passed and how many were refused;

@@ -14,8 +14,9 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
+from kcrc import features
 from kcrc.errors import DataError, KCRCError, ParameterError, StateError, UnknownName
-from kcrc.images.features import _FILES, make, names, resolve, restore
+from kcrc.images.features import _HOMES, make, names, resolve, restore
 
 OPTIONS = {
     "pixels": {"size": (8, 6)},
@@ -46,12 +47,27 @@ def test_every_name_is_tested_here_or_has_its_own_file():
     assert set(names()) == set(OPTIONS) | {"onnx", "vectors"}
 
 
-@pytest.mark.parametrize(("name", "file"), _FILES.items())
+@pytest.mark.parametrize(("name", "file"), _HOMES.items())
 def test_every_file_registers_its_names(name, file):
-    __import__(f"kcrc.images.features.{file}")
-    from kcrc.images.features.base import registry
+    assert features.registry.maker(name).__module__ == f"kcrc.images.features.{file}"
 
-    assert name in registry.names()
+
+def test_a_registered_feature_goes_by_its_name():
+    class Mean(features.Feature):
+        """The mean of each picture."""
+
+        kind, dim = "mean", 1
+
+        def _vectors(self, batch):
+            return np.array([[np.mean(picture)] for picture in batch], np.float32)
+
+    features.register("mean")(Mean)
+    try:
+        assert "mean" in names()
+        fitted = make("mean").fit([np.ones((4, 4), np.uint8)])
+        assert restore(fitted.state()).fingerprint == fitted.fingerprint
+    finally:
+        del features.registry._makers["mean"]
 
 
 def test_vectors_are_float32_finite_and_of_the_promised_length(name, pictures):
@@ -187,7 +203,8 @@ def test_one_picture_is_not_a_list(pictures):
 
 def test_names_are_light():
     code = (
-        "import sys, kcrc.features as f; f.names(); print([m for m in ('sklearn', 'scipy', 'PIL') if m in sys.modules])"
+        "import sys; from kcrc import features; features.names(); "
+        "print([m for m in ('sklearn', 'scipy', 'PIL') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

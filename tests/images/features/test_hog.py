@@ -5,7 +5,7 @@ import pytest
 
 from kcrc.errors import ParameterError
 from kcrc.images.features import make
-from kcrc.images.features.gradients import gradients, orientation_maps
+from kcrc.method.distances.gradients import gradients, orientation_maps
 
 
 def slow_hog(image, cell, orientations):

@@ -1,4 +1,4 @@
-"""Hostile ONNX and weight files, a few hundred here; ``features.hostile_child`` reads as many as one likes."""
+"""Hostile ONNX and weight files, a few hundred here; ``images.features.hostile_child`` reads as many as one likes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read(kind: str, first: int, count: int) -> dict[str, int]:
     """What became of these seeds, in a process with little memory in which only a KCRCError may be raised."""
     paths = [str(TESTS.parent / "src"), str(TESTS), *sys.path]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "features.hostile_child", kind, str(first), str(count)],
+        [sys.executable, "-P", "-m", "images.features.hostile_child", kind, str(first), str(count)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         capture_output=True,
         text=True,

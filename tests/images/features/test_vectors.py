@@ -220,3 +220,39 @@ def test_a_function_is_a_feature(pictures):
 def test_a_function_that_returns_no_vectors(bad, pictures):
     with pytest.raises(DataError, match=r"vectors|numbers"):
         resolve(bad).transform(pictures)
+
+
+def write_parquet(path, metadata=None, **columns):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
+
+
+@pytest.mark.parametrize("name", ["embedding", "vector", "clip", "of_my_own"])
+def test_columns_beside_one_of_lists_are_passed_over(tmp_path, name):
+    pictures = [{"bytes": b"abc", "path": "a.jpg"}] * 3
+    beside = {"umap_x": [0.1, 0.2, 0.3], "split": ["train"] * 3, "image": pictures, "tags": [["a"], [], ["b"]]}
+    columns = {"filename": ["a", "b", "c"], **beside, name: X.tolist(), "category": ["wren", "owl", "wren"]}
+    write_parquet(tmp_path / "v.parquet", **columns)
+    table = read_vectors(tmp_path / "v.parquet")
+    np.testing.assert_array_equal(table.X, X)
+    assert (table.names.tolist(), table.labels.tolist()) == (["a", "b", "c"], ["wren", "owl", "wren"])
+
+
+def test_of_several_columns_of_lists_one_is_known_by_its_name(tmp_path):
+    boxes = [[0.0, 0.0, 1.0]] * 3
+    write_parquet(tmp_path / "v.parquet", box=boxes, Embedding=X.tolist())
+    np.testing.assert_array_equal(read_vectors(tmp_path / "v.parquet").X, X)
+    write_parquet(tmp_path / "v.parquet", box=boxes, dino=X.tolist())
+    with pytest.raises(DataError, match=r"several columns of lists of numbers: box, dino"):
+        read_vectors(tmp_path / "v.parquet")
+
+
+def test_class_numbers_in_parquet_get_their_names(tmp_path):
+    said = '{"info": {"features": {"label": {"names": ["owl", "wren"], "_type": "ClassLabel"}}}}'
+    write_parquet(tmp_path / "v.parquet", {"huggingface": said}, label=[1, 0, 1], vector=X.tolist())
+    assert read_vectors(tmp_path / "v.parquet").labels.tolist() == ["wren", "owl", "wren"]
+    write_parquet(tmp_path / "v.parquet", {"huggingface": said}, label=[1, 0, 2], vector=X.tolist())
+    with pytest.raises(DataError, match="has the class 2; the file names 2, from 0"):
+        read_vectors(tmp_path / "v.parquet")

@@ -10,7 +10,8 @@ import pytest
 
 from images.looks.drawings import drawings
 from kcrc import ImageClassifier
-from kcrc.images.looks.base import FeatureLook, kind_of, registry, unit_rows
+from kcrc._base.arrays import unit_rows
+from kcrc.images.looks.base import FeatureLook, kind_of, registry
 from kcrc.images.looks.choosing import on_all
 from kcrc.images.looks.join import JoinLook, seen_by
 from kcrc.images.looks.saving import _look

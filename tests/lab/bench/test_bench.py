@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from kcrc import paper
-from kcrc.cli import main
 from kcrc.errors import DataError
 from kcrc.report.tables import text_table
+from lab.__main__ import main
 from lab.bench import agreement
 from lab.bench.compare import changes, slower
 from lab.bench.limits import Potrf, product

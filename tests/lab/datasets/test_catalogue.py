@@ -90,6 +90,6 @@ def test_openml_without_a_network_is_one_sentence(no_data, monkeypatch):
 
 
 def test_importing_the_catalogue_is_light():
-    code = "import sys, kcrc.datasets; print([m for m in ('sklearn', 'scipy', 'PIL') if m in sys.modules])"
+    code = "import sys, lab.datasets; print([m for m in ('sklearn', 'scipy', 'PIL') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

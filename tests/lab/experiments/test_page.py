@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kcrc.cli import main
 from kcrc.errors import DataError
 from kcrc.report.tables import Table
+from lab.__main__ import main
 from lab.experiments.base import Claim, Experiment, Plan, Report, Run
 from lab.experiments.loader import Loader
 from lab.experiments.page import compose, write_report

@@ -7,10 +7,11 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 
+from kcrc._base.arrays import unit_rows
 from kcrc.errors import ParameterError
 from kcrc.method.learned import DKSVDClassifier, LCKSVDClassifier
 from kcrc.method.learned.classifiers import DictionaryClassifier, ridge_classifier, share_atoms
-from kcrc.method.learned.ksvd import encode, unit_rows
+from kcrc.method.learned.ksvd import encode
 
 METHODS = [
     pytest.param(DKSVDClassifier(random_state=0), id="D-KSVD"),

@@ -3,8 +3,9 @@
 import numpy as np
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from kcrc._base.arrays import unit_rows
 from kcrc.method.learned import DKSVDClassifier
-from kcrc.method.learned.ksvd import learn, unit_rows
+from kcrc.method.learned.ksvd import learn
 
 
 @parametrize_with_checks([DKSVDClassifier(n_iter=10, init_iter=5, random_state=0)])

@@ -5,9 +5,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from kcrc._base.arrays import unit_rows
 from kcrc.errors import ParameterError
 from kcrc.method.learned import KSVD, ksvd
-from kcrc.method.learned.ksvd import draw_atoms, learn, unit_rows
+from kcrc.method.learned.ksvd import draw_atoms, learn
 from kcrc.native import native
 
 

@@ -5,9 +5,10 @@ import pytest
 from sklearn.utils import check_random_state
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from kcrc._base.arrays import unit_rows
 from kcrc.method.learned import LCKSVDClassifier
 from kcrc.method.learned.classifiers import ridge_classifier
-from kcrc.method.learned.ksvd import draw_atoms, encode, learn, unit_rows
+from kcrc.method.learned.ksvd import draw_atoms, encode, learn
 
 SMALL = {"n_iter": 10, "init_iter": 5, "random_state": 0}
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import importlib
 import os
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import cast
 
 from kcrc.errors import UnknownName
+from kcrc.files.plain_files import read_start
 from kcrc.gallery.exchange.contract import ExchangeFormat
 
 HOMES = {
@@ -20,10 +22,12 @@ HOMES = {
     "jsonl": "json_lines",
     "parquet": "parquet",
     "label-studio": "label_studio",
+    "coco": "coco",
     "fiftyone": "fiftyone",
     "folders": "class_folders",
 }
 _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".json": "label-studio"}
+_HEAD = 256  # bytes that tell a JSON object from a list
 
 
 def names() -> tuple[str, ...]:
@@ -38,8 +42,19 @@ def format_of(name: str) -> ExchangeFormat:
 
 
 def name_for(path: str | os.PathLike[str]) -> str | None:
-    """The format that a name, or what is there, stands for; None where it is none of these."""
+    """The format of what is there, else that of the name; None where it is none of these."""
     where = Path(path)
     if where.is_dir():
         return "fiftyone" if (where / "labels.json").is_file() else "folders"
-    return _SUFFIXES.get(where.suffix.lower())
+    if (
+        where.suffix.lower() == ".json"
+        and (read_start(where, _HEAD) or b"").removeprefix(BOM_UTF8).lstrip()[:1] == b"{"
+    ):
+        return "coco"  # Label Studio's is a list
+    return name_by_suffix(where)
+
+
+def name_by_suffix(path: Path) -> str | None:
+    """The format that a name stands for."""
+    unpacked = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return _SUFFIXES.get(unpacked.suffix.lower())

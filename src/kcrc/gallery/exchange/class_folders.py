@@ -18,6 +18,7 @@ from kcrc.images.datasets import image_files
 CLASSES = "kcrc-classes.json"
 
 MAKES_FOLDER = True
+HAS_COLUMNS = False
 
 
 def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
@@ -36,7 +37,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     return written
 
 
-def read(path: Path) -> Iterator[Labelled]:
+def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     if not path.is_dir():
         raise FileError(f"'{path}' is not a folder with a folder of images for each class.")
     labels = _labels(path / CLASSES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,20 +12,25 @@ from kcrc.errors import FileError
 
 BYTES = 256_000_000  # of a file of labels
 ROWS = 1_000_000
-IMAGE_NAMES = ("image", "source", "file", "filename", "file_name", "filepath", "path")
-"""What other programs call the column with the image, the first that is there."""
+IMAGE_NAMES = (
+    *("image", "file", "filename", "path", "source", "file_name", "filepath", "filenames", "image_path", "img_path"),
+    *("images", "img"),
+)
+"""What other programs call the column with the image; of several the first that holds names of image files."""
 
 
 @dataclass(frozen=True)
 class Labelled:
     """An image and its label: ``image`` is its name as the file has it, ``sha256`` that of the image that was labelled
-    ("" where it is not known; the first 16 digits will do). A label of "" is none."""
+    ("" where it is not known; the first 16 digits will do), ``content`` the file itself if it came with the label. A
+    label of "" is none."""
 
     label: str
     image: str
     sha256: str = ""
     id: int | None = None
     added_at: str = ""
+    content: bytes | None = None
 
     @property
     def picture_name(self) -> str:
@@ -43,22 +48,14 @@ class ExchangeFormat(Protocol):
     with these functions is one."""
 
     MAKES_FOLDER: bool
+    HAS_COLUMNS: bool
+    """Whether it is a table, in which ``read`` may be given the column of the class."""
 
     def write(self, path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
         """Write to a file, or into a new folder with the pictures that there are; how many rows were written."""
 
-    def read(self, path: Path) -> Iterable[Labelled]:
+    def read(self, path: Path, label_column: str | None = None) -> Iterable[Labelled]:
         """The rows of a file or folder of anyone; what cannot be read is a ``FileError``. Images are not opened."""
-
-
-def from_mapping(row: Mapping[str, Any], place: str) -> Labelled:
-    """A row of a table, whoever made it: a column ``label``, and the image under one of ``IMAGE_NAMES``."""
-    image = next((str(row[name]) for name in IMAGE_NAMES if row.get(name)), "")
-    if "label" not in row or not (image or row.get("sha256")):
-        raise FileError(f"{place} has no label, or no image: columns are label, and one of {', '.join(IMAGE_NAMES)}.")
-    digest = str(row.get("sha256") or "").strip().lower()
-    label = row["label"]
-    return Labelled("" if label is None else str(label), image, digest)
 
 
 def counted(rows: Iterable[Labelled], path: object) -> Iterator[Labelled]:

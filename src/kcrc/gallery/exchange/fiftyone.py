@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kcrc.errors import FileError
 from kcrc.files.aside import aside
+from kcrc.gallery.exchange.coco import is_coco, rows_of
 from kcrc.gallery.exchange.contract import Labelled, Picture
 from kcrc.gallery.exchange.json_file import json_of
 from kcrc.gallery.exchange.outgoing import new_folder, put_picture
 
 MAKES_FOLDER = True
+HAS_COLUMNS = False
 
 
 def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
@@ -31,9 +34,12 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     return len(labels)
 
 
-def read(path: Path) -> Iterator[Labelled]:
+def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     file = path / "labels.json" if path.is_dir() else path
     found = json_of(file)
+    if is_coco(found):  # its COCODetectionDataset lies in a folder in the same way
+        yield from (replace(row, image=f"data/{row.image}") for row in rows_of(found, file))
+        return
     labels = found.get("labels") if isinstance(found, dict) else None
     if not isinstance(labels, dict):
         raise FileError(f"'{file}' is not FiftyOne's labels.json: it has no labels.")

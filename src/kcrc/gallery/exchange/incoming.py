@@ -7,11 +7,12 @@ are not used.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from kcrc._base.words import file_name
@@ -21,6 +22,8 @@ from kcrc.gallery.building import Intake, add_images
 from kcrc.gallery.examples import checked_label
 from kcrc.gallery.exchange import format_of
 from kcrc.gallery.exchange.contract import Labelled, counted
+from kcrc.images.decoding.limits import Content
+from kcrc.images.decoding.reading import fetch
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery
@@ -48,45 +51,97 @@ def receive(
     form: str,
     images: str | os.PathLike[str] | None = None,
     relabel: bool = False,
+    label_column: str | None = None,
 ) -> Received:
     """Bring the labels of a file or folder in a format of ``exchange.names()``, all as one change.
 
     ``images`` is the folder that names of images are below (None: that of the file). ``relabel`` gives images that are
-    in already the label of the file; else theirs stays."""
-    where = Path(path)
-    root = Path(images) if images is not None else where if where.is_dir() else where.parent
-    told, wanted, known = Received(), _Wanted(), _Known(gallery)
-    for row in counted(format_of(form).read(where), path):
-        if not row.label.strip():
-            told.unlabelled += 1
-            continue
-        label, example = checked_label(row.label), known.example(row)
-        if example is not None:
-            wanted.label(example, label)
-            continue
-        try:
-            file = _file(root, row.image)
-        except KCRCError as problem:
-            told.problems.append(str(problem))
-        else:
-            wanted.file(file, label)
-    with gallery.changing():
-        _change(gallery, told, wanted, relabel=relabel)
-    return told
+    in already the label of the file; else theirs stays. ``label_column`` is the column of the class in a table; None
+    chooses it by its name."""
+    return carry_out(gallery, plan(gallery, path, form=form, images=images, relabel=relabel, label_column=label_column))
 
 
 @dataclass
-class _Wanted:
-    """Labels by id of what is in, and by file of what is new."""
+class Plan:
+    """What an import will do: the label that the file has for each image, by the example it is or as a new file."""
 
+    relabel: bool
+    has: dict[int, str]
+    """The labels of the gallery, by id."""
     labels: dict[int, str] = field(default_factory=dict)
-    files: dict[Path, str] = field(default_factory=dict)
+    """Those of the file for images that are in, by id."""
+    files: dict[str, tuple[str | os.PathLike[str], str]] = field(default_factory=dict)
+    """New images and their labels, by path or SHA-256."""
+    unlabelled: int = 0
+    problems: list[str] = field(default_factory=list)
 
-    def label(self, example: int, label: str) -> None:
+    def of_example(self, example: int, label: str) -> None:
         _agreed(self.labels.setdefault(example, label), label, f"example {example}")
 
-    def file(self, path: Path, label: str) -> None:
-        _agreed(self.files.setdefault(path, label), label, f"'{path}'")
+    def of_file(self, key: str, file: str | os.PathLike[str], label: str) -> None:
+        _agreed(self.files.setdefault(key, (file, label))[1], label, f"'{os.fspath(file)}'")
+
+    @property
+    def contradicted(self) -> dict[int, str]:
+        """The labels of the file by id, for images that have another one."""
+        return {example: label for example, label in self.labels.items() if self.has[example] != label}
+
+    @property
+    def new_classes(self) -> list[str]:
+        """Classes that the gallery does not have yet and will have."""
+        coming = {label for _, label in self.files.values()} | set(self.contradicted.values() if self.relabel else ())
+        return sorted(coming - set(self.has.values()))
+
+    @property
+    def is_by_number(self) -> bool:
+        """Whether all labels of the file are numbers, and no class of the gallery is one."""
+        given = {*self.labels.values(), *(label for _, label in self.files.values())}
+        known = set(self.has.values())
+        return bool(given and known) and all(map(_is_number, given)) and not any(map(_is_number, known))
+
+    @property
+    def relabels_most(self) -> bool:
+        """Whether more than half of the images that are in would get another label."""
+        return self.relabel and 2 * len(self.contradicted) > len(self.labels)
+
+
+def _is_number(label: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+(\.\d*)?", label.strip()) is not None
+
+
+def plan(
+    gallery: Gallery,
+    path: str | os.PathLike[str],
+    *,
+    form: str,
+    images: str | os.PathLike[str] | None = None,
+    relabel: bool = False,
+    label_column: str | None = None,
+) -> Plan:
+    """What ``receive`` would do; nothing is changed."""
+    where = Path(path)
+    root = Path(images) if images is not None else where if where.is_dir() else where.parent
+    found, known = Plan(relabel, {row.id: row.label for row in gallery.contents.rows}), _Known(gallery)
+    for row in counted(format_of(form).read(where, label_column), path):
+        if not row.label.strip():
+            found.unlabelled += 1
+            continue
+        label, example = checked_label(row.label), known.example(row)
+        if example is not None:
+            found.of_example(example, label)
+            continue
+        try:
+            file = _file(root, row.image) if row.content is None else Content(row.image or "image", row.content)
+            digest = hashlib.sha256(fetch(file)).hexdigest()
+        except KCRCError as problem:
+            found.problems.append(str(problem))
+            continue
+        example = known.of_content(digest)
+        if example is not None:
+            found.of_example(example, label)
+        else:
+            found.of_file(digest if row.content is not None else os.fspath(file), file, label)
+    return found
 
 
 def _agreed(label: str, other: str, what: str) -> None:
@@ -104,11 +159,16 @@ class _Known:
         self._by_source = _told_apart((row.source, row.id) for row in rows if row.source)
 
     def example(self, row: Labelled) -> int | None:
+        if row.content is not None:
+            return self.of_content(hashlib.sha256(row.content).hexdigest())
         if len(row.sha256) == 64:
-            return self._by_hash.get(row.sha256)
+            return self.of_content(row.sha256)
         mark = _MARKED.search(file_name(row.image))
         found = None if mark is None else self._by_mark.get(mark[1])
         return found if found is not None else self._by_source.get(row.image)
+
+    def of_content(self, sha256: str) -> int | None:
+        return self._by_hash.get(sha256)
 
 
 def _told_apart(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
@@ -125,29 +185,42 @@ def _file(root: Path, image: str) -> Path:
     """The file of an image below a folder."""
     if "://" in image or image.startswith("data:"):
         raise FileError(f"'{image[:200]}' is an address, and nothing is fetched.")
-    path = inside(root, image)
+    path = _from_windows(root, image) if "\\" in image else None
+    path = inside(root, image) if path is None else path
     if not os.path.isfile(path):  # False too where no file can have such a name
         raise FileError(f"'{image[:200]}' is not a file below '{root}'; --images names another folder.")
     return path
 
 
-def _change(gallery: Gallery, told: Received, wanted: _Wanted, *, relabel: bool) -> None:
+def _from_windows(root: Path, image: str) -> Path | None:
+    r"""The file of a name that Windows wrote, if there is one: a\1.jpg, or C:\photos\a\1.jpg below a folder photos."""
+    parts, folder = PureWindowsPath(image).parts, Path(os.path.abspath(root)).name.casefold()
+    starts = [at + 1 for at, part in enumerate(parts) if part.casefold() == folder]
+    if not PureWindowsPath(image).anchor:
+        starts.insert(0, 0)
+    found = (inside(root, "/".join(parts[start:])) for start in starts if start < len(parts))
+    return next((path for path in found if os.path.isfile(path)), None)
+
+
+def carry_out(gallery: Gallery, plan: Plan) -> Received:
     """Add what is new, then correct what is in."""
-    came = Intake()
-    if wanted.files:
-        feature = gallery.answering.feature()
-        paths, labels = list(wanted.files), list(wanted.files.values())
-        add_images(gallery, feature, paths, labels, on_error="skip", told=came)
-    told.added = came.added
-    told.problems += map(str, came.problems)
-    for twin in came.duplicates:
-        if twin.id:  # 0 is a twin among the new ones
-            wanted.label(twin.id, twin.label)
-    has = {row.id: row.label for row in gallery.contents.rows}
-    other = {example: label for example, label in wanted.labels.items() if has[example] != label}
-    told.same = len(wanted.labels) - len(other)
-    if relabel:
-        seen = {example: has[example] for example in other}
-        told.relabelled = gallery.correct(other, seen=seen, continuing=came.last).relabelled
-    else:
-        told.other = [(example, has[example], label) for example, label in sorted(other.items())]
+    told, came = Received(unlabelled=plan.unlabelled, problems=list(plan.problems)), Intake()
+    with gallery.changing():
+        if plan.files:
+            feature = gallery.answering.feature()
+            paths, labels = zip(*plan.files.values(), strict=True)
+            add_images(gallery, feature, paths, labels, on_error="skip", told=came)
+        told.added = came.added
+        told.problems += map(str, came.problems)
+        for twin in came.duplicates:
+            if twin.id:  # 0 is a twin among the new ones; the others came in since the plan was made
+                plan.has.setdefault(twin.id, twin.existing_label)
+                plan.of_example(twin.id, twin.label)
+        other = plan.contradicted
+        told.same = len(plan.labels) - len(other)
+        if plan.relabel:
+            seen = {example: plan.has[example] for example in other}
+            told.relabelled = gallery.correct(other, seen=seen, continuing=came.last).relabelled
+        else:
+            told.other = [(example, plan.has[example], label) for example, label in sorted(other.items())]
+    return told

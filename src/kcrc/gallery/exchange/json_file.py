@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,6 @@ def json_of(file: Path) -> Any:
     """What is in it; a FileError where it is no JSON."""
     content = read_plain(file, limit=BYTES, what="file of labels")
     try:
-        return read_json(content)
+        return read_json(content.removeprefix(BOM_UTF8))
     except ValueError as problem:
         raise FileError(f"'{file}' is not JSON: {str(problem)[:200]}.") from None

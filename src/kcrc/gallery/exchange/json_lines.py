@@ -8,9 +8,11 @@ from pathlib import Path
 
 from kcrc.files.aside import aside
 from kcrc.files.plain_files import read_json_lines
-from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture, from_mapping, to_mapping
+from kcrc.gallery.exchange.columns import labelled_rows
+from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture, to_mapping
 
 MAKES_FOLDER = False
+HAS_COLUMNS = True
 
 
 def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
@@ -20,6 +22,6 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     return len(rows)
 
 
-def read(path: Path) -> Iterator[Labelled]:
-    for number, row in read_json_lines(path, limit=BYTES, what="file of labels"):
-        yield from_mapping(row, f"Line {number} of '{path}'")
+def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
+    rows = read_json_lines(path, limit=BYTES, what="file of labels")
+    return labelled_rows(((f"Line {number} of '{path}'", row) for number, row in rows), path, label_column)

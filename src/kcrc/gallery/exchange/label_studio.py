@@ -8,27 +8,25 @@ as it is and never fetched. Of several annotations the last that was not cancell
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote
 
 from kcrc.errors import FileError
 from kcrc.files.aside import aside
+from kcrc.gallery.exchange.columns import file_of
 from kcrc.gallery.exchange.contract import IMAGE_NAMES, Labelled, Picture
 from kcrc.gallery.exchange.json_file import json_of
 
-_LOCAL = "/data/local-files/"
-_UPLOAD = re.compile(r"/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
-
 MAKES_FOLDER = False
+HAS_COLUMNS = False
 
 
 def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     tasks = [
         {
-            "data": {"image": f"{_LOCAL}?d={quote(row.image)}", "sha256": row.sha256, "kcrc_id": row.id},
+            "data": {"image": f"/data/local-files/?d={quote(row.image)}", "sha256": row.sha256, "kcrc_id": row.id},
             "annotations": [
                 {
                     "result": [
@@ -49,7 +47,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     return len(rows)
 
 
-def read(path: Path) -> Iterator[Labelled]:
+def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     tasks = json_of(path)
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise FileError(f"'{path}' is not a list of Label Studio's tasks.")
@@ -59,7 +57,7 @@ def read(path: Path) -> Iterator[Labelled]:
         digest = data.get("sha256")
         if not image and not isinstance(digest, str):
             raise FileError(f"Task {number} of '{path}' has no image: its data has it under 'image'.")
-        yield Labelled(_label(task), _name(image), digest.strip().lower() if isinstance(digest, str) else "")
+        yield Labelled(_label(task), file_of(image), digest.strip().lower() if isinstance(digest, str) else "")
 
 
 def _label(task: dict[str, Any]) -> str:
@@ -76,14 +74,3 @@ def _label(task: dict[str, Any]) -> str:
         choices = value.get("choices") if isinstance(value, dict) else None
         found += [one for one in choices if isinstance(one, str)] if isinstance(choices, list) else []
     return found[0] if len(found) == 1 else ""
-
-
-def _name(image: str) -> str:
-    """The name of the image's file, where Label Studio's address has one."""
-    try:
-        if image.startswith(_LOCAL):
-            return parse_qs(urlsplit(image).query).get("d", [image])[0]
-    except ValueError:
-        return image
-    upload = _UPLOAD.fullmatch(image)
-    return image if upload is None else upload[1]

@@ -15,6 +15,8 @@ from kcrc._base.redaction import address_without_secrets
 from kcrc.errors import FileError, StateError
 from kcrc.gallery.contract import StoreKind
 
+__all__ = ["KINDS"]
+
 _FILE = ""
 KINDS: dict[str, StoreKind | str] = {
     _FILE: "kcrc.gallery.stores.sqlite",

@@ -1,6 +1,6 @@
 """From pictures to vectors: ``names()``, ``make(name, **options)``, ``restore(state)``.
 
-Importing this is light; the file of a feature is imported when the feature is made.
+Importing this is light; the file of a feature is imported when the feature is made. ``register(name)`` adds another.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc._base.registry import Registry
+from kcrc.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from kcrc.images.features.base import Feature
+    from kcrc.images.features.vectors import VectorTable, read_vectors
 
-_FILES = {
+_HOMES = {
     "pixels": "linear",
     "random-faces": "linear",
     "eigenfaces": "linear",
@@ -27,29 +29,13 @@ _FILES = {
     "onnx": "onnx",
     "vectors": "vectors",
 }
+registry: Registry[Feature] = Registry(
+    "feature", {name: f"kcrc.images.features.{file}" for name, file in _HOMES.items()}
+)
 
 
-def names() -> tuple[str, ...]:
-    """The names ``make`` knows, sorted.
-
-    Returns
-    -------
-    tuple of str
-        Sorted.
-
-    Examples
-    --------
-    >>> from kcrc import features
-    >>> "hog" in features.names()
-    True
-    """
-    return tuple(sorted(_FILES))
-
-
-def _load(name: str) -> None:
-    if name not in _FILES:
-        raise UnknownName("feature", name, _FILES)
-    importlib.import_module(f"kcrc.images.features.{_FILES[name]}")
+names = registry.names
+register = registry.register
 
 
 def make(name: str, **options: Any) -> Feature:
@@ -85,9 +71,6 @@ def make(name: str, **options: Any) -> Feature:
         from kcrc.images.features.hub import from_hub
 
         return from_hub(name, **options)
-    _load(name)
-    from kcrc.images.features.base import registry
-
     made = registry.make(name, **options)
     if options:
         made.check()
@@ -145,11 +128,8 @@ def restore(
         from kcrc.images.features.joined import JoinedLooks
 
         return JoinedLooks.from_state(state)
-    if not isinstance(name, str) or name not in _FILES:
+    if not isinstance(name, str) or name not in names():
         raise DataError(f"The state names the feature {name!r}. Known: {', '.join(names())}.")
-    _load(name)
-    from kcrc.images.features.base import registry
-
     maker: Any = registry.maker(name)
     restored: Feature = maker.from_state(state, model=model) if name == "onnx" else maker.from_state(state)
     return restored
@@ -188,11 +168,16 @@ def resolve(spec: str | Feature | Callable[..., Any], **options: Any) -> Feature
     from kcrc.images.features.base import Feature
     from kcrc.images.features.callables import FunctionFeature
 
-    if isinstance(spec, Feature):
-        return spec
-    if callable(spec):
-        return FunctionFeature(spec, **options)
-    raise ParameterError(f"feature is a name, a Feature or a function; got {spec!r}. Names: {', '.join(names())}.")
+    return registry.resolve(spec, Feature, from_function=FunctionFeature, **options)
 
 
-__all__ = ["make", "names", "resolve", "restore"]
+_LATER = {"Feature": "base", "VectorTable": "vectors", "read_vectors": "vectors"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(f"kcrc.images.features.{_LATER[name]}"), name)
+    raise AttributeError(f"module 'kcrc.features' has no attribute {name!r}")
+
+
+__all__ = ["Feature", "VectorTable", "make", "names", "read_vectors", "register", "resolve", "restore"]

@@ -7,7 +7,7 @@ image files, or bytes of such files. ``state()`` is all that was given and learn
 that give the same vectors, so that a gallery can refuse vectors of another kind.
 
 To add one, write the class in a file of its own, put ``@register("name")`` on it, and name the file in
-``kcrc.features._FILES``.
+``_HOMES`` of this package. Outside the library ``kcrc.features.register`` is enough.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.registry import Registry, check_options, fits, hints_of
+from kcrc._base.registry import check_options, fits, hints_of
 from kcrc.errors import DataError, KCRCError, ParameterError, StateError
 from kcrc.images.decoding.reading import AS_IT_IS, decode, read, read_chunks
 from kcrc.images.decoding.resizing import LARGEST, View, view_array
+from kcrc.images.features import registry
 
 # What scikit-learn asks of a transformer, written out: its own base classes take more than a second to load.
 #
@@ -74,7 +75,6 @@ class Estimator:
         return Tags(estimator_type=None, target_tags=TargetTags(required=False), transformer_tags=TransformerTags())
 
 
-registry: Registry[Feature] = Registry("feature")
 register = registry.register
 
 Images = Any
@@ -90,7 +90,7 @@ class Feature(Estimator):
     A subclass keeps its options as scikit-learn's estimators do, under the names of the parameters of ``__init__``. It
     gives ``dim``, the length of a vector, and ``_vectors(batch)``, the vectors (n, dim) of pictures as its ``view``
     wants them; ``_learn(images, labels)`` where it learns, and ``_check()`` where options can be wrong.
-    ``kcrc.images.features.base.register`` gives it a name.
+    ``kcrc.features.register`` gives it a name.
     """
 
     kind: ClassVar[str]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc._base.arrays import Array
-from kcrc.images.features.gradients import gathered, gradients, orientation_maps, tent_weights
+from kcrc._base.arrays import Array, unit_rows
+from kcrc.method.distances.gradients import gathered, gradients, orientation_maps, tent_weights
 
 SIDE, DIRECTIONS = 4, 8
 LENGTH = SIDE * SIDE * DIRECTIONS
@@ -36,7 +36,7 @@ def dense_sift(image: Array, *, patch: int = 16, step: int = 6) -> tuple[Array, 
     bins = gathered(maps, rows, columns).reshape(DIRECTIONS, len(tops), SIDE, len(lefts), SIDE)
     descriptors = bins.transpose(1, 3, 2, 4, 0).reshape(-1, LENGTH) * _gaussian(inside, patch)
     flat = descriptors.sum(axis=1) < _FLAT * patch * patch
-    descriptors = _unit(np.minimum(_unit(descriptors), _CLIP))
+    descriptors = unit_rows(np.minimum(unit_rows(descriptors), _CLIP))
     descriptors[flat] = 0.0
     centres = np.stack(np.meshgrid(tops + patch / 2, lefts + patch / 2, indexing="ij"), axis=-1).reshape(-1, 2)
     return descriptors, (centres / (height, width)).astype(np.float32)
@@ -47,8 +47,3 @@ def _gaussian(inside: Array, patch: int) -> Array:
     away = (inside - patch / 2) / (patch / 2)
     falling = np.exp(-0.5 * away**2)
     return np.repeat(np.outer(falling, falling).ravel(), DIRECTIONS).astype(np.float32)
-
-
-def _unit(rows: Array) -> Array:
-    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    return np.asarray(np.divide(rows, length, out=np.zeros_like(rows), where=length > 0))

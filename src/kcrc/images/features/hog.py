@@ -10,7 +10,7 @@ from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.images.decoding.resizing import Fit, View
 from kcrc.images.features.base import Feature, Pictures, register, stacked
-from kcrc.images.features.gradients import gathered, gradients, orientation_maps, tent_weights
+from kcrc.method.distances.gradients import gathered, gradients, orientation_maps, tent_weights
 
 _CLIP = 0.2  # Dalal and Triggs' L2-Hys, after Lowe
 _LEAST = 1e-3  # of a block's length: what is weaker is noise and is not blown up to unit length

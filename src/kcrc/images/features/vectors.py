@@ -15,14 +15,18 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.files.archive import PACKED, SMALL, from_npy, read_npz
-from kcrc.files.parquet_footer import opened_parquet
+from kcrc.files.parquet_footer import class_names, opened_parquet
 from kcrc.files.plain_files import open_plain
 from kcrc.images.features.base import Feature, Images, Pictures, register
 
 # The columns of a table of vectors, by their names, and how many numbers a vector has.
 
-LABEL_KEYS = ("labels", "label", "class", "y")
-NAME_KEYS = ("name", "path", "file", "source", "id", "names", "paths")
+LABEL_KEYS = ("labels", "label", "class", "y", "class_name", "category", "target", "choice")
+NAME_KEYS = (
+    *("name", "path", "file", "source", "id", "names", "paths"),
+    *("filename", "filenames", "file_name", "image_path", "filepath", "image"),
+)
+VECTOR_KEYS = ("vectors", "features", "embeddings", "X", "vector", "embedding", "clip")
 
 
 def column_of(header: Sequence[str], known: tuple[str, ...]) -> int | None:
@@ -68,15 +72,39 @@ class ParquetVectors:
         except (pyarrow.ArrowException, KeyError) as problem:
             raise DataError(f"{table} cannot be read: {problem}.") from None
         header = list(schema.names)
-        self._label, self._name = column_of(header, LABEL_KEYS), column_of(header, NAME_KEYS)
+        plain = [
+            "" if pyarrow.types.is_struct(field.type) else field.name for field in schema
+        ]  # a picture, not its name
+        self._label, self._name = column_of(plain, LABEL_KEYS), column_of(plain, NAME_KEYS)
         self._numbers = [i for i in range(len(header)) if i not in (self._label, self._name)]
         if not self._numbers:
             raise DataError(f"{table} has no columns of numbers; its columns are: {', '.join(header[:5])}.")
-        kinds = [schema.types[i] for i in self._numbers]
-        self._lists = len(kinds) == 1 and _is_list(kinds[0])
-        if not self._lists and any(map(pyarrow.types.is_nested, kinds)):
+        lists = [i for i in self._numbers if _is_list(schema.types[i])]
+        if len(lists) > 1:  # boxes may stand beside embeddings
+            lists = [i for i in lists if header[i].casefold() in map(str.casefold, VECTOR_KEYS)] or lists
+        if len(lists) > 1:
+            named = ", ".join(header[i] for i in lists[:5])
+            raise DataError(f"{table} has several columns of lists of numbers: {named}. Write it with one of them.")
+        self._lists = bool(lists)
+        self._numbers = lists or self._numbers  # what stands beside lists is not part of a vector
+        if any(pyarrow.types.is_nested(schema.types[i]) for i in self._numbers if i not in lists):
             raise DataError(f"{table}: its columns are not numbers, nor one column of lists of numbers.")
+        self._class_names = None if self._label is None else class_names(schema, DataError).get(header[self._label])
+        self._columns: list[str] | None = None  # all
+        if lists:
+            self._choose([self._label, self._name, *lists], header)
         self.width = self._claimed_width(width)
+
+    def _choose(self, kept: Sequence[int | None], header: Sequence[str]) -> None:
+        """Read these columns alone: of the label and the name if there are any, and of the vectors."""
+        names = [header[i] for i in kept if i is not None]
+        if any(header.count(name) > 1 for name in names):
+            raise DataError(f"{self._table} has several columns of one name among {', '.join(names)}.")
+        self._columns = names
+        self._label, self._name, self._numbers = (
+            *(None if i is None else names.index(header[i]) for i in kept[:2]),
+            [len(names) - 1],
+        )
 
     def _opened(self, file: Any) -> tuple[Any, Any]:
         """The file, texts in dictionaries, and what it says of its columns."""
@@ -92,7 +120,8 @@ class ParquetVectors:
         if width is not None:
             check_width(self._table, width, wanted)
         for group in map(self._file.metadata.row_group, range(self.groups)):
-            most = max((group.column(i).num_values for i in range(group.num_columns)), default=0)
+            pieces = map(group.column, range(group.num_columns))
+            most = max((piece.num_values for piece in pieces if self._is_read(piece.path_in_schema)), default=0)
             if not group.num_rows:
                 continue
             if width is None:
@@ -105,6 +134,9 @@ class ParquetVectors:
         if width is None or not self.rows:
             raise DataError(f"{self._table} has no rows; vectors (n, d) are needed.")
         return width
+
+    def _is_read(self, path: str) -> bool:
+        return self._columns is None or any(f"{path}.".startswith(f"{name}.") for name in self._columns)
 
     @property
     def rows(self) -> int:
@@ -124,8 +156,8 @@ class ParquetVectors:
         held: list[Any] = []
         count = 0
         try:
-            for batch in self._file.iter_batches(batch_size=step, row_groups=[group]):
-                held.append(batch)
+            for batch in self._file.iter_batches(batch_size=step, row_groups=[group], columns=self._columns):
+                held.append(batch if self._columns is None else batch.select(self._columns))
                 count += batch.num_rows
                 while count >= step:
                     together = self._arrow.Table.from_batches(held)
@@ -143,7 +175,10 @@ class ParquetVectors:
             vectors = np.empty((rows.num_rows, self.width), np.float32)
             for place, column in enumerate(self._numbers):
                 vectors[:, place] = self._floats(rows.column(column))
-        return VectorRows(vectors, self._texts(rows, self._label), self._texts(rows, self._name))
+        labels = self._texts(rows, self._label)
+        if labels is not None and self._class_names is not None:
+            labels = [self._class_names(number, f"A row of {self._table}") or "" for number in labels]
+        return VectorRows(vectors, labels, self._texts(rows, self._name))
 
     def _from_lists(self, column: Any) -> Array:
         import pyarrow.compute
@@ -196,14 +231,23 @@ def _is_list(kind: Any) -> bool:
     return bool(listed) and not types.is_nested(kind.value_type) and not _is_text(kind.value_type)
 
 
-_VECTOR_KEYS = ("vectors", "features", "embeddings", "X")
 _ROWS = 4096  # of a Parquet file that are decoded at a time
 LINE = 16 << 20  # characters of a row of a CSV
 
 
 @dataclass(frozen=True, eq=False)
 class VectorTable:
-    """``X`` (n, d) float32, and labels and names (n,) as text where the file has them."""
+    """Vectors that were read from a file.
+
+    Attributes
+    ----------
+    X : ndarray of float32 of shape (n, d)
+        The vectors.
+    labels : ndarray of str of shape (n,), or None
+        Their labels, where the file has them.
+    names : ndarray of str of shape (n,), or None
+        What they are called, where the file says so.
+    """
 
     X: Array
     labels: Array | None = None
@@ -215,8 +259,33 @@ def read_vectors(path: str | os.PathLike[str]) -> VectorTable:
 
     ``.npy``: one array (n, d). ``.npz``: an array called vectors, features, embeddings or X (or the only one with
     two axes), and labels (numbers into ``classes`` where that is there). ``.csv`` and ``.parquet``: a column
-    ``label`` and a column ``name`` or ``path`` if wanted; all other columns are numbers (in Parquet also one
-    column of lists).
+    ``label`` and a column ``name`` or ``path`` if wanted; all other columns are numbers. In Parquet a column of lists
+    of numbers holds the vectors, and columns beside it are passed over.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    VectorTable
+        Its vectors, labels and names.
+
+    Raises
+    ------
+    ParameterError
+        If the file has another ending.
+    DataError
+        If it does not contain what it should.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcrc import features
+    >>> np.save("vectors.npy", np.eye(2, 512))
+    >>> features.read_vectors("vectors.npy").X.shape
+    (2, 512)
     """
     file = Path(path)
     readers = {".npy": _from_npy, ".npz": _from_npz, ".csv": _from_csv, ".parquet": _from_parquet}
@@ -258,9 +327,9 @@ def _from_npy(file: Path) -> VectorTable:
 def _from_npz(file: Path) -> VectorTable:
     arrays, _ = read_npz(file)
     flat = [key for key, value in arrays.items() if value.ndim == 2]
-    key = next((k for k in _VECTOR_KEYS if k in arrays), flat[0] if len(flat) == 1 else None)
+    key = next((k for k in VECTOR_KEYS if k in arrays), flat[0] if len(flat) == 1 else None)
     if key is None:
-        raise DataError(f"{file} has no array called {', '.join(_VECTOR_KEYS)}; it has: {', '.join(arrays)}.")
+        raise DataError(f"{file} has no array called {', '.join(VECTOR_KEYS)}; it has: {', '.join(arrays)}.")
     labels = next((arrays[k] for k in LABEL_KEYS if k in arrays), None)
     classes = arrays.get("classes")
     if labels is not None and classes is not None and labels.dtype.kind in "iu":

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, unit_rows
 from kcrc._base.registry import Registry
 from kcrc.errors import DataError, KCRCError, ParameterError
 from kcrc.images import features
@@ -28,7 +28,7 @@ from kcrc.images.features.base import Feature
 from kcrc.images.looks.span import as_stored, span, squared_lengths, with_outside
 from kcrc.method import distances
 from kcrc.method.distances.base import Distance
-from kcrc.method.scaling import Unit, tiled_product
+from kcrc.method.scaling import tiled_product
 
 # What kind of pictures they are: how large, grey or colour, strokes or photographs.
 #
@@ -427,10 +427,6 @@ def of_distance(name: str, measure: str, size: tuple[int, int], *, price: Price 
     if measure not in distances.names():
         raise ParameterError(f"Unknown distance {measure!r}. Known: {', '.join(distances.names())}.")
     return DistanceLook(name, size, measure, price or Price())
-
-
-def unit_rows(vectors: Array) -> Array:
-    return Unit().transform(vectors)
 
 
 def _again(feature: Feature) -> Feature:

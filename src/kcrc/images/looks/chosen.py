@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.images.looks.pictures import PictureForm
+from kcrc.images.looks.pictures import PictureForm, as_list
 
 NARROWEST, WIDEST = 16, 48  # characters of the column of names
 
@@ -171,7 +171,8 @@ def draw_choice(choice: Choice, images: Any, form: PictureForm, path: str | os.P
     for line, score in enumerate(tried):
         _line(figure.add_subplot(grid[line, 0]), score, chosen=score.name in choice.weights)
         if images is not None and score.nearest is not None and choice.way != "copies":
-            shown = form.pictures([images[row] for row in score.nearest])
+            given = as_list(images)
+            shown = form.pictures([given[row] for row in score.nearest])
             for column, picture in enumerate(shown):
                 _picture(figure.add_subplot(grid[line, 1 + column]), picture, ("asked", "nearest")[column], line == 0)
     figure.suptitle(choice.sentence, fontsize=11, wrap=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from kcrc.method.evidence import FAR, Evidence, joined, log_distance, signs
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.answers import answers_without
 from kcrc.tuning.left_out.exclusion import Exclusion
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,15 @@ class Expert:
     def weighing(self, weight: float) -> Expert:
         return replace(self, weight=weight)
 
+    def read(self, seen: Array, read: Callable[[Evidence], T], *, explain: bool, code_all: bool = False) -> list[T]:
+        """``read`` of the evidence of each chunk of what the look has ``seen`` of pictures, in order."""
+        answerer = self.classifier.answerer_
+        return answerer.read(answerer.samples.rows(seen), read, explain=explain, code_all=code_all)
+
+    def evidence(self, seen: Array, *, code_all: bool = False) -> Evidence:
+        """The evidence of what the look has ``seen`` of pictures."""
+        return joined(self.read(seen, lambda evidence: evidence, explain=True, code_all=code_all))
+
     def log_probabilities(self, evidence: Evidence) -> Array:
         """(B, C) of its answers."""
         far = log_distance(evidence) if _orders(self.classifier) and self.calibration.familiarity.slope > 0 else None
@@ -51,7 +63,7 @@ class Expert:
 
 def _orders(classifier: KCRCClassifier) -> bool:
     """Whether examples are near or far: a global dictionary orders nothing."""
-    return classifier._standing.examples.method.n_neighbors is not None
+    return classifier.examples_.method.n_neighbors is not None
 
 
 def without_themselves(

@@ -18,15 +18,15 @@ from dataclasses import replace
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc._base.few_examples import FEWEST
 from kcrc.classifier.estimator import KCRCClassifier
+from kcrc.confidence.calibration import Calibration
 from kcrc.errors import KCRCError
 from kcrc.images.looks.base import Look, Pictures
 from kcrc.images.looks.chosen import Choice, LookScore
 from kcrc.images.looks.expert import Expert, without_themselves
 from kcrc.images.looks.fusion import pooled
 from kcrc.images.looks.jury import ASKED, LookTrial, Task, answerable, none_works, price_of, refused, sampled
-from kcrc.method.evidence import joined
-from kcrc.tuning.left_out.sample import FEWEST
 
 # Copies of pictures that were changed as the world changes them: what must not change an answer.
 #
@@ -185,7 +185,7 @@ def _trial(task: Task, look: Look, copies: Pictures, truth: Array, asked: Array)
     settings = {name: value for name, value in fitted.settings.items() if name != "n_candidates"}
     classifier = KCRCClassifier(tuning_seconds=1.0, verbose=False, **task.options, **settings)
     classifier.fit(seen, task.classes[task.labels], groups=task.groups)
-    evidence = joined(classifier._read(fitted.see(copies), lambda one: one, explain=True))
+    evidence = Expert(fitted, classifier, Calibration()).evidence(fitted.see(copies))
     expert = Expert.of(fitted, classifier, evidence, truth)
     # Copies are nearer to their original than a query is to anything: doubt is not to be measured by distance.
     expert = replace(
@@ -193,7 +193,7 @@ def _trial(task: Task, look: Look, copies: Pictures, truth: Array, asked: Array)
     )
     left_out = None
     if len(asked):
-        alone = without_themselves(classifier._standing.examples, asked, task.groups)
+        alone = without_themselves(classifier.examples_, asked, task.groups)
         left_out = expert.log_probabilities(alone).argmax(axis=1) == task.labels[asked]
     nearest = (0, int(evidence.rows[0, 0]))
     seconds = time.perf_counter() - begun

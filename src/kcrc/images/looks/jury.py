@@ -60,7 +60,8 @@ class Task:
         ``brief``: by a short search."""
         seconds = max(LEAST, TUNING * self.usual / looks)
         made = KCRCClassifier(tuning_seconds=seconds, verbose=False, **self.options, **look.settings)
-        return made._fit(seen, self.classes[self.labels], groups=self.groups, brief=brief)
+        fit = made.fit_briefly if brief else made.fit
+        return fit(seen, self.classes[self.labels], groups=self.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,7 @@ class Jury:
         """What a classifier says of the examples asked, by what a fitted look has ``seen`` of all."""
         classifier = self.task.classifier(look, seen, self.looks, brief=self.looks > 1)
         # Without what searches among the examples: of most looks nobody will ask about a query.
-        evidence = without_themselves(classifier._standing.examples, self.asked, self.task.groups)
+        evidence = without_themselves(classifier.examples_, self.asked, self.task.groups)
         expert = Expert.of(look, classifier, evidence, self.truth)
         nearest = int(self.rows[self.asked[0]]), int(self.rows[evidence.rows[0, 0]])
         logs, price = expert.log_probabilities(evidence), price_of(look, len(self.task.labels))

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc._base.few_examples import FEWEST
 from kcrc.classifier.confidence_methods import Groups
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.confidence.calibration import STRANGERS, Calibration, Confidence
@@ -22,7 +23,7 @@ from kcrc.images.looks.jury import ASKED, answerable
 from kcrc.method.evidence import Evidence, joined, signs
 from kcrc.tuning.left_out.answers import TRIALS, LeftOut
 from kcrc.tuning.left_out.exclusion import Exclusion
-from kcrc.tuning.left_out.sample import FEWEST, stratified_by_row
+from kcrc.tuning.left_out.sample import stratified_by_row
 
 T = TypeVar("T")
 CHUNK = 256  # pictures that are looked at together
@@ -77,12 +78,9 @@ class Panel:
             part = pictures[start : start + CHUNK]
             seen = self.seen(part)
             if self.single:
-                found += self.leader._read(seen[0], read, explain=explain, code_all=code_all)
+                found += self.experts[0].read(seen[0], read, explain=explain, code_all=code_all)
                 continue
-            said = [
-                joined(expert.classifier._read(mine, lambda one: one, explain=True, code_all=code_all))
-                for expert, mine in zip(self.experts, seen, strict=True)
-            ]
+            said = [expert.evidence(mine, code_all=code_all) for expert, mine in zip(self.experts, seen, strict=True)]
             found.append(read(fused(self.experts, said, explain=explain)))
         return found
 

@@ -35,6 +35,7 @@ class PictureForm:
     @classmethod
     def of(cls, images: Any, *, budget: int) -> PictureForm:
         """Of the examples; all of them as they will be kept take at most ``budget`` bytes, or SHORTEST pixels each."""
+        images = as_list(images)
         count = _checked(images)
         low, high = 0.0, 1.0
         for number, image in enumerate(_arrays(images)):
@@ -47,6 +48,7 @@ class PictureForm:
 
     def pictures(self, images: Any) -> list[Array]:
         """The images as they are kept."""
+        images = as_list(images)
         count = _checked(images)
         view = View((self.side, self.side), fit="inside")
         if count and all(isinstance(image, str | os.PathLike) for image in images):
@@ -78,6 +80,17 @@ def _plain(pixels: Array) -> Array:
     if pixels.ndim == 3 and (pixels[..., 0] == pixels[..., 1]).all() and (pixels[..., 1] == pixels[..., 2]).all():
         return np.ascontiguousarray(pixels[..., 0])
     return pixels
+
+
+def as_list(images: Any) -> Any:
+    """A column of a table (pandas, polars, pyarrow) or an array of texts as a list; anything else as it is."""
+    if isinstance(images, np.ndarray):
+        return images.tolist() if images.dtype.kind in "UT" else images
+    if isinstance(images, Sequence) or getattr(images, "ndim", 1) != 1:
+        return images
+    names = ("to_list", "to_pylist", "tolist")
+    listed = next((method for method in (getattr(images, name, None) for name in names) if callable(method)), None)
+    return images if listed is None else listed()
 
 
 def _checked(images: Any) -> int:
@@ -112,8 +125,8 @@ def _array(image: Any) -> Array:
         return np.asarray(image.convert("L" if image.getbands() in (("L",), ("1",)) else "RGB"))
     array = np.asarray(image)
     if array.dtype.kind not in "fuib" or array.ndim not in (2, 3) or not array.size:
+        given = f"an array of shape {array.shape}, type {array.dtype}" if array.ndim else f"{array.item()!r:.100}"
         raise DataError(
-            f"An image is an array (h, w) or (h, w, 3), a path, the bytes of a file or a Pillow image; got an array of "
-            f"shape {array.shape}, type {array.dtype}."
+            f"An image is an array (h, w) or (h, w, 3), a path, the bytes of a file or a Pillow image; got {given}."
         )
     return array.astype(np.uint8) * np.uint8(255) if array.dtype == np.bool_ else array

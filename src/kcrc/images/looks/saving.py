@@ -8,9 +8,9 @@ description of its classifier (``kcrc.classifier.saving``), arrays under names o
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 KIND = "kcrc-image-classifier"
 VERSION = 1
+T = TypeVar("T")
 
 
 def save(classifier: ImageClassifier, path: str | os.PathLike[str]) -> None:
@@ -72,15 +73,13 @@ def save(classifier: ImageClassifier, path: str | os.PathLike[str]) -> None:
     write_archive(path, KIND, header, {**arrays, **{f"rest-{name}": array for name, array in rest.items()}})
 
 
-def load(path: str | os.PathLike[str]) -> ImageClassifier:
-    """The image classifier that ``save`` wrote."""
-    from kcrc.images.image_classifier import ImageClassifier
-
+def load(path: str | os.PathLike[str], make: Callable[..., T]) -> T:
+    """The image classifier that ``save`` wrote; ``make`` makes an unfitted one of its parameters."""
     header, arrays = read_archive(path, KIND, version=VERSION)
     check_version(header.get("version"), VERSION, path)
     try:
         rest, seeing = _under("rest-", arrays), _under("look-", arrays)
-        made = ImageClassifier(**decode(header["parameters"], rest))
+        made = make(**decode(header["parameters"], rest))
         classes = np.array(decode(header["classes"], rest))
         experts = tuple(
             _expert(told, _under(f"{number}-", arrays), decode(told["look"], seeing), classes, path)
@@ -90,10 +89,13 @@ def load(path: str | os.PathLike[str]) -> ImageClassifier:
             raise FileError("its looks have other examples")
         given = decode(header["groups"], rest)
         groups = None if given is None else Groups(given["ids"], given["groups"])
-        made.form_ = PictureForm(**_numbers(PictureForm, header["form"]))
-        made.kind_ = PictureKind(**_numbers(PictureKind, header["kind-of-pictures"]))
-        made.choice_ = _choice(decode(header["choice"], rest))
-        made.classes_, made.panel_ = experts[0].classifier.classes_, Panel(experts, groups)
+        vars(made).update(
+            form_=PictureForm(**_numbers(PictureForm, header["form"])),
+            kind_=PictureKind(**_numbers(PictureKind, header["kind-of-pictures"])),
+            choice_=_choice(decode(header["choice"], rest)),
+            classes_=experts[0].classifier.classes_,
+            panel_=Panel(experts, groups),
+        )
         return made
     except (KCRCError, *READING_ERRORS) as problem:
         raise FileError(f"'{path}' does not describe an image classifier ({f'{problem}'[:200].rstrip('.')}).") from None

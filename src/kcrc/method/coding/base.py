@@ -7,7 +7,6 @@ targets, so the global dictionary (factorised at fit) and the local ones (one a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -183,7 +182,7 @@ class Coder(ABC):
         return self.solve(self.factorise(dictionary), target)
 
 
-def resolve(spec: str | Coder | Callable[[], Coder], **options: Any) -> Coder:
+def resolve(spec: str | Coder, **options: Any) -> Coder:
     """A name, or a Coder -> a Coder; ``options`` go to a coder made by name.
 
     Parameters
@@ -211,8 +210,4 @@ def resolve(spec: str | Coder | Callable[[], Coder], **options: Any) -> Coder:
     >>> coding.resolve("ridge", mu=0.1)
     Ridge(mu=0.1)
     """
-    if isinstance(spec, Coder):
-        return spec
-    if isinstance(spec, str):
-        return make(spec, **options)
-    raise ParameterError(f"coder is a name or a Coder; got {spec!r}. Names: {', '.join(names())}.")
+    return registry.resolve(spec, Coder, **options)

@@ -290,14 +290,8 @@ def resolve(spec: str | Distance | Callable[[Array, Array], float], **options: A
     >>> distances.resolve("manhattan")
     Manhattan()
     """
-    if isinstance(spec, Distance):
-        return spec
-    if isinstance(spec, str):
-        return make(spec, **options)
-    if callable(spec):
-        from kcrc.method.distances.custom import from_function  # it builds on this file
+    from kcrc.method.distances.custom import from_function  # it builds on this file
 
-        return from_function(spec)
-    raise ParameterError(
-        f"distance is a name, a Distance or a function of two vectors; got {spec!r}. Names: {', '.join(names())}."
+    return registry.resolve(
+        spec, Distance, from_function=from_function, function="a function of two vectors", **options
     )

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, unit_rows
 from kcrc.errors import ParameterError
 from kcrc.method.distances.base import Distance, VectorDistance, prepare_vectors, register
 from kcrc.method.distances.coordinatewise import Coordinatewise
@@ -105,12 +105,6 @@ class Chessboard(Coordinatewise, VectorDistance):
     of_vectors: ClassVar[bool] = True
 
 
-def _unit_rows(X: Array) -> Array:
-    """Rows scaled to unit length; a zero row stays zero."""
-    length = np.sqrt(np.einsum("ij,ij->i", X, X))[:, None]
-    return np.asarray(np.divide(X, length, out=np.zeros_like(X), where=length > 0))
-
-
 @dataclass(frozen=True)
 class _Angular(Distance):
     """1 − cos between prepared unit rows, as ½‖a − b‖² so that equal rows are at exactly 0."""
@@ -124,7 +118,7 @@ class _Angular(Distance):
         raise NotImplementedError  # each subclass says which rows
 
     def prepare(self, X: Array) -> Prepared:
-        return prepare_vectors(_unit_rows(self._rows(X)))
+        return prepare_vectors(unit_rows(self._rows(X)))
 
     @staticmethod
     def _from_squared(squared: Array, zero_a: Array, zero_b: Array) -> Array:

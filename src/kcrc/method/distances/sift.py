@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.ndimage import correlate1d, gaussian_filter
+from scipy.ndimage import gaussian_filter
 
 from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.method.distances.base import prepare_vectors, register
+from kcrc.method.distances.gradients import gradients
 from kcrc.method.distances.grey_images import GreyImageDistance, check_size, unit_range
 from kcrc.method.distances.pixel import EuclideanAfter
 from kcrc.method.distances.regions import checked_grid
@@ -30,9 +31,8 @@ def gradient(images: Array, smoothing: float) -> tuple[Array, Array]:
     """Half the difference of the two neighbours down and right (n, h, w), of images smoothed by a Gaussian."""
     if smoothing:
         images = gaussian_filter(images, (0, smoothing, smoothing), mode="nearest")
-    down = correlate1d(images, [-0.5, 0.0, 0.5], axis=1, mode="nearest")
-    right = correlate1d(images, [-0.5, 0.0, 0.5], axis=2, mode="nearest")
-    return down, right
+    down, right = gradients(images)
+    return 0.5 * down, 0.5 * right
 
 
 def orientation_maps(down: Array, right: Array, n_angles: int) -> Array:

@@ -49,8 +49,8 @@ class Unified(Distance):
 
     Examples
     --------
-    >>> from kcrc.distances import make
-    >>> make("unified", members=["euclidean", "manhattan"], weights=[3, 1]).weights_
+    >>> from kcrc import distances
+    >>> distances.make("unified", members=["euclidean", "manhattan"], weights=[3, 1]).weights_
     {'euclidean': 0.75, 'manhattan': 0.25}
     """
 

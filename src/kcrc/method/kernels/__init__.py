@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kcrc._base.arrays import Array
-from kcrc.errors import ParameterError
 from kcrc.method.distances.base import Distance
 from kcrc.method.kernels.base import Kernel, exp_of, make, names, register, registry
 from kcrc.method.kernels.given import CallableKernel, PrecomputedKernel
@@ -79,14 +78,7 @@ def resolve(
     >>> kernels.resolve("rbf", distance=distances.make("euclidean"), gamma=0.5, degree=3, coef0=1.0)
     RBF(gamma=0.5)
     """
-    if isinstance(spec, Kernel):
-        return spec
-    if isinstance(spec, str):
-        every = {"distance": distance, "gamma": gamma, "degree": degree, "coef0": coef0}
-        fields = getattr(registry.maker(spec), "__dataclass_fields__", {})
-        return make(spec, **{name: every[name] for name in fields if name in every})
-    if callable(spec):
-        return CallableKernel(spec)
-    raise ParameterError(
-        f"kernel is a name, a Kernel or a function of two sets; got {spec!r}. Names: {', '.join(names())}."
-    )
+    every = {"distance": distance, "gamma": gamma, "degree": degree, "coef0": coef0}
+    fields = getattr(registry.maker(spec), "__dataclass_fields__", {}) if isinstance(spec, str) else {}
+    options = {name: every[name] for name in fields if name in every}
+    return registry.resolve(spec, Kernel, from_function=CallableKernel, function="a function of two sets", **options)

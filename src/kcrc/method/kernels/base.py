@@ -14,6 +14,7 @@ from kcrc.errors import ParameterError
 from kcrc.method.preparation import Prepared
 
 if TYPE_CHECKING:
+    from kcrc.method.kernels.of_distance import DistanceKernel
     from kcrc.method.kernels.vector import VectorKernel
 
 registry: Registry[Kernel] = Registry(
@@ -66,6 +67,11 @@ class Kernel(ABC):
     @property
     def of_products(self) -> VectorKernel | None:
         """The same as a function of dot products of the "vectors" it prepares; None where it is none."""
+        return None
+
+    @property
+    def by_distance(self) -> DistanceKernel | None:
+        """The same as a kernel that follows from a distance; None where it is none."""
         return None
 
     def check_own_values(self) -> None:  # noqa: B027  # most kernels have nothing to refuse

@@ -48,6 +48,10 @@ class DistanceKernel(Kernel):
     def of_vectors(self) -> bool:
         return self.distance.of_vectors
 
+    @property
+    def by_distance(self) -> DistanceKernel:
+        return self
+
     def prepare(self, X: Array) -> Prepared:
         return self.distance.prepare(X)
 

@@ -21,12 +21,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc._base import validation
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, unit_rows
 from kcrc._base.progress import count_bar
 from kcrc._base.validation import seed_of
 from kcrc.errors import ParameterError
 from kcrc.method.learned.atom_evidence import AtomEvidence, atom_evidence
-from kcrc.method.learned.ksvd import SparseCodes, check_whole, draw_atoms, encode, learn, tolerance, unit_rows
+from kcrc.method.learned.ksvd import SparseCodes, check_whole, draw_atoms, encode, learn, tolerance
 
 MOST_BY_DEFAULT = 30
 """The most atoms a class gets where ``n_atoms`` is not given, and a sample where ``sparsity`` is not."""

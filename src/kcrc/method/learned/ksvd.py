@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, unit_rows
 from kcrc._base.progress import count_bar
 from kcrc._base.validation import seed_of
 from kcrc.errors import ParameterError
@@ -138,12 +138,6 @@ class Learned:
     atoms: Array
     codes: SparseCodes
     objective: Array
-
-
-def unit_rows(X: Array) -> Array:
-    """Rows scaled to length 1; a zero row stays zero."""
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.asarray(np.divide(X, norms, out=np.zeros_like(X), where=norms > 0))
 
 
 def draw_atoms(signals: Array, n_atoms: int, rng: np.random.RandomState) -> Array:

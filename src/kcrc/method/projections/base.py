@@ -37,6 +37,9 @@ class Projection(ABC):
     identity: ClassVar[bool] = False
     """Whether Ψ is the identity, which is no work at all."""
 
+    outgrows_atoms: ClassVar[bool] = False
+    """Whether its ``n_components`` may be more than there are atoms."""
+
     @property
     def has_components(self) -> bool:
         """Whether the dimension after it is an option, ``n_components``, that may be searched."""
@@ -128,8 +131,4 @@ def resolve(spec: str | Projection, **options: Any) -> Projection:
     >>> projections.resolve("random", n_components=20)
     Random(n_components=20)
     """
-    if isinstance(spec, Projection):
-        return spec
-    if isinstance(spec, str):
-        return make(spec, **options)
-    raise ParameterError(f"projection is a name or a Projection; got {spec!r}. Names: {', '.join(names())}.")
+    return registry.resolve(spec, Projection, **options)

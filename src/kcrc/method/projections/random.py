@@ -21,6 +21,7 @@ class Random(Projection):
 
     n_components: float | None = None
     cost: ClassVar[float] = 1.0
+    outgrows_atoms: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_components(self.n_components)

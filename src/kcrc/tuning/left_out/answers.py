@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from kcrc._base.arrays import Array, widened
+from kcrc._base.few_examples import FEWEST
 from kcrc._base.parallel import over_chunks, worker_count
 from kcrc.method import pipeline
 from kcrc.method.coding.base import Dictionary, Target
@@ -26,7 +27,7 @@ from kcrc.method.neighbours.base import Neighbourhood
 from kcrc.method.preparation import Samples
 from kcrc.tuning.left_out.dictionaries import neighbours_without
 from kcrc.tuning.left_out.exclusion import Exclusion, Removed, TrialKernel, profile_of
-from kcrc.tuning.left_out.sample import FEWEST, stratified_by_row
+from kcrc.tuning.left_out.sample import stratified_by_row
 from kcrc.tuning.left_out.surroundings import MICROSECOND, STORED
 from kcrc.tuning.left_out.whole import CodesWithout, Inverse
 

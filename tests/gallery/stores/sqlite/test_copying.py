@@ -17,6 +17,7 @@ from journals import interrupted
 from kcrc.cli import main
 from kcrc.errors import FileError, StateError
 from kcrc.gallery import Gallery, verify
+from kcrc.gallery.check import problems
 from kcrc.gallery.stores.sqlite.copying import backup
 
 CHILD = Path(__file__).with_name("write_child.py")
@@ -71,7 +72,7 @@ def test_not_onto_itself(gallery: Gallery, path: Path, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no folder"):
         gallery.backup(tmp_path / "none" / "copy.kcrc")
     with pytest.raises(FileError, match="no gallery"):
-        backup(tmp_path / "none.kcrc", tmp_path / "copy.kcrc")
+        backup(tmp_path / "none.kcrc", tmp_path / "copy.kcrc", check=problems)
     assert len(gallery) == 6
 
 
@@ -85,7 +86,7 @@ def test_a_damaged_gallery_does_not_take_the_place_of_a_good_copy(gallery: Galle
     db.commit()
     db.close()
     with pytest.raises(FileError, match=r"birds\.kcrc' is damaged and was not copied.*3"):
-        backup(path, copy, overwrite=True)
+        backup(path, copy, check=problems, overwrite=True)
     assert copy.read_bytes() == before
     assert names(tmp_path) == ["birds.kcrc", "copy.kcrc"]
 
@@ -93,7 +94,7 @@ def test_a_damaged_gallery_does_not_take_the_place_of_a_good_copy(gallery: Galle
 def test_a_write_that_was_interrupted_is_not_in_it(gallery: Gallery, path: Path, tmp_path: Path) -> None:
     expected = everything(path)
     gallery.close()
-    backup(interrupted(path, tmp_path / "halfway.kcrc"), tmp_path / "copy.kcrc")
+    backup(interrupted(path, tmp_path / "halfway.kcrc"), tmp_path / "copy.kcrc", check=problems)
     assert everything(tmp_path / "copy.kcrc") == expected
 
 
@@ -106,16 +107,16 @@ def test_what_a_killed_backup_left_is_cleared(gallery: Gallery, path: Path, tmp_
 def test_two_backups_to_one_name_do_not_mix(gallery: Gallery, path: Path, tmp_path: Path) -> None:
     def second(share: float) -> None:
         with pytest.raises(StateError, match="Another program"):
-            backup(path, tmp_path / "copy.kcrc")
+            backup(path, tmp_path / "copy.kcrc", check=problems)
 
-    backup(path, tmp_path / "copy.kcrc", report=second)
+    backup(path, tmp_path / "copy.kcrc", check=problems, report=second)
     assert verify(tmp_path / "copy.kcrc").problems == ()
 
 
 def test_it_says_how_far_it_is(gallery: Gallery, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kcrc.gallery.stores.sqlite.copying._PAGES", 2)
     told: list[float] = []
-    backup(path, tmp_path / "copy.kcrc", report=told.append)
+    backup(path, tmp_path / "copy.kcrc", check=problems, report=told.append)
     assert len(told) > 3
     assert told == sorted(told)
     assert told[-1] == 1
@@ -126,7 +127,7 @@ def test_an_error_on_the_way_leaves_nothing(gallery: Gallery, path: Path, tmp_pa
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        backup(path, tmp_path / "copy.kcrc", report=interrupt)
+        backup(path, tmp_path / "copy.kcrc", check=problems, report=interrupt)
     assert names(tmp_path) == ["birds.kcrc"]
     gallery.remove([1])  # and the lock is gone
 
@@ -153,10 +154,10 @@ def test_a_restored_gallery_takes_its_place_between_two_acts(
     writer = sqlite3.connect(path, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     with pytest.raises(StateError, match="Another program"):
-        backup(copy, path, overwrite=True)
+        backup(copy, path, check=problems, overwrite=True)
     writer.close()
     assert len(gallery) == 4
-    backup(copy, path, overwrite=True)
+    backup(copy, path, check=problems, overwrite=True)
     assert everything(path)[:4] == everything(copy)[:4]
     with pytest.raises(StateError, match="replaced"):
         gallery.remove([3])
@@ -222,7 +223,7 @@ def test_while_another_process_writes(written: tuple[Path, list[int]], tmp_path:
     for number in range(3):
         copy = tmp_path / f"copy-{number}.kcrc"
         before = said[-1]
-        backup(path, copy)
+        backup(path, copy, check=problems)
         after = said[-1] + 1  # one more may have been written than was heard
         assert verify(copy).problems == ()
         with Gallery.open(copy) as gallery:  # which writes to it, and may

@@ -14,9 +14,9 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsClassifier
 
 from kcrc import KCRCClassifier, distances
-from kcrc.cli import main
 from kcrc.errors import ParameterError
 from kcrc.images import datasets
+from lab.__main__ import main
 from lab.bench import parts
 from lab.bench.parts import asking, changing, fitting, indexes, lasso, photographs, pixel, queries, robust, search
 from lab.bench.results import Results, stored_ratios

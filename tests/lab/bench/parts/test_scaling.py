@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kcrc.cli import main
+from lab.__main__ import main
 from lab.bench.scale import page
 from lab.bench.scale.point import AnonymousMemory
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kcrc.cli import main
+from lab.__main__ import main
 
 SPEED = "a query / the bare SQL search"  # on a busy machine, and of so few examples, it says nothing
 

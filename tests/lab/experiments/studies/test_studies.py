@@ -243,7 +243,7 @@ def test_photographs_by_the_command_line(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_the_script_that_runs_are_compared_by_is_the_study() -> None:
     """``python lab/benchmarks/selftuned.py`` is what earlier runs were made with."""
-    script = Path(__file__).parents[4] / "benchmarks" / "selftuned.py"
+    script = Path(__file__).parents[4] / "lab" / "benchmarks" / "selftuned.py"
     done = subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True, check=True)
     for option in ("--sets", "--splits", "--queries", "--grid", "--rivals", "--out", "--compare"):
         assert option in done.stdout

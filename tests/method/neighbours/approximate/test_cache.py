@@ -219,10 +219,10 @@ def test_a_folder_that_cannot_be_written(search, vectors, tmp_path, monkeypatch)
 KILLED = """
 import os, signal, sys
 import numpy as np
-from kcrc.distances.base import prepare_vectors
-from kcrc.distances.pixel import Euclidean
-from kcrc.neighbours.searches import index_by
-from kcrc.scale.indexes import finder_named
+from kcrc.method.distances.base import prepare_vectors
+from kcrc.method.distances.pixel import Euclidean
+from kcrc.method.neighbours.searches import index_by
+from kcrc.method.neighbours.approximate import finder_named
 kind = finder_named(sys.argv[1])
 def torn(self, file):
     file.write(b"half of it")

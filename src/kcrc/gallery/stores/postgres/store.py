@@ -19,9 +19,10 @@ from psycopg.sql import SQL
 
 from kcrc._base.arrays import Array
 from kcrc.errors import FileError, StateError, WriteNeeded
-from kcrc.gallery.contract import Report, Snapshot, Transaction
+from kcrc.gallery.contract import Check, Report, Snapshot, Transaction
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings
+from kcrc.gallery.stores.copying import copied
 from kcrc.gallery.stores.postgres import rewriting, schema, searching
 from kcrc.gallery.stores.postgres.address import Address, parsed
 from kcrc.gallery.stores.postgres.connections import Connection, Connections, Lost, Retries, asked, translated
@@ -165,11 +166,16 @@ def making(
 
 
 def backup(
-    address: str | os.PathLike[str], goal: str | os.PathLike[str], *, overwrite: bool, report: Report | None
+    address: str | os.PathLike[str],
+    goal: str | os.PathLike[str],
+    *,
+    check: Check,
+    overwrite: bool,
+    report: Report | None,
 ) -> int:
     """Copy a gallery to a file; its size in bytes."""
     with contextlib.closing(open(address, readonly=True, recover=True)) as store:
-        return store.backup(Path(goal), overwrite=overwrite, report=report)
+        return store.backup(Path(goal), check=check, overwrite=overwrite, report=report)
 
 
 class PostgresStore:
@@ -303,10 +309,8 @@ class PostgresStore:
             for name in schema.TABLES:
                 db.execute(SQL("VACUUM (FULL) {}").format(schema.table(self._where, name)))
 
-    def backup(self, goal: Path, *, overwrite: bool = False, report: Report | None = None) -> int:
-        from kcrc.gallery.copying import copied
-
-        copied(self, goal, overwrite=overwrite, report=report)
+    def backup(self, goal: Path, *, check: Check, overwrite: bool = False, report: Report | None = None) -> int:
+        copied(self, goal, check=check, overwrite=overwrite, report=report)
         return os.stat(goal).st_size
 
 

@@ -10,12 +10,12 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from kcrc.errors import FileError, StateError, WriteNeeded
-from kcrc.gallery.contract import Report, Transaction
+from kcrc.gallery.contract import Check, Report, Transaction
 from kcrc.gallery.stores.sqlite import file, schema, side_files
 from kcrc.gallery.stores.sqlite.file import Connection
 from kcrc.gallery.stores.sqlite.placing import placing
@@ -28,6 +28,7 @@ def backup(
     gallery: str | os.PathLike[str],
     path: str | os.PathLike[str],
     *,
+    check: Check,
     overwrite: bool = False,
     report: Report | None = None,
 ) -> int:
@@ -40,19 +41,27 @@ def backup(
         raise FileError(f"'{goal}' is the gallery itself; give the copy another name.")
     db = _to_read(source)
     try:
-        return copy(db, source, goal, overwrite=overwrite, report=report)
+        return copy(db, source, goal, check=check, overwrite=overwrite, report=report)
     finally:
         db.close()
 
 
-def copy(db: Connection, source: Path, goal: Path, *, overwrite: bool = False, report: Report | None = None) -> int:
-    """Copy the file that ``db`` has open to read; its size in bytes."""
+def copy(
+    db: Connection,
+    source: Path,
+    goal: Path,
+    *,
+    check: Check | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+) -> int:
+    """Copy the file that ``db`` has open to read; its size in bytes. ``check`` looks through one of this version."""
     with placing(goal, "copying", overwrite=overwrite, mode=os.stat(source).st_mode & 0o777) as (passing, made):
         with file.transaction(db, source, write=False):
             schema.audit(db, str(source))  # the first look takes the lock, and the state that is copied
             with file.translated(passing):
                 db.backup(made, pages=_PAGES, progress=_Patience(source, report), sleep=0.05)
-        _check(made, source)
+        _check(made, source, check)
         size = os.stat(passing).st_size
     return size
 
@@ -68,14 +77,13 @@ def _to_read(source: Path) -> Connection:
     return file.audited(source, readonly=True)[0]
 
 
-def _check(made: Connection, source: Path) -> None:
+def _check(made: Connection, source: Path, check: Check | None) -> None:
     """An error unless the copy is sound: read through, and compared with its checksums if it has them."""
-    from kcrc.gallery.check import look
-
+    problems: Sequence[str]
     try:
         with file.transaction(made, source, write=False):
-            if schema.audit(made, str(source)) == schema.VERSION:
-                problems = look(TableSnapshot(made)).problems
+            if schema.audit(made, str(source)) == schema.VERSION and check is not None:
+                problems = check(TableSnapshot(made))
             else:
                 said = made.execute("PRAGMA integrity_check(20)")
                 problems = tuple(f"SQLite: {text}." for (text,) in said if text != "ok")

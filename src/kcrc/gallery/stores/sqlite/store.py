@@ -13,7 +13,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import FileError, StateError
-from kcrc.gallery.contract import Snapshot, Transaction
+from kcrc.gallery.contract import Check, Snapshot, Transaction
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings
 from kcrc.gallery.stores.sqlite import copying, file, opening, records, schema, side_files, vector_file
@@ -136,9 +136,9 @@ class SQLiteStore:
         with self._held() as db, file.translated(self.address):
             db.execute("VACUUM")
 
-    def backup(self, goal: Path, *, overwrite: bool = False) -> int:
+    def backup(self, goal: Path, *, check: Check, overwrite: bool = False) -> int:
         self.read(lambda _: self._check_in_place())
-        return copying.backup(self.address, goal, overwrite=overwrite)
+        return copying.backup(self.address, goal, check=check, overwrite=overwrite)
 
     def _check_in_place(self) -> None:
         """An error where another file has the gallery's name. Whoever puts one there has the lock meanwhile, as we do

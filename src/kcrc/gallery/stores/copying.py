@@ -10,10 +10,9 @@ import os
 from collections.abc import Sequence
 
 from kcrc.errors import FileError
-from kcrc.gallery import stores
-from kcrc.gallery.check import look as looked_through
 from kcrc.gallery.contract import (
     ActRecord,
+    Check,
     ExampleRecord,
     LabelRecord,
     Report,
@@ -22,6 +21,7 @@ from kcrc.gallery.contract import (
     Transaction,
     TunedRecord,
 )
+from kcrc.gallery.stores import kind_of
 
 _BYTES_AT_ONCE = 32 * 1024 * 1024  # of vectors that are held
 _MOST_AT_ONCE = 2000  # examples, whose pictures are held
@@ -29,14 +29,20 @@ _COPYING = 0.6  # the share of the time that comparing does not take
 
 
 def copied(
-    source: Store, goal: str | os.PathLike[str], *, overwrite: bool = False, report: Report | None = None
+    source: Store,
+    goal: str | os.PathLike[str],
+    *,
+    check: Check,
+    overwrite: bool = False,
+    report: Report | None = None,
 ) -> int:
-    """Copy one state of ``source`` to another address; how many examples, removed ones included."""
+    """Copy one state of ``source`` to another address; how many examples, removed ones included. A state of which
+    ``check`` says that it is damaged is not copied."""
 
     def copy(reading: Snapshot) -> int:
-        kind = stores.kind_of(goal)
+        kind = kind_of(goal)
         with kind.making(goal, reading.settings(), reading.feature_state(), overwrite=overwrite) as made:
-            return _Copy(source, reading, made, report or _nobody).run()
+            return _Copy(source, reading, made, check, report or _nobody).run()
 
     return source.read(copy)
 
@@ -48,8 +54,8 @@ def _nobody(share: float) -> None:
 class _Copy:
     """One state of ``source`` on its way to ``made``."""
 
-    def __init__(self, source: Store, reading: Snapshot, made: Store, report: Report) -> None:
-        self.source, self.reading, self.made, self.report = source, reading, made, report
+    def __init__(self, source: Store, reading: Snapshot, made: Store, check: Check, report: Report) -> None:
+        self.source, self.reading, self.made, self.check, self.report = source, reading, made, check, report
         settings = reading.settings()
         self.at_once = max(1, min(_MOST_AT_ONCE, _BYTES_AT_ONCE // (8 * settings.dim)))
         self.examples = reading.all(ExampleRecord)
@@ -76,7 +82,7 @@ class _Copy:
     def _compare(self, copy: Snapshot) -> None:
         """An error unless the copy is sound and says the same: each vector and picture is compared with the crc32 in
         its record as it is read, and the records with those of the original."""
-        problems = looked_through(copy).problems
+        problems = self.check(copy)
         if problems:
             raise FileError(f"'{self.source.address}' is damaged and was not copied. {problems[0]}")
         same = (

@@ -1,4 +1,4 @@
-"""Where brightness changes and in which direction: the common ground of HOG and SIFT."""
+"""Where brightness changes and in which direction: the common ground of HOG, SIFT and geometric blur."""
 
 from __future__ import annotations
 

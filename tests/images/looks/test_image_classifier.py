@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+from photos import photo
 from PIL import Image
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
@@ -238,3 +239,48 @@ def test_a_pillow_image_opened_from_memory_is_taken():
     Image.fromarray(images[0]).save(held, "PNG")
     made = small().fit(images, labels)
     assert made.predict([Image.open(io.BytesIO(held.getvalue()))])[0] in SHAPES
+
+
+def columns(kind, files, labels):
+    """The same paths and labels as columns of that kind."""
+    if kind == "numpy":
+        return np.array(files), np.array(labels)
+    if kind == "numpy's own strings":
+        return (np.array(texts, np.dtypes.StringDType()) for texts in (files, labels))
+    if kind == "pyarrow":
+        table = pytest.importorskip("pyarrow").table({"path": files, "label": labels})
+        return table["path"], table["label"]
+    frame = {"path": files, "label": labels}
+    if kind == "polars":
+        table = pytest.importorskip("polars").DataFrame(frame)
+        return table["path"], table["label"]
+    table = pytest.importorskip("pandas").DataFrame(frame, index=range(100, 100 + len(files)))
+    return (table["path"], table["label"].astype("category")) if kind == "categories" else (table.path, table.label)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "categories", "pyarrow", "polars", "numpy", "numpy's own strings"])
+def test_columns_of_paths_are_lists_of_paths(tmp_path, kind):
+    files = [str(photo(tmp_path / f"{label}{n}.jpg", label, n)) for label in ("wren", "robin") for n in range(4)]
+    labels = ["wren"] * 4 + ["robin"] * 4
+    expected = small().fit(files, labels).predict_proba(files)
+    paths, classes = columns(kind, files, labels)
+    fitted = small().fit(paths, classes)
+    assert fitted.classes_.tolist() == ["robin", "wren"]
+    np.testing.assert_array_equal(fitted.predict_proba(paths), expected)
+    assert len(fitted.partial_fit(paths[:2], ["wren", "wren"]).predict(paths)) == 8
+
+
+def test_a_hole_in_a_column_of_paths_is_named():
+    with pytest.raises(errors.DataError, match="a path, the bytes of a file or a Pillow image; got None"):
+        small().fit(np.array(["a.jpg", None], object), ["wren", "robin"])
+
+
+@pytest.mark.parametrize("classifier", [small(), KCRCClassifier(mu=0.01, gamma=1.0)])
+def test_weights_are_refused_with_the_reason(classifier):
+    images, y = drawings(2)
+    examples = images if isinstance(classifier, ImageClassifier) else np.eye(len(y))
+    with pytest.raises(errors.ParameterError, match=r"sample_weight must be None; got weights\. A weight of two"):
+        classifier.fit(examples, y, sample_weight=np.ones(len(y)))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'weights'"):
+        classifier.fit(examples, y, weights=np.ones(len(y)))
+    assert len(classifier.fit(examples, y, sample_weight=None).classes_) == len(SHAPES)

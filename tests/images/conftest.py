@@ -19,7 +19,7 @@ def pictures() -> np.ndarray:
 
 @pytest.fixture(scope="session")
 def photographs() -> list[Path]:
-    folder = Path(os.environ.get("KCRC_DATA") or Path(__file__).parents[4] / "shared" / "data") / "caltech101-20"
+    folder = Path(os.environ.get("KCRC_DATA") or Path(__file__).parents[3] / "shared" / "data") / "caltech101-20"
     if not folder.is_dir():
         pytest.skip(f"the photographs are not at {folder}")
     return sorted(folder.glob("*/*.jpg"))
