@@ -68,7 +68,7 @@ def _all_of(path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return out.out
 
 
-@pytest.mark.parametrize("nanoseconds", [-1, -30 * YEAR, 10_000 * YEAR, LEAST, MOST])
+@pytest.mark.parametrize("nanoseconds", [-1, -30 * YEAR, 10_000 * YEAR, LEAST, MOST, 10**27, -(10**27)])
 def test_a_gallery_made_by_a_wrong_clock_can_be_used_ever_after(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], nanoseconds: int
 ) -> None:

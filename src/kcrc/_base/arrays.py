@@ -17,6 +17,11 @@ def widened(values: Array) -> Array:
     return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
+def in_double(values: Array) -> Array:
+    """The same numbers in double precision."""
+    return values.astype(np.float64, copy=False)
+
+
 def as_python(value: Any) -> Any:
     """A number or text of NumPy's as Python's own; anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value

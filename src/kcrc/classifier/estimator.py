@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc._base import validation
-from kcrc._base.arrays import Array, widened
+from kcrc._base.arrays import Array, in_double, widened
 from kcrc._base.mapped import streamed
 from kcrc._base.validation import seed_of
 from kcrc._base.views import are_views, layout_of
@@ -161,6 +161,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     ``fit`` takes no ``sample_weight``. A weight w would have to mean the same as w copies of the example, but copies
     take up places among the K nearest, so the two could not agree. Repeat or ``forget`` examples instead.
+
+    Examples in half or single precision whose mean is more than 100 times as far from the origin as they are from it
+    are stored and compared in double precision: distances between them are differences of large squares.
 
     Threads may share a classifier. Those that change it (``fit``, ``partial_fit``, ``forget``, ``forget_class``,
     ``retune``, ``learn_anew``) wait for each other, so no change is lost and no row number is given twice. Those that
@@ -326,6 +329,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     ) -> None:
         """Choose, and build the model anew from these examples; ``among`` are the columns of a precomputed matrix that
         they still are, where some were forgotten."""
+        far_out = not Parameters(self).precomputed and scaling.far_out(vectors)
+        if far_out:
+            vectors = streamed(in_double, vectors)
         size = sample_size(vectors, len(vectors), byte_count(self.memory_budget))
         parameters = Parameters(self, seed_of(self.random_state), brief, sampled=size < len(vectors))
         parameters.check()
@@ -339,6 +345,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             all_of_them, vectors = among is vectors, streamed(widened, vectors)
             among = vectors if all_of_them else widened(among)
         method, scaled = parameters.method(among, known, chosen.values)
+        method = replace(method, double_precision=far_out)
         whole = scaled if among is vectors else None
         if parameters.sampled:  # what was measured on the way is of the sample
             chosen = Chosen(chosen.values, chosen.tuning)

@@ -23,6 +23,7 @@ from kcrc.gallery.settings import Settings, to_json
 from kcrc.gallery.tuned import LEARNED_AT
 
 _LONGEST = 500  # characters of a summary
+_EARLIEST, _LATEST = -(1 << 63), (1 << 63) - 1  # of moments: a wrong clock is no reason to refuse work
 
 
 @dataclass(frozen=True)
@@ -221,5 +222,5 @@ def live(reading: Snapshot, ids: Iterable[int]) -> list[ExampleRecord]:
 
 
 def now() -> int:
-    """Microseconds since 1970."""
-    return time.time_ns() // 1000
+    """Microseconds since 1970, the nearest number that a gallery can store."""
+    return max(_EARLIEST, min(time.time_ns() // 1000, _LATEST))

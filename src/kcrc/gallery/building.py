@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError
 from kcrc.gallery import stores
-from kcrc.gallery.acts import Build
+from kcrc.gallery.acts import Build, now
 from kcrc.gallery.adding import Added, Duplicate, Duplicates
 from kcrc.gallery.gallery import Gallery
 from kcrc.gallery.seeing import choose_feature, default_feature
@@ -71,7 +70,7 @@ def new_settings(feature: FittedFeature | None, dim: int | None, fingerprint: st
         raise ParameterError("`dim` and `fingerprint` come with the feature; give either them or it.")
     common: dict[str, Any] = {
         "identity": secrets.token_hex(16),
-        "created_at": time.time_ns() // 1000,
+        "created_at": now(),
         "dtype": dtype,
         "parameters": {},
     }

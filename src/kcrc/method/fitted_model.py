@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kcrc._base import validation
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, in_double
 from kcrc._base.mapped import streamed
 from kcrc.method.coding.base import Coder
 from kcrc.method.distances.base import VECTORS, Distance, prepare_vectors
@@ -54,6 +54,8 @@ class Method:
     """Whether the kernel's gamma is "scale": it follows the examples."""
     search: str = "auto"
     """How the nearest examples are found: a name of ``kcrc.method.neighbours.searches``."""
+    double_precision: bool = False
+    """Whether examples in single precision are computed with in double: they lay ``scaling.far_out`` at the fit."""
 
     @property
     def search_distance(self) -> Distance:
@@ -195,6 +197,8 @@ class FittedModel:
     ) -> Samples:
         """What all parts keep of new examples, and the examples as given where the metric changes them. Of a matrix
         that the caller computed, the column of an example is its row number, also when others were forgotten."""
+        if method.double_precision and given.dtype != np.float64:
+            given = streamed(in_double, given)
         vectors = streamed(method.metric.transform, given) if scaled is None else scaled
         if vectors is not given:
             validation.check_scaled(vectors, vectors.dtype, type(method.metric).__name__)

@@ -39,6 +39,7 @@ class SampleForm:
             and len(X) > 0
             and X.shape[1:] == self.shape
             and X.flags.c_contiguous
+            and X.flags.aligned
             and not self.views
             and self.feature_names is None
         )
@@ -52,10 +53,10 @@ class SampleForm:
         return joined_views(X, self.views)
 
     def flat(self, X: Array) -> Array:
-        """(n, d) from samples (n, …)."""
+        """(n, d) from samples (n, …): in C order, and aligned in memory."""
         if X.shape[1:] != self.shape and X.ndim > 2:
             raise DataError(f"Samples have shape {X.shape[1:]}, the stored examples {self.shape}.")
-        return np.ascontiguousarray(X.reshape(len(X), -1))
+        return np.require(np.ascontiguousarray(X.reshape(len(X), -1)), requirements="A")
 
     def rows(self, X: Any) -> Array:
         """(n, d), a floating type, of samples that come as arrays, lists or views: one sample, or n of them."""

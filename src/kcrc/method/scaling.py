@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kcrc._base.arrays import Array, unit_rows
+from kcrc._base.arrays import BLOCK, Array, unit_rows
 from kcrc._base.registry import Registry
 from kcrc.errors import ParameterError
 
@@ -19,6 +19,9 @@ from kcrc.errors import ParameterError
 SEEN, SEEN_LEAST = 0.1, 10  # of the examples, and examples, that are not at one end of a range: else it was seen in too
 # few to be known; half of them are always enough
 OTHER_UNITS = 300  # times the range of another feature; that of pixels, which have 255 steps, differs by less
+FAR = 100  # times the spread of vectors: how far out they may lie for distances that follow from products in single
+# precision; those have seven digits, and (distance / spread)² of them cancel
+_ROWS = 1000  # the most that are looked at
 _COLUMNS = 64  # taken at once, so that the copy in double precision stays small
 
 
@@ -32,6 +35,20 @@ def varying(X: Array) -> Array:
     low, high = _limits(X)
     largest = np.maximum(np.abs(low), np.abs(high))
     return np.asarray(0.5 * high - 0.5 * low > np.finfo(X.dtype).eps * largest)  # halves: the difference may overflow
+
+
+def far_out(X: Array) -> bool:
+    """Whether vectors in half or single precision lie so far from the origin, for how far they lie apart, that
+    distances from their products would be rounding: ‖m‖ > FAR √(mean ‖x − m‖²) for the mean m. It is read off a
+    sample of evenly spaced rows."""
+    if X.dtype.itemsize >= 8:
+        return False
+    most = min(_ROWS, max(8, BLOCK // (8 * X.shape[1])))
+    some = X[:: -(-len(X) // most)].astype(np.float64)
+    mean = some.mean(axis=0)
+    some -= mean
+    spread = float(np.einsum("ij,ij->", some, some)) / len(some)
+    return 0.0 < FAR**2 * spread < float(mean @ mean)
 
 
 def moments(X: Array) -> tuple[Array, Array]:
