@@ -8,6 +8,9 @@ SOURCES := pyproject.toml setup.py constraints.txt $(NATIVE)
 WORKERS ?= auto
 DATA ?= $(wildcard ../shared/data)
 
+# Containers often set it; each process that tests start would then compile all of kcrc, and pytest every test, again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo page docs test test-slow test-odd test-kernels test-web fuzz sanitize wheel lowest pythons examples lint format bench reproduce reproduce-full reproduce-quick clean
 
 help:  ## this list

@@ -14,6 +14,7 @@ from kcrc import KCRCClassifier
 from kcrc.confidence.answers import answers_of
 from kcrc.errors import ParameterError, StateError, UnreadableTuning
 from kcrc.gallery import Gallery
+from kcrc.images.features import make
 from kcrc.tuning.left_out.answers import LeftOut
 
 
@@ -111,7 +112,7 @@ def test_unless_examples_are_such_pictures(tmp_path: Path) -> None:
         ):
             (photos / label).mkdir(exist_ok=True)
             Image.fromarray(pixels).save(photos / label / f"{number}.png")
-    with Gallery.from_folder(photos, tmp_path / "odd.kcrc", feature="lbp") as gallery:
+    with Gallery.from_folder(photos, tmp_path / "odd.kcrc", feature=make("lbp", grid=(2, 2))) as gallery:
         assert gallery.predict(odd_pictures()).tolist() == ["plain", "static"]
         gallery.remove([row.id for row in gallery.contents.rows if row.label == "static"])
         assert gallery.predict(odd_pictures()).tolist() == ["plain", "unknown"]
