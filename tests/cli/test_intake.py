@@ -196,7 +196,7 @@ def test_an_interrupted_add_says_what_stayed(run, monkeypatch: pytest.MonkeyPatc
 
 def test_an_interrupted_build_says_what_stayed(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from kcrc.gallery import building
-    from kcrc.gallery.answering import Answering
+    from kcrc.gallery.classifier import GalleryClassifier
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -207,7 +207,7 @@ def test_an_interrupted_build_says_what_stayed(run, monkeypatch: pytest.MonkeyPa
     assert (code, err) == (130, "\nkcrc: interrupted; nothing was made; 'new.kcrc' is as it was before.\n")
     assert not list(tmp_path.glob("*new.kcrc*")) + list(tmp_path.glob(".*new.kcrc*"))
     with monkeypatch.context() as patch:
-        patch.setattr(Answering, "tune", interrupt)
+        patch.setattr(GalleryClassifier, "tune", interrupt)
         code, _, err = run("build", "photos", "-o", "new.kcrc", "-f", "pixels")
         assert code == 130
         assert err == (

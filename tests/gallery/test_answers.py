@@ -67,7 +67,9 @@ def test_it_follows_the_examples(made: Gallery, queries: list[Path], tmp_path: P
     made.close()
     with Gallery.open(tmp_path / "birds.kcrc") as again:
         again.add_images("owl", [photo(tmp_path / "owls" / f"{i}.jpg", "owl", i) for i in range(3)])
-        request.getfixturevalue("no_questions")  # what changed the gallery has learned already
+        again.predict(queries[:1])
+    with Gallery.open(tmp_path / "birds.kcrc", readonly=True) as again:
+        request.getfixturevalue("no_questions")  # what the first question learned is kept
         p = again.predict_proba(queries)
         assert p.shape == (13, 4)
         assert again.classes[p[-1].argmax()] == "owl"
@@ -216,12 +218,12 @@ def vectors(tmp_path: Path) -> Gallery:
     return gallery
 
 
-def check_true_of_examples(path: Path, queries) -> None:
+def check_true_of_examples(path: Path, queries, *, given=GIVEN) -> None:
     """What a reader is told is what a fit of the examples there are says."""
     with Gallery.open(path, readonly=True) as gallery:
         ids, X, y = gallery.vectors()
         stored = gallery.answering.answerer()
-        fresh = KCRCClassifier(**GIVEN, mu=stored.model.method.coder.mu).fit(X, y, rows=ids)
+        fresh = KCRCClassifier(**given, mu=stored.model.method.coder.mu).fit(X, y, rows=ids)
         np.testing.assert_array_equal(stored.model.ids, ids)
         np.testing.assert_allclose(stored.answer(queries).probabilities, fresh.predict_proba(queries), rtol=1e-5)
         np.testing.assert_allclose(
@@ -229,43 +231,111 @@ def check_true_of_examples(path: Path, queries) -> None:
         )
 
 
-@pytest.mark.parametrize("reopened", [False, True])
-def test_whoever_changes_a_gallery_leaves_what_is_true_of_its_examples(vectors: Gallery, reopened: bool) -> None:
+MORE = np.random.default_rng(2).normal(size=(3, 6)).astype(np.float32)
+CHANGES = (
+    lambda g: g.remove([59, 60]),  # the last ids
+    lambda g: g.undo(),
+    lambda g: g.remove([1]),
+    lambda g: g.add(["owl"] * 2, MORE[:2]),
+    lambda g: g.relabel([2], "wren"),
+    lambda g: g.undo(),
+    lambda g: g.undo(),
+    lambda g: g.redo(),
+    lambda g: g.rename_class("owl", "tawny owl"),
+    lambda g: g.rename_class("tawny owl", "heron"),
+)
+
+
+@pytest.mark.parametrize("asked_between", ["no", "here", "elsewhere"])
+def test_after_every_edit_answers_and_their_calibration_are_those_of_the_examples(
+    vectors: Gallery, asked_between: str
+) -> None:
     path = vectors.path
+    given = {**GIVEN, "metric": "unit", "gamma": 0.5}  # which learn nothing
     queries = np.random.default_rng(1).normal(size=(12, 6)).astype(np.float32)
-    check_true_of_examples(path, queries)
-    more = np.random.default_rng(2).normal(size=(3, 6)).astype(np.float32)
-    changes = (
-        lambda g: g.remove([59, 60]),  # the last ids
-        lambda g: g.undo(),
-        lambda g: g.remove([1, 7, 30]),
-        lambda g: g.add(["owl"] * 3, more),
-        lambda g: g.relabel([2], "wren"),
-        lambda g: g.undo(),
-        lambda g: g.undo(),
-        lambda g: g.redo(),
-        lambda g: g.rename_class("owl", "heron"),
-    )
-    for change in changes:
-        if reopened:
-            vectors.close()
-            vectors = Gallery.open(path)
-        else:
-            vectors.classifier()  # at hand, with what was learned
+    vectors.tune(parameters=given)
+    for change in CHANGES:
+        if asked_between == "here":
+            vectors.classifier()
         change(vectors)
-        check_true_of_examples(path, queries)
+        if asked_between == "elsewhere":
+            with Gallery.open(path) as other:
+                other.classifier()
+        check_true_of_examples(path, queries, given=given)
     vectors.close()
 
 
-def test_many_steps_are_learned_from_once(vectors: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:
-    learned: list[int] = []
-    real = LeftOut.of.__func__
-    monkeypatch.setattr(LeftOut, "of", classmethod(lambda cls, *a, **k: learned.append(1) or real(cls, *a, **k)))
-    with vectors.changing():
-        for number in (1, 2, 3):
-            vectors.remove([number])
-        assert not learned
-    assert len(learned) == 2  # known queries, and strangers
+def test_a_learned_metric_stays_until_more_than_a_twentieth_of_the_examples_changed(vectors: Gallery) -> None:
+    path, queries = vectors.path, np.random.default_rng(1).normal(size=(12, 6)).astype(np.float32)
+    check_true_of_examples(path, queries)
+    before = vectors.classifier().model_.method
+    vectors.remove([1])
+    vectors.relabel([2], "wren")
+    now = vectors.classifier()
+    assert now.model_.method is before
+    assert len(now.confidence_.left_out) == 59
+    vectors.close()
+    with Gallery.open(path) as again:
+        same_answers = again.classifier().predict_proba(queries)
+        np.testing.assert_allclose(same_answers, now.predict_proba(queries), rtol=1e-5)
+        again.relabel([3], "robin")  # the third of 59
+        assert again.classifier().model_.method.metric is not before.metric
+    check_true_of_examples(path, queries)
+
+
+def count_questions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many examples are asked, from now on, each time that some are."""
+    asked: list[int] = []
+    real = LeftOut._asked.__func__
+
+    def counted(cls: type, model: object, exclusion: object, order: np.ndarray) -> LeftOut:
+        asked.append(len(order))
+        return real(cls, model, exclusion, order)
+
+    monkeypatch.setattr(LeftOut, "_asked", classmethod(counted))
+    return asked
+
+
+def test_an_edit_asks_no_example_and_the_next_question_asks_those_it_touches_once(
+    vectors: Gallery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors.classifier()
+    asked = count_questions(monkeypatch)
+    vectors.relabel([1], "owl")
+    vectors.undo()
+    vectors.redo()
+    vectors.remove([2])
+    assert not asked
+    vectors.classifier()
+    assert 0 < sum(asked) < 2 * 59  # known queries and strangers
+    asked.clear()
+    vectors.close()
+    with Gallery.open(vectors.path, readonly=True) as again:
+        again.classifier()
+        assert not asked  # it was kept
+    with Gallery.open(vectors.path) as writer:
+        writer.rename_class("owl", "tawny owl")
+        confidence = writer.classifier().confidence_
+        assert not asked  # another name changes no answer
+        assert "tawny owl" in confidence.sets.names.tolist()
+        assert "owl" not in confidence.sets.names.tolist()
+
+
+def test_what_was_learned_from_an_erased_example_goes_though_the_parameters_were_chosen_before(
+    vectors: Gallery,
+) -> None:
+    tuned_by = vectors.settings.tuned
+    vectors.add(["owl"], MORE[:1])
+    vectors.remove([61])
+    vectors.classifier()  # it was never learned from
+    vectors.erase([61])
+    assert vectors.settings.tuned == tuned_by
+    (late,) = vectors.add(["owl"], MORE[1:2]).ids
+    vectors.classifier()
+    vectors.remove([late])
+    vectors.classifier()
+    vectors.erase([late])
+    assert vectors.settings.tuned == 0
 
 
 def test_what_cannot_be_learned_leaves_the_change_as_it_is(vectors: Gallery, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import json
+import copy
 import sqlite3
 from pathlib import Path
 
@@ -10,7 +10,6 @@ import pytest
 from kcrc import KCRCClassifier
 from kcrc.classifier.saving import faced
 from kcrc.errors import FileError, ParameterError, StateError, UnreadableTuning
-from kcrc.files.archive import from_npy
 from kcrc.gallery import Gallery, acts, tuned
 from kcrc.gallery.stores.sqlite import schema
 
@@ -221,22 +220,21 @@ def test_no_field_taken_from_or_put_into_the_tuned_state_costs_an_example(many: 
     many.tune(
         parameters={"n_neighbors": 5, "metric": "within", "kernel": "rbf", "gamma": 0.1, "form": "rkhs"}, seconds=1
     )
-    state = tuned.state_of(many.classifier(), 61)
-    header = json.loads(state["classifier"])
+    header, arrays = many.tuned_state(many.settings.tuned)
+    ids, X, labels = many.vectors()
     queries = rng.standard_normal((5, 8))
     before = many.classifier().predict(queries).tolist()
     places = [*fields_of(header), *((name,) for name in header)]
     assert len(places) > 60
     changed = 0
     for place in places:
-        spoiled = json.loads(state["classifier"])
+        spoiled = copy.deepcopy(header)
         at(spoiled, place[:-1]).pop(place[-1])
-        wider = json.loads(state["classifier"])
+        wider = copy.deepcopy(header)
         at(wider, place[:-1])["of a later version"] = {"list": [1]}
         for other in (wider, spoiled):
-            arrays = {name.removeprefix("array "): from_npy(data) for name, data in state.items() if "array " in name}
             try:
-                answerer = tuned.answerer_from(other, arrays, many.contents, many.vectors()[1], path="x")
+                answerer = tuned.answerer_from(other, arrays, ids, labels, X, path="x")
                 made = faced(other, arrays, answerer, path="x")
             except FileError:
                 assert other is spoiled, place

@@ -17,9 +17,9 @@ def test_changes_in_the_midst_of_a_look_are_not_missed(path: Path, monkeypatch: 
         now = Now(gallery)
         look = gallery.answering.ready
 
-        def in_between() -> Ready:
+        def in_between(**options: bool) -> Ready:
             other.remove([1])
-            found = look()
+            found = look(**options)
             other.remove([2])
             return found
 
@@ -34,9 +34,9 @@ def test_changes_in_the_midst_of_a_look_are_not_missed(path: Path, monkeypatch: 
 def test_what_another_process_learned_is_taken_over(path: Path) -> None:
     with Gallery.open(path) as gallery, Gallery.open(path) as other:
         now = Now(gallery)
-        other.store.write(Relabel([1], "wren"))  # the act alone: nothing is learned yet
+        other.store.write(Relabel([1], "wren"))  # nothing is learned yet
         before = now.current()
-        other.answering.bring_up_to_date()
+        other.answering.ready()
         after = now.current()
         assert after.revision == before.revision
         assert after.answerer.confidence.asked is not None

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from kcrc.gallery import Gallery
-from kcrc.gallery.answering import Answering
+from kcrc.gallery.classifier import GalleryClassifier
 from kcrc.gallery.tuned import Ready
 
 Sent = Callable[..., str]
@@ -113,14 +113,14 @@ def test_answers_go_on_while_parameters_that_were_outgrown_are_chosen(
     served: Callable[..., httpx.Client], picture: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    chosen = Answering._chosen
+    chosen = GalleryClassifier._chosen
 
-    def slowly(self: Answering, **options: object) -> Ready:
+    def slowly(self: GalleryClassifier, **options: object) -> Ready:
         begun.set()
         assert go_on.wait(60)
         return chosen(self, **options, n_neighbors=5, kernel="linear", mu=0.1, metric="unit")
 
-    monkeypatch.setattr(Answering, "_chosen", slowly)
+    monkeypatch.setattr(GalleryClassifier, "_chosen", slowly)
     client = served()
     names = [client.post("/api/pictures", content=picture("wren", seed)).json()["picture"] for seed in range(60, 80)]
     try:

@@ -308,8 +308,9 @@ def _stored(path: str | os.PathLike[str], *, mapped: bool = False) -> tuple[dict
     return header, arrays, Examples(np.array(classes), vectors, labels, ids)
 
 
-def describe(classifier: KCRCClassifier) -> Described:
-    """All of a fitted classifier but its examples: a header of plain values, and arrays by name."""
+def describe(classifier: KCRCClassifier, *, confidence: bool = True) -> Described:
+    """All of a fitted classifier but its examples: a header of plain values, and arrays by name. Where ``confidence``
+    is False, how sure answers are is left out."""
     arrays: dict[str, Array] = {}
     parameters = classifier.get_params(deep=False)
     if isinstance(parameters["random_state"], np.random.RandomState | np.random.Generator):
@@ -320,7 +321,7 @@ def describe(classifier: KCRCClassifier) -> Described:
         "kcrc": kcrc.__version__,
         "parameters": {name: encode(value, f"parameter '{name}'", arrays) for name, value in parameters.items()},
         "method": encode(classifier.model_.method, "method", arrays),
-        "confidence": encode(classifier.confidence_, "confidence", arrays),
+        **({"confidence": encode(classifier.confidence_, "confidence", arrays)} if confidence else {}),
         "tuning": encode(classifier.tuning_, "tuning", arrays),
         "growth": vars(classifier.growth_),
         "samples": {name: encode(value, f"samples' {name}", arrays) for name, value in vars(samples).items()},

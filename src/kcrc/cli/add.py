@@ -107,13 +107,12 @@ def _class_folders(images: Sequence[str]) -> list[ClassFolders]:
 
 @contextlib.contextmanager
 def _interruption_told(gallery: Gallery, told: Intake, files: int) -> Iterator[None]:
-    """Where Ctrl-C ends the block, it is said what stayed; what is learned from the examples is learned first."""
+    """Where Ctrl-C ends the block, it is said what stayed."""
     try:
         yield
     except KeyboardInterrupt:
         if not told.added:
             raise Stopped("nothing was added; the gallery is as it was.") from None
-        gallery.answering.bring_up_to_date()
         raise Stopped(
             f"{len(told.added)} of {files} added; {typed('undo', gallery.path)} takes them back, and the same "
             "command again adds the others."

@@ -45,7 +45,7 @@ def advise(
     with open_to_ask(gallery, model=model) as opened:
         if files:
             with progress(len(files), "images") as bar:
-                for chunk in opened.answering.stream(files, lambda vectors: vectors, on_error="skip"):
+                for chunk in opened.answering.vectors(files, on_error="skip"):
                     names += chunk.names
                     vectors += [] if chunk.answers is None else [chunk.answers]
                     complain(chunk.problems)

@@ -95,7 +95,7 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
             ) from None
         if opened.answering.unstored and storable:
             with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:
-                opened.answering.keep(writer)
+                opened.answering.keep(writer.store)
     except BaseException:
         opened.close()
         raise

@@ -140,13 +140,13 @@ def _choose(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
     if len(gallery.classes) == 1:
         note("there is only one class, so nothing can be told apart yet: add another with 'kcrc add'")
     if no_tune:
-        gallery.answering.settle()
+        gallery.answering.take_usual_parameters()
         note(f"The parameters are the usual ones; {typed('tune', gallery.path)} chooses them from the examples.")
         return
     try:
         tuning = gallery.answering.tune(asked=False, tuning_seconds=seconds).tuning_
     except KeyboardInterrupt:
-        gallery.answering.settle()
+        gallery.answering.take_usual_parameters()
         raise Stopped(
             f"'{path}' is there with all {counted(len(gallery), 'example')} and the usual parameters; "
             f"{typed('tune', gallery.path)} chooses them from the examples."

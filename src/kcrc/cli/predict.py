@@ -188,13 +188,13 @@ def predict(
     opening = open_gallery(gallery, write=True, model=model) if on_server else open_to_ask(gallery, model=model)
     with opening as opened, progress(len(files), "images") as bar:
         server = _server_of(opened, hnsw) if on_server else None
-        answer = opened.answering.asked(reject=reject, unknown=mark, coverage=coverage, answerer=server)
+        answer = opened.answering.answer_function(reject=reject, unknown=mark, coverage=coverage, answerer=server)
         batch = None if on_server else Batch(opened.answering.answerer())
         answer = answer if batch is None else batch.watched(answer)
-        for chunk in opened.answering.stream(files, answer, on_error="skip"):
+        for chunk in opened.answering.classify(files, answer, on_error="skip"):
             read += chunk.names
             if chunk.answers is not None:
-                found = opened.answering.told(chunk.answers, chunk.empty)
+                found = chunk.answers
                 searches.add(found.evidence.search)
                 rows = rows_of(chunk.names, found, top=top or 0)
                 waiting += (row for row in rows if below is None or _is_doubtful(row, below))
@@ -279,7 +279,7 @@ def predict_many(
     """Answer all that is given into the file ``question.out``; the exit code."""
     asked = read_input(given, expand)
     with open_to_ask(gallery, model=model) as opened:
-        if opened.answering.unstored:
+        if opened.answering.chosen_here:
             raise StateError("The parameters of this gallery are not stored, so that workers could not agree on them. "
                              "Where it may be written, 'kcrc tune' stores them.")  # fmt: skip
         known = fingerprint(opened)

@@ -79,11 +79,10 @@ def sort(
         answer = asked(opened, reject)
         with sorter_of(opened, out, how=how, below=below) as sorter:
             try:
-                for chunk in opened.answering.stream(files, answer, on_error="skip"):
+                for chunk in opened.answering.classify(files, answer, on_error="skip"):
                     if chunk.answers is not None:
-                        found = opened.answering.told(chunk.answers, chunk.empty)
                         for i, name in enumerate(chunk.names):
-                            placing.place(sorter, name, found, i, dry_run=dry_run)
+                            placing.place(sorter, name, chunk.answers, i, dry_run=dry_run)
                     complain(chunk.problems)
                     placing.failed += len(chunk.problems)
                     bar.update(len(chunk.names) + len(chunk.problems))
@@ -97,8 +96,8 @@ def asked(opened: Gallery, reject: float) -> Callable[[Array], Answers]:
     what is unknown, nothing is."""
     if opened.answering.answerer().confidence.open_set is None:
         note("kcrc: There are too few examples to tell what is unknown.")
-        return lambda vectors: opened.answering.asked()(vectors)
-    return lambda vectors: opened.answering.asked(reject=reject)(vectors)
+        return lambda vectors: opened.answering.answer_function()(vectors)
+    return lambda vectors: opened.answering.answer_function(reject=reject)(vectors)
 
 
 def sorter_of(opened: Gallery, out: Path, *, how: str, below: float) -> Sorter:

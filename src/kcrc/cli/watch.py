@@ -75,13 +75,13 @@ def watch(
             note(f"Watching {shown(folder)}; Ctrl-C ends it.")
         try:
             for files in _batches(arrivals, seconds=seconds, once=once):
-                for chunk in opened.answering.stream(files, answer, on_error="skip"):
+                for chunk in opened.answering.classify(files, answer, on_error="skip"):
                     complain(chunk.problems)
                     failed += len(chunk.problems)
                     answered += len(chunk.names)
                     if chunk.answers is None:
                         continue
-                    found = opened.answering.told(chunk.answers, chunk.empty)
+                    found = chunk.answers
                     rows = rows_of(chunk.names, found)
                     for i, name in enumerate(chunk.names):
                         if placing is not None and sorter is not None:

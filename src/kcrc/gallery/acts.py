@@ -18,9 +18,9 @@ from typing import Any
 from kcrc.errors import DataError, StateError
 from kcrc.gallery import history
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction, TunedRecord
-from kcrc.gallery.examples import checked_ids
+from kcrc.gallery.examples import live
 from kcrc.gallery.settings import Settings, to_json
-from kcrc.gallery.tuned import LEARNED_AT
+from kcrc.gallery.tuned import LEARNED_AT, is_of_calibration
 
 _LONGEST = 500  # characters of a summary
 _EARLIEST, _LATEST = -(1 << 63), (1 << 63) - 1  # of moments: a wrong clock is no reason to refuse work
@@ -124,21 +124,28 @@ class Tune:
 
 
 @dataclass(frozen=True)
-class Renew:
-    """Keep what was learned anew from the examples of ``revision`` in place of what act ``tuned`` keeps; whether that
-    was done: not where the gallery has been changed meanwhile. It is no entry of the history: nothing was changed."""
+class Recalibrate:
+    """Keep what was learned from the examples of ``revision`` in place of what act ``tuned`` keeps: the calibration, or
+    ``everything``. Whether that was done: not if the gallery has been changed meanwhile. It is no entry of the history,
+    for it changes no example."""
 
     tuned: int
     state: Mapping[str, bytes]
     revision: int
+    everything: bool = False
 
     def __call__(self, writing: Transaction) -> bool:
         had = writing.settings()
         if (had.revision, had.tuned) != (self.revision, self.tuned):
             return False
-        drop_tuned(writing, [self.tuned])
-        state = {**self.state, LEARNED_AT: b"%d" % self.revision}
-        writing.insert([TunedRecord(self.tuned, name, data) for name, data in sorted(state.items())])
+        new = {**self.state, LEARNED_AT: b"%d" % self.revision}
+        names = [name for act, name in writing.keys(TunedRecord) if act == self.tuned]
+        replaced = [name for name in names if self.everything or is_of_calibration(name)]
+        old = {piece.name: piece for piece in writing.found(TunedRecord, act=self.tuned, name=replaced)}
+        writing.delete([piece for name, piece in old.items() if name not in new])
+        writing.insert([TunedRecord(self.tuned, name, new[name]) for name in sorted(new.keys() - old.keys())])
+        changed = [piece for name, piece in old.items() if new.get(name, piece.data) != piece.data]
+        writing.replace(changed, [piece._replace(data=new[piece.name]) for piece in changed])
         return True
 
 
@@ -208,17 +215,6 @@ def retold(writing: Transaction, act: int, summary: str) -> None:
 def parameters_of(had: Settings) -> dict[str, Any]:
     """What an act that changes the parameters keeps of those before."""
     return {"before": dict(had.parameters), "tuned": had.tuned}
-
-
-def live(reading: Snapshot, ids: Iterable[int]) -> list[ExampleRecord]:
-    """The examples of these ids, by rising id, all of which have to be in the gallery."""
-    wanted = checked_ids(ids)
-    found = {record.id: record for record in reading.found(ExampleRecord, id=wanted, removed_by=None)}
-    missing = [example for example in wanted if example not in found]
-    if missing:
-        more = f" (nor {len(missing) - 1} others)" if len(missing) > 1 else ""
-        raise DataError(f"There is no example {missing[0]} in the gallery{more}. Nothing was changed.")
-    return [found[example] for example in wanted]
 
 
 def now() -> int:

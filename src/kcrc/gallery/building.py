@@ -154,8 +154,7 @@ def add_images(
     if len(labels) != len(paths):
         raise DataError(f"There are {len(paths)} images but {len(labels)} labels; give one each.")
     told = Intake() if told is None else told
-    with gallery.changing():
-        _add(gallery, feature, paths, labels, told, on_error, duplicates, blank, progress or (lambda number: None))
+    _add(gallery, feature, paths, labels, told, on_error, duplicates, blank, progress or (lambda number: None))
     return told
 
 

@@ -15,10 +15,10 @@ from kcrc._base.words import one_line
 from kcrc.errors import FileError, KCRCError, ParameterError, StateError
 from kcrc.files.plain_files import guarded, read_json, read_plain, read_table, unguarded
 from kcrc.gallery import history
-from kcrc.gallery.acts import live, relabelled, removed, retold
+from kcrc.gallery.acts import relabelled, removed, retold
 from kcrc.gallery.adding import Command
 from kcrc.gallery.contract import ExampleRecord, Snapshot, Transaction
-from kcrc.gallery.examples import checked_label
+from kcrc.gallery.examples import checked_label, live
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery

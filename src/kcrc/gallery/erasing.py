@@ -84,7 +84,7 @@ def _learned_with(reading: Snapshot, first: int) -> set[int]:
     found = set()
     for act in {act for act, _ in reading.keys(TunedRecord)}:
         try:
-            without = tuned.read_facts(reading, act).next_id <= first
+            without = tuned.next_id_learned(reading, act) <= first
         except FileError:
             without = False
         if not without:

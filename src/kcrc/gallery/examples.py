@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kcrc._base.arrays import Array, as_python
 from kcrc.errors import DataError, FileError
-from kcrc.gallery.contract import ExampleRecord, Snapshot
+from kcrc.gallery.contract import ExampleRecord, Snapshot, Store
 from kcrc.gallery.history import moment
+from kcrc.gallery.settings import Settings
 
 LABEL_LIMIT = 500
 SOURCE_LIMIT = 4_000
@@ -104,6 +106,17 @@ def checked_ids(ids: Iterable[Any]) -> list[int]:
         raise DataError("Examples are named by their ids, whole numbers.") from None
 
 
+def live(reading: Snapshot, ids: Iterable[int]) -> list[ExampleRecord]:
+    """The examples of these ids, by rising id, all of which have to be in the gallery."""
+    wanted = checked_ids(ids)
+    found = {record.id: record for record in reading.found(ExampleRecord, id=wanted, removed_by=None)}
+    missing = [example for example in wanted if example not in found]
+    if missing:
+        more = f" (nor {len(missing) - 1} others)" if len(missing) > 1 else ""
+        raise DataError(f"There is no example {missing[0]} in the gallery{more}. Nothing was changed.")
+    return [found[example] for example in wanted]
+
+
 def checked_label(label: Any) -> str:
     """A class name as it is stored: text, composed (NFC), so that one name typed in two ways is one class."""
     label = as_python(label)
@@ -181,3 +194,53 @@ def checked_contents(contents: Sequence[Any] | None, vectors: Array) -> list[byt
 
 def crc(data: bytes | memoryview | None) -> int | None:
     return None if data is None else zlib.crc32(data)
+
+
+class StoredExamples:
+    """The examples in a store as of now: read when they are first needed, and again when they changed."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._contents: Contents | None = None
+        self._vectors: tuple[int, Array] | None = None
+
+    @property
+    def path(self) -> Path | str:
+        return self.store.address
+
+    @property
+    def settings(self) -> Settings:
+        """Feature, fingerprint, width, parameters, as of now."""
+        return self.store.read(lambda reading: reading.settings())
+
+    @property
+    def contents(self) -> Contents:
+        def look(reading: Snapshot) -> Contents:
+            if self._contents is None or self._contents.revision != reading.settings().revision:
+                self._contents = read_contents(reading)
+            return self._contents
+
+        return self.store.read(look)
+
+    def vectors(self) -> Array:
+        """(n, dim) of the examples in ``contents``, if called in the same ``read``."""
+
+        def look(_: Snapshot) -> Array:
+            now = self.contents
+            if self._vectors is None or self._vectors[0] != now.revision:
+                self._vectors = (now.revision, self.store.vectors(now))
+            return self._vectors[1]
+
+        return self.store.read(look)
+
+    def feature_state(self) -> dict[str, Any]:
+        """The state of the fitted feature: plain values and arrays by name."""
+        return self.store.read(lambda reading: {**reading.settings().values, **reading.feature_state()})
+
+    def thumbnail(self, example: int) -> bytes | None:
+        """The small picture of an example, if it has one."""
+        return self.store.read(lambda reading: reading.thumbnail(*live(reading, [example])))
+
+    def let_go(self) -> None:
+        """Forget what was read."""
+        self._contents = self._vectors = None

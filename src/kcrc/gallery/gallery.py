@@ -18,9 +18,8 @@ Long because half of it is the documentation of its verbs, which belong to one o
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
@@ -31,12 +30,12 @@ from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, WriteNeeded
 from kcrc.gallery import acts, erasing, examples, history, stores, tuned, undoing
 from kcrc.gallery.adding import Add, Added, Duplicates, checked_examples
-from kcrc.gallery.answering import Answering
 from kcrc.gallery.check import Verdict, look, problems
-from kcrc.gallery.contract import ExampleRecord, Snapshot, Store, Transaction
+from kcrc.gallery.classifier import GalleryClassifier
+from kcrc.gallery.contract import ExampleRecord, Snapshot, Store
 from kcrc.gallery.correcting import Correct, Corrected
 from kcrc.gallery.erasing import Erased
-from kcrc.gallery.examples import Contents, Example
+from kcrc.gallery.examples import Contents, Example, StoredExamples
 from kcrc.gallery.history import Entry
 from kcrc.gallery.settings import Settings
 from kcrc.method.evidence import Evidence, joined
@@ -81,10 +80,8 @@ class Gallery:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.answering = Answering(self)
-        self._contents: Contents | None = None
-        self._vectors: tuple[int, Array] | None = None
-        self._changing = 0
+        self._examples = StoredExamples(store)
+        self.answering = GalleryClassifier(self._examples)
         self._settings = store.read(lambda reading: reading.settings())
 
     @classmethod
@@ -271,7 +268,7 @@ class Gallery:
         >>> gallery.close()
         """
         self.store.close()
-        self._contents = self._vectors = None
+        self._examples.let_go()
 
     def __enter__(self) -> Self:
         return self
@@ -328,12 +325,7 @@ class Gallery:
     def contents(self) -> Contents:
         """The examples of this moment, by rising id."""
 
-        def look(reading: Snapshot) -> Contents:
-            if self._contents is None or self._contents.revision != reading.settings().revision:
-                self._contents = examples.read_contents(reading)
-            return self._contents
-
-        return self.read(look)
+        return self._examples.contents
 
     def __len__(self) -> int:
         return len(self.contents)
@@ -371,7 +363,7 @@ class Gallery:
         >>> gallery.example(1).label
         'heron'
         """
-        return examples.as_example(self.read(lambda reading: acts.live(reading, [example]))[0])
+        return examples.as_example(self.read(lambda reading: examples.live(reading, [example]))[0])
 
     def thumbnail(self, example: int) -> bytes | None:
         """The small picture of an example (JPEG, PNG or WebP), if it has one.
@@ -396,7 +388,7 @@ class Gallery:
         >>> type(gallery.thumbnail(1))
         <class 'bytes'>
         """
-        return self.read(lambda reading: reading.thumbnail(*acts.live(reading, [example])))
+        return self._examples.thumbnail(example)
 
     def find(
         self,
@@ -459,9 +451,7 @@ class Gallery:
 
         def look(_: Snapshot) -> tuple[Array, Array, Array]:
             now = self.contents
-            if self._vectors is None or self._vectors[0] != now.revision:
-                self._vectors = (now.revision, self.store.vectors(now))
-            return now.ids, self._vectors[1], now.labels
+            return now.ids, self._examples.vectors(), now.labels
 
         return self.read(look)
 
@@ -479,8 +469,7 @@ class Gallery:
         >>> features.restore(gallery.feature_state()).dim == gallery.dim
         True
         """
-        arrays = self.read(lambda reading: reading.feature_state())
-        return {**self._settings.values, **arrays}
+        return self._examples.feature_state()
 
     # Answers
 
@@ -648,8 +637,7 @@ class Gallery:
         >>> gallery.explain(["new/1.jpg"]).labels.tolist()
         ['heron']
         """
-        chunks = self.answering.stream(images, self.answering.answerer().explain)
-        parts = [chunk.answers for chunk in chunks if chunk.answers is not None]
+        parts = list(self.answering.evidence(images))
         if not parts:
             raise DataError("There is no image to explain; give at least one.")
         return joined(parts)
@@ -733,37 +721,6 @@ class Gallery:
         return self.classifier().likeness(self.answering.feature().transform(images), level=level)
 
     # Changes
-
-    @contextlib.contextmanager
-    def changing(self) -> Iterator[None]:
-        """Make several changes in a ``with`` block, and learn from the examples once, at its end.
-
-        Yields
-        ------
-        None
-            Once; the block runs then.
-
-        Examples
-        --------
-        >>> with gallery.changing():  # learned once at the end, not after each step
-        ...     _ = gallery.relabel([1], "robin")
-        ...     _ = gallery.remove([2])
-        >>> len(gallery)
-        20
-        """
-        self._changing += 1
-        try:
-            yield
-        finally:
-            self._changing -= 1
-        if not self._changing:
-            self.answering.bring_up_to_date()
-
-    def _change(self, act: Callable[[Transaction], T]) -> T:
-        """What ``act`` did, in a transaction; then what was learned from the examples is learned from them as they are
-        now."""
-        with self.changing():
-            return self.store.write(act)
 
     def add_images(
         self,
@@ -864,7 +821,7 @@ class Gallery:
             self._settings, labels, vectors, sources=sources, contents=contents, thumbnails=thumbnails,
             fingerprint=fingerprint,
         )  # fmt: skip
-        return self._change(Add(batch, duplicates, None if continuing is None else continuing.command))
+        return self.store.write(Add(batch, duplicates, None if continuing is None else continuing.command))
 
     def remove(self, ids: Iterable[int], *, erase: bool = False) -> tuple[int, ...]:
         """Take examples out; all of them, or none where one of the ids is unknown.
@@ -896,9 +853,8 @@ class Gallery:
         'removed 1 example of heron'
         """
         if erase:
-            with self.changing():
-                return self.erase(ids).ids
-        return self._change(acts.Remove(examples.checked_ids(ids)))
+            return self.erase(ids).ids
+        return self.store.write(acts.Remove(examples.checked_ids(ids)))
 
     def erase(self, ids: Iterable[int]) -> Erased:
         """Take examples, in or removed, out of the file for good: vectors, pictures, names, caches, history.
@@ -927,7 +883,7 @@ class Gallery:
         (3,)
         """
         erased = erasing.erase(self.store, ids)
-        self._contents = self._vectors = None
+        self._examples.let_go()
         self.answering.let_go()
         return erased
 
@@ -956,7 +912,7 @@ class Gallery:
         >>> gallery.relabel([3], "robin")
         (3,)
         """
-        return self._change(acts.Relabel(examples.checked_ids(ids), examples.checked_label(label)))
+        return self.store.write(acts.Relabel(examples.checked_ids(ids), examples.checked_label(label)))
 
     def rename_class(self, old: str, new: str) -> tuple[int, ...]:
         """Call a class by another name; where that class exists the two become one.
@@ -983,7 +939,7 @@ class Gallery:
         >>> len(gallery.rename_class("heron", "grey heron"))
         7
         """
-        return self._change(acts.Rename(examples.checked_label(old), examples.checked_label(new)))
+        return self.store.write(acts.Rename(examples.checked_label(old), examples.checked_label(new)))
 
     def correct(
         self,
@@ -1023,7 +979,7 @@ class Gallery:
         """
         wanted = {example: examples.checked_label(label) for example, label in labels.items()}
         command = None if continuing is None else continuing.command
-        return self._change(Correct(wanted, examples.checked_ids(remove), seen, command))
+        return self.store.write(Correct(wanted, examples.checked_ids(remove), seen, command))
 
     def set_parameters(self, parameters: Mapping[str, Any]) -> None:
         """Fix parameters of the classifier, in place of those fixed before; the others are chosen anew.
@@ -1082,10 +1038,9 @@ class Gallery:
         >>> gallery.keep_tuned(gallery.classifier(), next_id=22) == gallery.history(1)[0].id
         True
         """
-        state = tuned.state_of(classifier, next_id, chosen=chosen)
-        words = chosen or ("nothing to choose" if classifier.tuning_ is None else repr(classifier.tuning_))
-        told = f"tuned: {words.removeprefix('Tuning: ')}"
-        return self.store.write(acts.Tune(told, state, parameters, asked, since))
+        return self.answering.store_choice(
+            classifier, next_id=next_id, asked=asked, parameters=parameters, since=since, chosen=chosen
+        )
 
     def tuned_state(self, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
         """What ``keep_tuned`` stored in the act: what ``kcrc.classifier.saving.rebuild`` takes.
@@ -1136,7 +1091,7 @@ class Gallery:
         >>> gallery.undo().summary
         'removed 1 example of heron'
         """
-        return self._change(undoing.Undo(to, past_erase))
+        return self.store.write(undoing.Undo(to, past_erase))
 
     def redo(self) -> Entry:
         """Do again what the latest ``undo`` reverted, if nothing was changed since; the change.
@@ -1158,7 +1113,7 @@ class Gallery:
         >>> gallery.redo().summary
         'removed 1 example of heron'
         """
-        return self._change(undoing.Redo())
+        return self.store.write(undoing.Redo())
 
     def history(self, limit: int | None = None) -> list[Entry]:
         """The latest changes, newest first.

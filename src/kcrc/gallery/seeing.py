@@ -23,7 +23,7 @@ from kcrc.images.features.joined import is_weight
 from kcrc.images.nearness import proportioned
 
 if TYPE_CHECKING:
-    from kcrc.gallery.gallery import Gallery
+    from kcrc.gallery.examples import StoredExamples
     from kcrc.gallery.settings import Settings
     from kcrc.images.features.base import Feature
     from kcrc.images.looks.base import FeatureLook, Look, PictureKind
@@ -218,26 +218,27 @@ def _feature_of(parts: Sequence[tuple[FeatureLook, float]]) -> tuple[Feature, di
 # The feature of a gallery, as it was when it made the gallery's vectors.
 
 
-def own_feature(gallery: Gallery, model: str | os.PathLike[str] | None) -> Feature:
+def own_feature(examples: StoredExamples, model: str | os.PathLike[str] | None) -> Feature:
     """The fitted feature; ``model`` is the network file that the user named for it. An error where it would make other
     vectors than those stored."""
     from kcrc.images.features import restore
 
-    if gallery.settings.feature == "vectors":
+    settings = examples.settings
+    if settings.feature == "vectors":
         raise StateError(
-            f"The gallery '{gallery.path}' was made from ready vectors, so it cannot look at images. "
+            f"The gallery '{examples.path}' was made from ready vectors, so it cannot look at images. "
             "Give vectors to gallery.classifier().predict."
         )
-    made = restore(gallery.feature_state(), model=model)
-    if made.dim != gallery.dim:
+    made = restore(examples.feature_state(), model=model)
+    if made.dim != settings.dim:
         raise DataError(
-            f"The feature of '{gallery.path}' gives vectors of {made.dim} numbers; those stored have {gallery.dim}. "
+            f"The feature of '{examples.path}' gives vectors of {made.dim} numbers; those stored have {settings.dim}. "
             "The file is damaged."
         )
-    if made.fingerprint != gallery.fingerprint:
+    if made.fingerprint != settings.fingerprint:
         raise DataError(
-            f"The feature of '{gallery.path}' gives other vectors here ({made.fingerprint}) than those stored "
-            f"({gallery.fingerprint}). Build the gallery again from the images."
+            f"The feature of '{examples.path}' gives other vectors here ({made.fingerprint}) than those stored "
+            f"({settings.fingerprint}). Build the gallery again from the images."
         )
     made.keep()  # a network file that was named is found the next time without
     return made

@@ -34,6 +34,10 @@ def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool =
     ``file_names`` leaves the folders out of the sources.
     """
 
+    ready = None
+    if gallery.settings.tuned and len(gallery) and gallery.answering.choice_due is None:
+        ready = gallery.answering.ready()
+
     def look(reading: Snapshot) -> tuple[dict[str, Any], dict[str, Array]]:
         settings = gallery.settings
         header = {
@@ -51,7 +55,9 @@ def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool =
         state = {name: value for name, value in gallery.feature_state().items() if isinstance(value, np.ndarray)}
         arrays |= {_PREFIX + name: value for name, value in state.items()}
         if settings.tuned:
-            carried = tuned.carried(reading, settings, gallery.contents)
+            known = ready is not None and ready.is_calibrated and ready.contents.revision == settings.revision
+            calibrated = ready.calibrated if known and ready is not None else None
+            carried = tuned.carried(reading, settings, gallery.contents, calibrated)
             header["tuned"] = {"pieces": list(carried.state), "summary": carried.summary, "fresh": carried.fresh}
             pieces = enumerate(carried.state.values())
             arrays |= {f"{_TUNED}{number}": np.frombuffer(piece, np.uint8) for number, piece in pieces}

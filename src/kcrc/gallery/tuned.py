@@ -1,8 +1,12 @@
-"""The fitted classifier of a gallery, kept in its file: chosen once, then used by whoever opens the gallery.
+"""The fitted classifier of a gallery, kept in its file: chosen once, then used by every program that opens the gallery.
 
 All but the examples is stored (``kcrc.classifier.saving.describe``): the chosen parameters, the fitted metric, what the
 examples' own answers said. New examples join it as ``partial_fit`` lets them join, so that adding one changes no
-other's place, and asking after an ``add`` is quick.
+other's place.
+
+An edit writes none of this. The next question calibrates again: it asks those examples whose answers the edit touches,
+and keeps all answers for the question after it. Where more than a share ``STALE`` of the examples changed, the metric
+and whatever else was learned from them is learned again too.
 """
 
 from __future__ import annotations
@@ -18,23 +22,31 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc._base.registry import fits, hints_of
 from kcrc.classifier.saving import Examples, describe, rebuild_answerer
+from kcrc.classifier.stored_parts import encode
 from kcrc.confidence.answerer import Answerer
+from kcrc.confidence.calibration import Confidence, ConformalSets
 from kcrc.errors import FileError, UnreadableTuning
 from kcrc.files.archive import from_npy, to_npy
 from kcrc.files.plain_files import read_json
-from kcrc.gallery.contract import ActRecord, Snapshot, TunedRecord
+from kcrc.gallery.contract import ActRecord, ExampleRecord, Snapshot, TunedRecord
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings, to_json
+from kcrc.method.fitted_model import FittedModel
+from kcrc.method.scaling import within_deviations
+from kcrc.tuning.left_out.answers import LeftOut
 from kcrc.updates.pending import Growth, why_retune
 from kcrc.updates.what_if import with_examples, without_examples
 
 if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
-    from kcrc.confidence.answerer import Answerer
 
-_FACTS, _CLASSIFIER, _ARRAY = "facts", "classifier", "array "
+_FACTS, _CLASSIFIER, _CONFIDENCE, _ARRAY = "facts", "classifier", "confidence", "array "
+_CALIBRATED_ON, _CHANGED = "calibrated on ", "changed"
 LEARNED_AT = "learned at"
-"""The piece with the revision whose examples everything learned was learned from."""
+"""The piece with the revision whose examples the calibration was learned from."""
+STALE = 0.05
+"""The share of examples that may change before all that was learned from them (a covariance, the width of a kernel) is
+learned again: 3 of 60, 100 of 2000."""
 _LONGEST = 4_000_000  # bytes of a description; what is written has at most a million characters
 _TRIED = 200  # lines of the table of what was tried that are kept, the best
 USUAL: dict[str, Any] = {  # parameters that serve where choosing has to wait
@@ -95,11 +107,31 @@ def state_of(
         tuning = dataclasses.replace(tuning, scores={setting: scores[setting] for setting in order[:_TRIED]})
     shorter = copy.copy(classifier)
     shorter.tuning_ = tuning
-    # What the examples answered was to learn from, and is done.
-    shorter.confidence_ = dataclasses.replace(classifier.confidence_, left_out=None, strangers=None)
-    header, arrays = describe(shorter)
-    state = {_ARRAY + name: to_npy(array) for name, array in arrays.items()}
-    return {_FACTS: to_json(vars(facts)).encode(), _CLASSIFIER: to_json(header).encode(), **state}
+    header, arrays = describe(shorter, confidence=False)
+    model = classifier.model_
+    state = _without_matrix(model, arrays)
+    state |= {_ARRAY + name: to_npy(array) for name, array in arrays.items()}
+    state |= {_FACTS: to_json(vars(facts)).encode(), _CLASSIFIER: to_json(header).encode()}
+    return state | calibration_state(Calibrated(model, classifier.confidence_))
+
+
+def calibration_state(calibrated: Calibrated) -> dict[str, bytes]:
+    """How sure answers are, as the rows of the table ``tuned`` that are written again after an edit."""
+    arrays: dict[str, Array] = {}
+    said = encode(calibrated.confidence, "confidence", arrays)
+    model = calibrated.model
+    examples = {"ids": model.ids, "labels": model.labels.astype(np.int32), "classes": model.classes}
+    return {
+        _CONFIDENCE: to_json(said).encode(),
+        **{f"{_CONFIDENCE} {name}": to_npy(array) for name, array in arrays.items()},
+        **{_CALIBRATED_ON + name: to_npy(array) for name, array in examples.items()},
+        _CHANGED: b"%d %d" % (calibrated.changed, calibrated.next_id),
+    }
+
+
+def is_of_calibration(name: str) -> bool:
+    """Whether a row of the table ``tuned`` is written again after an edit."""
+    return name.startswith((_CONFIDENCE, _CALIBRATED_ON)) or name in (_CHANGED, LEARNED_AT)
 
 
 @dataclass(frozen=True)
@@ -111,16 +143,19 @@ class Carried:
     fresh: bool
 
 
-def carried(reading: Snapshot, settings: Settings, now: Contents) -> Carried:
-    """What is in use of what was tuned, fit to go to another gallery."""
+def carried(reading: Snapshot, settings: Settings, now: Contents, calibrated: Calibrated | None) -> Carried:
+    """What is in use of what was tuned, fit to go to another gallery; ``calibrated`` on the examples of now, if it
+    is known."""
     facts = read_facts(reading, settings.tuned)
     there = int(np.searchsorted(now.ids, facts.next_id))
     state = {piece.name: piece.data for piece in reading.found(TunedRecord, act=settings.tuned)}
-    fresh = learned_at(reading, settings.tuned) == settings.revision
     state.pop(LEARNED_AT, None)
+    if calibrated is not None:
+        state = {name: data for name, data in state.items() if not is_of_calibration(name)}
+        state |= calibration_state(calibrated.numbered_from_1())
     state[_FACTS] = to_json(vars(dataclasses.replace(facts, next_id=there + 1))).encode()
     summary = next((act.summary for act in reading.found(ActRecord, id=settings.tuned)), "tuned")
-    return Carried(summary, state, fresh)
+    return Carried(summary, state, calibrated is not None)
 
 
 def read_facts(reading: Snapshot, act: int) -> Facts:
@@ -144,21 +179,38 @@ def learned_at(reading: Snapshot, act: int) -> int | None:
 def read_state(reading: Snapshot, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
     """The description and the arrays of the classifier that ``act`` chose."""
     header: dict[str, Any] = {}
+    confidence: dict[str, Any] | None = None
     arrays: dict[str, Array] = {}
     for piece in reading.found(TunedRecord, act=act):
-        if piece.name.startswith(_ARRAY):
-            arrays[piece.name.removeprefix(_ARRAY)] = from_npy(piece.data, what=f"tuned {piece.name}")
-        elif piece.name == _CLASSIFIER:
+        name = piece.name
+        if name.startswith((_ARRAY, f"{_CONFIDENCE} ", _CALIBRATED_ON)):
+            arrays[name.removeprefix(_ARRAY)] = from_npy(piece.data, what=f"tuned {name}")
+        elif name == _CLASSIFIER:
             header = _parsed(piece.data)
-    return header, arrays
+        elif name == _CONFIDENCE:
+            confidence = _parsed(piece.data)
+    if confidence is not None:
+        header["confidence"] = _renamed_arrays(confidence)
+    return header, _with_matrix(arrays)
+
+
+def _renamed_arrays(said: Any) -> Any:
+    """A description that names its arrays as the rows of the table do."""
+    if isinstance(said, list):
+        return [_renamed_arrays(item) for item in said]
+    if not isinstance(said, dict):
+        return said
+    if said.keys() == {"array"}:
+        return {"array": f"{_CONFIDENCE} {said['array']}"}
+    return {name: _renamed_arrays(item) for name, item in said.items()}
 
 
 def answerer_from(
-    header: dict[str, Any], arrays: dict[str, Array], now: Contents, vectors: Array, *, path: object
+    header: dict[str, Any], arrays: dict[str, Array], ids: Array, labels: Array, vectors: Array, *, path: object
 ) -> Answerer:
-    """What answers in the stored classifier, with the examples of now; vectors (n, dim)."""
-    classes, numbers = np.unique(now.labels, return_inverse=True)
-    made = rebuild_answerer(header, arrays, Examples(classes, vectors, numbers, now.ids), path=path)
+    """What answers in the stored classifier, with the examples ids (n,), their labels (n,) and vectors (n, dim)."""
+    classes, numbers = np.unique(labels, return_inverse=True)
+    made = rebuild_answerer(header, arrays, Examples(classes, vectors, numbers, ids), path=path)
     if made.samples.width != vectors.shape[1]:
         raise FileError(f"The tuned classifier of '{path}' is for other vectors; the file is damaged.")
     return made
@@ -183,6 +235,87 @@ def warn_unreadable(problem: FileError) -> None:
     )
 
 
+# A whitening matrix (d, d) of fewer examples than half its width: stored as what it is made of.
+#
+# The shrunk covariance S = (1 − s) C + s v I differs from s v I only along the directions in which the examples of a
+# class differ: C = Dᵀ D / f has the r eigenvectors Q of D with the eigenvalues λ / f. So S^(−1/2) = a I − Q diag(g) Qᵀ,
+# with a = (s v)^(−1/2) and g = a − ((1 − s) λ / f + s v)^(−1/2). It whitens as the Cholesky factor of S⁻¹ does, up to a
+# rotation, which changes no distance.
+
+_FACTOR = "whitening "
+_WIDEST = 20_000  # numbers of a vector: a matrix of 1.6 GB
+
+
+@dataclass(frozen=True, eq=False)
+class WhiteningFactors:
+    """basis Q (d, r), gains g (r,) and scale a of a I − Q diag(g) Qᵀ."""
+
+    basis: Array
+    gains: Array
+    scale: float
+
+    @classmethod
+    def of(cls, model: FittedModel) -> WhiteningFactors | None:
+        """Of a model's within-class metric; None where it has none, or the matrix takes less space."""
+        metric = model.method.metric.by_class
+        if metric is None or metric is not model.method.metric or metric.whitening is None:
+            return None
+        freedom = max(1, len(model) - len(np.unique(model.labels)))
+        width = model.raw.shape[1]
+        if 2 * min(len(model), freedom) > width:
+            return None
+        deviations = within_deviations(metric.ready(model.raw), model.labels)[0].astype(np.float64)
+        squares, left = np.linalg.eigh(deviations @ deviations.T)
+        variance = float(squares.clip(0).sum()) / freedom / width or 1.0
+        real = squares > squares.max() * len(squares) * np.finfo(np.float64).eps
+        basis = deviations.T @ (left[:, real] / np.sqrt(squares[real]))
+        least = metric.shrinkage * variance
+        gains = least**-0.5 - ((1.0 - metric.shrinkage) * squares[real] / freedom + least) ** -0.5
+        return cls(basis.astype(metric.whitening.dtype), gains, least**-0.5)
+
+    def matrix(self) -> Array:
+        """(d, d), in the type of the basis."""
+        basis = self.basis.astype(np.float64)
+        made = (basis * -self.gains) @ basis.T
+        made[np.diag_indices_from(made)] += self.scale
+        return made.astype(self.basis.dtype)
+
+
+def compact_metric(model: FittedModel) -> FittedModel | None:
+    """The model with a whitening matrix as it is stored; None where it is stored whole."""
+    factors, metric = WhiteningFactors.of(model), model.method.metric.by_class
+    if factors is None or metric is None:
+        return None
+    return model.by(replace(model.method, metric=replace(metric, whitening=factors.matrix())))
+
+
+def _without_matrix(model: FittedModel, arrays: dict[str, Array]) -> dict[str, bytes]:
+    """The rows that stand for the whitening matrix among ``arrays``, which is taken out; none where it stays."""
+    factors = WhiteningFactors.of(model)
+    if factors is None:
+        return {}
+    metric = model.method.metric.by_class
+    name = next((name for name, array in arrays.items() if metric is not None and array is metric.whitening), None)
+    if name is None:
+        return {}
+    del arrays[name]
+    parts = {"basis": factors.basis, "gains": factors.gains, "scale": np.array(factors.scale)}
+    return {f"{_ARRAY}{_FACTOR}{part} {name}": to_npy(array) for part, array in parts.items()}
+
+
+def _with_matrix(arrays: dict[str, Array]) -> dict[str, Array]:
+    """The arrays with the whitening matrix that their factors stand for."""
+    begins = f"{_FACTOR}basis "
+    for name in [name.removeprefix(begins) for name in arrays if name.startswith(begins)]:
+        basis, gains, scale = (arrays.pop(f"{_FACTOR}{part} {name}", None) for part in ("basis", "gains", "scale"))
+        if basis is None or gains is None or scale is None or basis.ndim != 2 or basis.dtype.kind != "f":
+            raise FileError("What was tuned cannot be read; the file is damaged.")
+        if len(basis) > _WIDEST or gains.shape != basis.shape[1:] or scale.shape or 2 * basis.shape[1] > len(basis):
+            raise FileError("What was tuned cannot be read; the file is damaged.")
+        arrays[name] = WhiteningFactors(basis, gains, float(scale)).matrix()
+    return arrays
+
+
 # What answers at one revision of a gallery, and how it follows the examples to the next.
 
 
@@ -197,57 +330,187 @@ class Moment:
 
 
 @dataclass(frozen=True, eq=False)
+class Calibrated:
+    """How sure the answers of ``model`` are; ``changed`` says how many examples had changed since its metric, and all
+    else that is learned from examples, was learned. Nothing was learned from examples with ids from ``next_id`` on."""
+
+    model: FittedModel
+    confidence: Confidence
+    changed: int = 0
+    next_id: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "next_id", max(self.next_id, int(self.model.ids.max(initial=0)) + 1))
+
+    def following(self, model: FittedModel, revision: int) -> Calibrated | None:
+        """The same for the examples of ``model`` now: only answers that a change touches are asked for again. None
+        where so many changed that everything is to be learned again, or the answers are not known any more."""
+        if not _differences(self.model, model):
+            return replace(self, model=model)
+        known = self._with_new_names(model)
+        differences = _differences(known.model, model)
+        changed = self.changed + differences
+        if changed > STALE * len(model) or (self.confidence.sets is not None and self.confidence.left_out is None):
+            return None
+        if not differences:
+            return replace(known, model=model)
+        had = known.confidence
+        made = Confidence.of(model, None, exclusion=had.exclusion, before=(had, known.model), revision=revision)
+        return Calibrated(model, replace(made, groups=had.groups), changed, self.next_id)
+
+    def numbered_from_1(self) -> Calibrated:
+        """The same where the examples have the ids from 1 on."""
+        ids, had = self.model.ids, self.confidence
+
+        def numbers(rows: Array) -> Array:
+            return np.searchsorted(ids, rows) + 1
+
+        def numbered(left: LeftOut | None) -> LeftOut | None:
+            return None if left is None else replace(left, rows=numbers(left.rows))
+
+        out = had.exclusion
+        stay = np.isin(out.ids, ids)
+        out = replace(
+            out, ids=numbers(out.ids[stay]), groups=out.groups[stay], labels=out.labels[stay],
+            weights=None if out.weights is None else out.weights[stay],
+        )  # fmt: skip
+        confidence = replace(
+            had, exclusion=out, left_out=numbered(had.left_out), strangers=numbered(had.strangers),
+            asked=None if had.asked is None else numbers(had.asked),
+            groups=None if had.groups is None else had.groups[stay],
+        )  # fmt: skip
+        model = replace(self.model, ids=np.arange(1, len(ids) + 1))
+        return Calibrated(model, confidence, self.changed)
+
+    def _with_new_names(self, model: FittedModel) -> Calibrated:
+        """The same, with the classes renamed that only have another name in ``model``."""
+        names = _renamed_classes(self.model, model)
+        old, had = self.model, self.confidence
+        if not names:
+            return self
+
+        def renamed(labels: Array) -> Array:
+            return np.array([names.get(label, label) for label in labels.tolist()])
+
+        order = np.argsort(renamed(old.classes))
+        number = np.argsort(order)  # of a class of before, now
+
+        def numbered(left: LeftOut | None) -> LeftOut | None:
+            return left and replace(
+                left, truth=number[left.truth], winner=number[left.winner], residuals=left.residuals[:, order]
+            )
+
+        sets = had.sets and ConformalSets(had.sets.scores, renamed(had.sets.names))
+        confidence = replace(
+            had, left_out=numbered(had.left_out), strangers=numbered(had.strangers), sets=sets,
+            answered=None if had.answered is None else renamed(had.answered),
+        )  # fmt: skip
+        model = old.relabelled(renamed(old.classes)[order], number[old.labels])
+        return replace(self, model=model, confidence=confidence)
+
+
+def _differences(one: FittedModel, other: FittedModel) -> int:
+    """How many examples are in one of two models only, or have other labels there."""
+    _, here, there = np.intersect1d(one.ids, other.ids, assume_unique=True, return_indices=True)
+    moved = one.classes[one.labels[here]] != other.classes[other.labels[there]]
+    return len(one) + len(other) - 2 * len(here) + int(moved.sum())
+
+
+def _renamed_classes(old: FittedModel, now: FittedModel) -> dict[str, str]:
+    """The classes of ``old`` that have another name now, with all of their examples and with no others of before."""
+    _, then, there = np.intersect1d(old.ids, now.ids, assume_unique=True, return_indices=True)
+    pairs = np.unique(np.stack([old.labels[then], now.labels[there]]), axis=1)
+    names: dict[str, str] = {}
+    for before, after in pairs.T.tolist():
+        alone = (pairs[0] == before).sum() == (pairs[1] == after).sum() == 1
+        if alone and old.classes[before] != now.classes[after] and now.classes[after] not in old.classes:
+            names[str(old.classes[before])] = str(now.classes[after])
+    return names
+
+
+@dataclass(frozen=True, eq=False)
 class Ready:
     """What answers from the examples of one moment, and the act that chose its parameters (0: not in the file)."""
 
     contents: Contents
     tuned: int
+    facts: Facts | None
     answerer: Answerer
+    calibrated: Calibrated | None
+    """The latest calibration that is known, of these examples or earlier ones."""
     classifier: KCRCClassifier | None = None
     """The same with scikit-learn's face, once somebody wanted that."""
+    stored: bool = True
+    """Whether the calibration is in the file."""
+    learned_again: bool = False
+    """Whether more than the calibration is not in the file."""
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the calibration is of these very examples."""
+        return self.calibrated is not None and self.calibrated.model is self.answerer.model
 
 
-def renewed(ready: Ready, moment: Moment) -> KCRCClassifier | None:
-    """A classifier for the examples of ``moment`` that has learned from them all that is learned from examples, and
-    took over what the change since ``ready`` did not touch; None where that cannot be told."""
-    change = _change(ready, moment)
-    if change is None or ready.classifier is None or ready.tuned != moment.tuned:
-        return None
-    gone, stay = change
-    now, made = moment.contents, copy.copy(ready.classifier)
-    if len(gone):
-        made.forget(gone)
-    if stay < len(now):
-        made.partial_fit(moment.vectors[stay:], now.labels[stay:], rows=now.ids[stay:])
-    return made
-
-
-def _change(ready: Ready, moment: Moment) -> tuple[Array, int] | None:
-    """The ids of the examples that went, and how many of those there are now had been there; None where others were
-    relabelled, or came back, or none stayed."""
-    before, now = ready.contents, moment.contents
-    kept = np.isin(before.ids, now.ids)
+def model_following(model: FittedModel, ids: Array, labels: Array, vectors: Array) -> FittedModel:
+    """The model by the same method with other examples: ids (n,) rising, labels (n,) and vectors (n, dim). What is
+    kept of those that stay is not made again, and ``model`` stays as it was."""
+    kept, old = np.isin(model.ids, ids), np.isin(ids, model.ids)
     stay = int(kept.sum())
-    same = np.array_equal(before.ids[kept], now.ids[:stay]) and np.array_equal(before.labels[kept], now.labels[:stay])
-    if not stay or not same or (stay < len(now) and now.ids[stay] <= before.ids[-1]):
+    if stay and old[:stay].all():  # others came behind those that stay
+        if stay < len(model):
+            model = without_examples(model, model.ids[~kept])
+        if stay < len(ids):
+            model = with_examples(model, vectors[stay:], labels[stay:], ids[stay:])
+        classes, numbers = np.unique(labels, return_inverse=True)
+        same = np.array_equal(classes, model.classes) and np.array_equal(numbers, model.labels)
+        return model if same else model.relabelled(classes, numbers)
+    classes, numbers = np.unique(labels, return_inverse=True)
+    scaled = None
+    if stay and model.vectors is not model.raw and not model.method.double_precision:
+        scaled = np.empty((len(ids), model.vectors.shape[1]), model.vectors.dtype)
+        scaled[old] = model.vectors[kept]
+        scaled[~old] = model.method.metric.transform(vectors[~old])
+    return FittedModel.build(model.method, vectors, classes, numbers, ids, scaled=scaled)
+
+
+def next_id_learned(reading: Snapshot, act: int) -> int:
+    """The id from which on no example has anything to do with what ``act`` keeps."""
+    learned = _changed(reading, act)
+    if learned is not None:
+        return max(read_facts(reading, act).next_id, learned[1])
+    known = learned_at(reading, act) in (None, act)  # earlier versions learned later, and did not say from what
+    return read_facts(reading, act).next_id if known else reading.settings().next_id
+
+
+def _changed(reading: Snapshot, act: int) -> tuple[int, int] | None:
+    """How many examples had changed at the calibration that ``act`` keeps, and ``Calibrated.next_id``."""
+    for piece in reading.found(TunedRecord, act=act, name=_CHANGED):
+        numbers = piece.data.split()
+        if len(numbers) == 2 and all(number.isdigit() and len(number) < 19 for number in numbers):
+            return int(numbers[0]), int(numbers[1])
+    return None
+
+
+def calibrated_on(
+    reading: Snapshot, arrays: dict[str, Array], act: int, now: Contents, vectors: Array
+) -> tuple[Array, Array, Array, tuple[int, int]] | None:
+    """The examples that the calibration stored by ``act`` was learned from: ids, labels and vectors; and ``changed``
+    and ``next_id`` of it. None where they are not known any more."""
+    changed = _changed(reading, act)
+    try:
+        ids, numbers, classes = (arrays[_CALIBRATED_ON + name] for name in ("ids", "labels", "classes"))
+        labels = classes[numbers]
+    except (KeyError, IndexError):
         return None
-    return before.ids[~kept], stay
-
-
-def followed(ready: Ready, moment: Moment) -> Ready | None:
-    """What answers, brought up to date where examples only came or went; None where it has to be made again.
-
-    What was handed out before stays as it was.
-    """
-    now, change = moment.contents, _change(ready, moment)
-    if change is None or (moment.facts is not None and moment.facts.outgrown(now)):
+    rising = ids.ndim == 1 and ids.dtype.kind == "i" and len(ids) == len(labels) > 0 and (np.diff(ids) > 0).all()
+    if changed is None or not rising or labels.ndim != 1 or labels.dtype.kind != "U":
         return None
-    (gone, stay), model = change, ready.answerer.model
-    if len(gone):
-        model = without_examples(model, gone)
-    if stay < len(now):
-        model = with_examples(model, moment.vectors[stay:], now.labels[stay:], now.ids[stay:])
-    faced = None if ready.classifier is None else ready.classifier.following(model)
-    if faced is not None and moment.facts is not None:
-        faced.growth_ = moment.facts.growth(now)
-    return Ready(now, moment.tuned, replace(ready.answerer, model=model), faced)
+    gone = ids[~np.isin(ids, now.ids)].tolist()
+    records = sorted(reading.found(ExampleRecord, id=gone)) if gone else []
+    if len(records) < len(gone):
+        return None
+    there = np.empty((len(ids), vectors.shape[1]), vectors.dtype)
+    there[np.isin(ids, now.ids)] = vectors[np.isin(now.ids, ids)]
+    if gone:
+        there[np.isin(ids, gone)] = reading.vectors(records)
+    return ids, labels, there, changed

@@ -16,8 +16,9 @@ from typing import Any
 
 from kcrc.errors import FileError, StateError
 from kcrc.gallery import history
-from kcrc.gallery.acts import entered, live, parameters_of
+from kcrc.gallery.acts import entered, parameters_of
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction
+from kcrc.gallery.examples import live
 from kcrc.gallery.history import Entry, detail_of, entry_of, first_of
 from kcrc.updates.what_if import Supposition
 

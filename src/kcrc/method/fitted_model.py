@@ -319,6 +319,11 @@ class FittedModel:
         if searched:
             self.__dict__["index"] = self._derived(self.labels).index
 
+    def relabelled(self, classes: Array, labels: Array) -> FittedModel:
+        """The same examples with other labels (n,), which number ``classes``."""
+        made = replace(self, classes=classes, labels=labels, class_means=None)
+        return made if self.class_means is None else replace(made, class_means=made._means(np.unique(labels)))
+
     def without_empty_classes(self) -> FittedModel:
         """With only the classes that have examples."""
         present = np.unique(self.labels)

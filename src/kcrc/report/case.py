@@ -131,8 +131,8 @@ def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | Non
     feature = gallery.answering.feature()
     pixels = decode(content, feature.view, source=name).pixels
     vector = feature.transform_seen([pixels])
-    answers = gallery.answering.asked(explain=True)(vector)
-    found = gallery.answering.told(answers, [emptiness(pixels)])
+    answers = gallery.answering.answer_function(explain=True)(vector)
+    found = gallery.answering.mark_blank_images_unknown(answers, [emptiness(pixels)])
     made = case_from(
         gallery, name, content, found.evidence, truth=truth, probabilities=found.probabilities[0], vector=vector[0]
     )

@@ -175,8 +175,8 @@ def of_files(
     found = Measured()
     parts: list[Evidence] = []
     chances: list[Array] = []
-    answer = watched(gallery.answering.asked(explain=evidence))
-    for chunk in gallery.answering.stream(files, answer, on_error="skip"):
+    answer = watched(gallery.answering.answer_function(explain=evidence))
+    for chunk in gallery.answering.classify(files, answer, on_error="skip"):
         found.names += chunk.names
         found.problems += chunk.problems
         if chunk.answers is not None:

@@ -127,7 +127,7 @@ async def what_if(request: Request) -> Response:
         if before is None:
             before = frozenset(current.answer(asked.vector[None], explain=True).evidence.rows[0].tolist())
         if asked.empty is not None:
-            answers = service.gallery.answering.told(answers, [asked.empty])
+            answers = service.gallery.answering.mark_blank_images_unknown(answers, [asked.empty])
         more = {"picture": asked.id, "left_out": left_out, "tips": None, "seconds": time.perf_counter() - begun}
         return verdict(current, answers, learning=service.learning(current), before=before, **more)
 

@@ -17,6 +17,7 @@ from kcrc._base.arrays import Array
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.answers import Answers
 from kcrc.gallery import Gallery
+from kcrc.gallery.classifier import unknown_where_meaningless
 from kcrc.gallery.contract import ExampleRecord, Snapshot
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.tuned import learned_at
@@ -49,12 +50,10 @@ class Current:
         return {"reject": REJECT, "coverage": COVERAGE} if known else {}
 
     def answer(self, vectors: Array, *, explain: bool) -> Answers:
-        found = self.answerer.answer(vectors, explain=explain, **self.promises)
-        return found.but_unknown(found.why)
+        return unknown_where_meaningless(self.answerer.answer(vectors, explain=explain, **self.promises))
 
     def what_if(self, vector: Array, without: list[int]) -> Answers:
-        found = self.answerer.what_if(vector, without, **self.promises)
-        return found.but_unknown(found.why)
+        return unknown_where_meaningless(self.answerer.what_if(vector, without, **self.promises))
 
 
 class Now:
@@ -83,7 +82,7 @@ class Now:
             return self._current
 
     def _ready(self) -> Current:
-        ready = self._gallery.answering.ready()
+        ready = self._gallery.answering.ready(calibrated=False)
         return Current(ready.answerer, ready.contents)
 
     def _carried_on(self) -> Current:

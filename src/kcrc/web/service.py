@@ -109,7 +109,7 @@ class Service:
         current, answers = await self.ask(np.stack([picture.vector for picture in pictures]), explain=True)
         empty = [picture.empty for picture in pictures]
         if any(empty):
-            answers = await self.apart(lambda: self.gallery.answering.told(answers, empty))
+            answers = await self.apart(lambda: self.gallery.answering.mark_blank_images_unknown(answers, empty))
         return current, answers
 
     async def taken_in(self, content: bytes, name: str) -> SentPicture:
@@ -129,13 +129,15 @@ class Service:
         self._tell_revision()
 
     def _learn(self) -> None:
-        """Learn from the examples as they are; where they have outgrown the parameters, those are chosen anew."""
+        """Learn how sure answers are from the examples of now; where they have outgrown the parameters, those are
+        chosen again."""
         if len(self.gallery) and self.gallery.answering.choice_due is not None:
             self.events.tell("progress", job="choose", share=0.0)
             self.gallery.answering.ready()
             self.events.tell("progress", job="choose", share=1.0)
         else:
-            self.gallery.answering.bring_up_to_date()
+            with contextlib.suppress(KCRCError):  # the next question says what is wrong
+                self.gallery.answering.ready()
 
     def _learned(self, revision: int) -> None:
         self.now.learned()

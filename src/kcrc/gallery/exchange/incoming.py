@@ -205,22 +205,21 @@ def _from_windows(root: Path, image: str) -> Path | None:
 def carry_out(gallery: Gallery, plan: Plan) -> Received:
     """Add what is new, then correct what is in."""
     told, came = Received(unlabelled=plan.unlabelled, problems=list(plan.problems)), Intake()
-    with gallery.changing():
-        if plan.files:
-            feature = gallery.answering.feature()
-            paths, labels = zip(*plan.files.values(), strict=True)
-            add_images(gallery, feature, paths, labels, on_error="skip", told=came)
-        told.added = came.added
-        told.problems += map(str, came.problems)
-        for twin in came.duplicates:
-            if twin.id:  # 0 is a twin among the new ones; the others came in since the plan was made
-                plan.has.setdefault(twin.id, twin.existing_label)
-                plan.of_example(twin.id, twin.label)
-        other = plan.contradicted
-        told.same = len(plan.labels) - len(other)
-        if plan.relabel:
-            seen = {example: plan.has[example] for example in other}
-            told.relabelled = gallery.correct(other, seen=seen, continuing=came.last).relabelled
-        else:
-            told.other = [(example, plan.has[example], label) for example, label in sorted(other.items())]
+    if plan.files:
+        feature = gallery.answering.feature()
+        paths, labels = zip(*plan.files.values(), strict=True)
+        add_images(gallery, feature, paths, labels, on_error="skip", told=came)
+    told.added = came.added
+    told.problems += map(str, came.problems)
+    for twin in came.duplicates:
+        if twin.id:  # 0 is a twin among the new ones; the others came in since the plan was made
+            plan.has.setdefault(twin.id, twin.existing_label)
+            plan.of_example(twin.id, twin.label)
+    other = plan.contradicted
+    told.same = len(plan.labels) - len(other)
+    if plan.relabel:
+        seen = {example: plan.has[example] for example in other}
+        told.relabelled = gallery.correct(other, seen=seen, continuing=came.last).relabelled
+    else:
+        told.other = [(example, plan.has[example], label) for example, label in sorted(other.items())]
     return told

@@ -153,7 +153,7 @@ class Scorer:
 
     def __call__(self, piece: Piece) -> AnswerPart:
         opened = _open_for(self)
-        asked, question = opened.gallery.answering, self.question
+        question = self.question
         rows: list[dict[str, Any]] = []
         problems: list[tuple[str, str]] = []
         searches: set[str] = set()
@@ -164,9 +164,8 @@ class Scorer:
             rows += rows_of(given.names, found, top=question.top)
         for chunk in self._chunks(opened, piece.images, problems) if piece.images else ():
             if chunk.answers is not None:
-                found = asked.told(chunk.answers, chunk.empty)
-                searches.add(found.evidence.search)
-                rows += rows_of([self._given(name) for name in chunk.names], found, top=question.top)
+                searches.add(chunk.answers.evidence.search)
+                rows += rows_of([self._given(name) for name in chunk.names], chunk.answers, top=question.top)
             problems += [(self._given(problem.source), problem.why) for problem in chunk.problems]
         form = form_for(question.out, sets=question.coverage is not None, top=question.top)
         return AnswerPart(form.encoded(rows), len(rows), tuple(problems), tuple(sorted(searches)))
@@ -175,9 +174,9 @@ class Scorer:
         self, opened: _Opened, images: Sequence[str], problems: list[tuple[str, str]]
     ) -> Iterator[Answered[Answers]]:
         """Images answered in their order; those from elsewhere are fetched a few at a time."""
-        stream = opened.gallery.answering.stream
+        classify = opened.gallery.answering.classify
         if not any(map(is_remote, images)):
-            yield from stream([self._place(name) for name in images], opened.answer, on_error="skip")
+            yield from classify([self._place(name) for name in images], opened.answer, on_error="skip")
             return
         for start in range(0, len(images), FETCHED):
             group: list[str | Content] = []
@@ -187,7 +186,7 @@ class Scorer:
                     problems.append((name, found.why))
                 else:
                     group.append(found)
-            yield from stream(group, opened.answer, on_error="skip")
+            yield from classify(group, opened.answer, on_error="skip")
 
     def _place(self, name: str) -> str:
         """Where a file is, for a worker that is in another folder."""
@@ -221,7 +220,7 @@ def _open_for(scorer: Scorer) -> _Opened:
         check_same(gallery, scorer.fingerprint)
         asked = scorer.question
         answerer = scorer.shards or _on_threads(gallery.answering.answerer(), scorer.threads)
-        answer = gallery.answering.asked(
+        answer = gallery.answering.answer_function(
             reject=asked.reject, unknown=asked.mark, coverage=asked.coverage, answerer=answerer
         )
     except BaseException:

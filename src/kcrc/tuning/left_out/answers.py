@@ -53,7 +53,8 @@ def answers_without(
     groups = exclusion.groups_of(model)
     at_once = CodesWithout.of(model, groups)
     products = None
-    if exclusion.removed(model, which[:1]) is not None and _keeps_products(model):
+    many = 8 * len(which) * _width(model) ** 2 >= len(model) ** 2  # else the pairs that are needed cost less
+    if many and exclusion.removed(model, which[:1]) is not None and _keeps_products(model):
         vectors = widened(model.vectors)
         products = vectors @ vectors.T
 
@@ -239,11 +240,14 @@ def _reach(model: FittedModel, evidence: Evidence) -> Array:
 def _untouched(
     old: LeftOut, earlier: FittedModel, model: FittedModel, order: Array, without_classes: bool
 ) -> LeftOut | None:
-    """Those of the old answers, as answers of ``model`` now, that nothing which came or went since lies near enough to
-    change; None where none are."""
+    """Those of the old answers, as answers of ``model`` now, that nothing which came, went or got another class since
+    lies near enough to change; None where none are."""
     if old.reach is None or earlier.method is not model.method:
         return None
     came, went = ~np.isin(model.ids, earlier.ids), ~np.isin(earlier.ids, model.ids)
+    _, now, then = np.intersect1d(model.ids, earlier.ids, assume_unique=True, return_indices=True)
+    moved = model.classes[model.labels[now]] != earlier.classes[earlier.labels[then]]
+    came[now[moved]] = went[then[moved]] = True  # as if it had gone and come again
     at = np.searchsorted(earlier.ids, old.rows)
     still = np.isin(old.rows, model.ids[order]) & np.isfinite(old.reach)
     position = np.minimum(np.searchsorted(model.ids, old.rows), len(model) - 1)
