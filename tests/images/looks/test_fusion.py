@@ -6,7 +6,7 @@ import numpy as np
 
 from images.looks.drawings import drawings
 from kcrc.images.looks.fusion import fused, learned_weights, losses, pooled
-from kcrc.method.evidence import joined
+from kcrc.method.evidence import join_evidence
 
 
 def answers(rng, truth, quality):
@@ -36,7 +36,7 @@ def test_fused_shares_are_the_experts_shares_by_weight(fitted):
     images, _ = drawings(2, first=300)
     experts = fitted.panel_.experts
     parts = [
-        joined(e.classifier._read(e.look.see(list(images)), lambda one: one, explain=True, code_all=True))
+        join_evidence(e.classifier._read(e.look.see(list(images)), lambda one: one, explain=True, code_all=True))
         for e in experts
     ]
     evidence = fused(experts, parts, explain=True)

@@ -12,7 +12,7 @@ from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.confidence.calibration import Calibration
 from kcrc.images.looks.base import Look
-from kcrc.method.evidence import FAR, Evidence, joined, log_distance, signs
+from kcrc.method.evidence import FAR, Evidence, join_evidence, log_distance, open_set_features
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.answers import answers_without
 from kcrc.tuning.left_out.exclusion import Exclusion
@@ -36,7 +36,7 @@ class Expert:
         """From what it said of examples left out, and their class numbers; None where none could be asked."""
         if evidence is None or not len(evidence):
             return cls(look, classifier, Calibration())
-        seen = signs(evidence)
+        seen = open_set_features(evidence)
         far = seen[:, FAR] if _orders(classifier) else None
         calibration = Calibration.fit(evidence.residuals, truth, far)
         nearest = seen[:, 0][np.isfinite(seen[:, 0])]
@@ -53,7 +53,7 @@ class Expert:
 
     def evidence(self, seen: Array, *, code_all: bool = False) -> Evidence:
         """The evidence of what the look has ``seen`` of pictures."""
-        return joined(self.read(seen, lambda evidence: evidence, explain=True, code_all=code_all))
+        return join_evidence(self.read(seen, lambda evidence: evidence, explain=True, code_all=code_all))
 
     def log_probabilities(self, evidence: Evidence) -> Array:
         """(B, C) of its answers."""
@@ -77,4 +77,4 @@ def without_themselves(
     def kept(evidence: Evidence, positions: Array) -> Any:
         return evidence
 
-    return joined(answers_without(model, exclusion, which, kept))
+    return join_evidence(answers_without(model, exclusion, which, kept))

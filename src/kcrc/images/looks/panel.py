@@ -20,7 +20,7 @@ from kcrc.images.looks.expert import Expert, without_themselves
 from kcrc.images.looks.fusion import fused
 from kcrc.images.looks.join import seen_by
 from kcrc.images.looks.jury import ASKED, answerable
-from kcrc.method.evidence import Evidence, joined, signs
+from kcrc.method.evidence import Evidence, join_evidence, open_set_features
 from kcrc.tuning.left_out.answers import TRIALS, LeftOut
 from kcrc.tuning.left_out.exclusion import Exclusion
 from kcrc.tuning.left_out.sample import stratified_by_row
@@ -94,7 +94,7 @@ class Panel:
                 for expert, mine in zip(self.experts, seen, strict=True)
             ]
             found.append(said[0] if self.single else fused(self.experts, said, explain=True))
-        return joined(found)
+        return join_evidence(found)
 
     def confidence(self) -> Confidence:
         """What is known of how sure the answers are, learned from the examples' own when first asked for."""
@@ -123,7 +123,7 @@ class Panel:
         model = self.leader.model_
         return LeftOut(
             rows=model.ids[order], truth=model.labels[order], winner=evidence.winner, residuals=evidence.residuals,
-            how=evidence.how, signs=signs(evidence), reach=np.full(len(order), np.inf),
+            how=evidence.how, signs=open_set_features(evidence), reach=np.full(len(order), np.inf),
         )  # fmt: skip
 
     # Examples that come and go ----------------------------------------------------------------------------------
