@@ -12,7 +12,7 @@ Array = NDArray[Any]
 BLOCK = 4 << 20  # bytes at a time, as doubles, where all examples are gone over
 
 
-def widened(values: Array) -> Array:
+def widen(values: Array) -> Array:
     """Half precision stores, it does not compute: as single precision. Anything else as it is."""
     return values.astype(np.float32) if values.dtype == np.float16 else values
 

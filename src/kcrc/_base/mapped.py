@@ -30,7 +30,7 @@ def is_mapped(array: Any) -> bool:
     return array is not None
 
 
-def room(shape: tuple[int, ...], dtype: DTypeLike, *, mapped: bool) -> Array:
+def allocate(shape: tuple[int, ...], dtype: DTypeLike, *, mapped: bool) -> Array:
     """Zeros, in memory or in a mapped file; what is one number an example stays in memory."""
     size = prod(shape) * np.dtype(dtype).itemsize
     if not mapped or len(shape) == 1 or not size:
@@ -55,12 +55,12 @@ def _take_blocks(file: Any, size: int) -> None:
         file.write(bytes(min(BLOCK, size - start)))
 
 
-def streamed(make: Callable[[Array], Array], X: Array) -> Array:
+def apply_by_blocks(make: Callable[[Array], Array], X: Array) -> Array:
     """``make(X)`` for one that looks at each row by itself: of a mapped X block by block, into a mapped file."""
-    return streamed_parts(lambda some: {"only": make(some)}, X)["only"]
+    return apply_parts_by_blocks(lambda some: {"only": make(some)}, X)["only"]
 
 
-def streamed_parts(make: Callable[[Array], Mapping[str, Array]], X: Array) -> Mapping[str, Array]:
+def apply_parts_by_blocks(make: Callable[[Array], Mapping[str, Array]], X: Array) -> Mapping[str, Array]:
     """The same where ``make`` gives several arrays; one that is X as it was given is X here too."""
     if not is_mapped(X):
         return make(X)
@@ -72,6 +72,6 @@ def streamed_parts(make: Callable[[Array], Mapping[str, Array]], X: Array) -> Ma
                 whole[name] = X
                 continue
             if name not in whole:
-                whole[name] = room((len(X), *part.shape[1:]), part.dtype, mapped=True)
+                whole[name] = allocate((len(X), *part.shape[1:]), part.dtype, mapped=True)
             whole[name][block] = part
     return whole

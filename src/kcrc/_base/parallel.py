@@ -86,7 +86,7 @@ class SharedLimit:
             self.before.clear()
             self.ours.clear()
 
-    def forked(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a child of the process only the thread that forked goes on; what others wanted they want no longer."""
         self.lock = threading.RLock()
         if self.before:
@@ -100,7 +100,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=lambda: _limit.lock.acquire(),
         after_in_parent=lambda: _limit.lock.release(),
-        after_in_child=lambda: _limit.forked(),
+        after_in_child=lambda: _limit.reset_after_fork(),
     )
 
 

@@ -22,7 +22,7 @@ _LEADER = "{desc} {bar} {percentage:.0f} %{postfix}"
 
 def count_bar(what: str, total: int, *, unit: str, show: bool | None = None, **options: Any) -> Any:
     """A bar of ``total`` things, to be used in a ``with`` block; ``update(n)`` says that n more are done."""
-    if not _shown(show):
+    if not _is_shown(show):
         return contextlib.nullcontext(_Unseen())
     from tqdm import tqdm
 
@@ -36,7 +36,7 @@ def count_bar(what: str, total: int, *, unit: str, show: bool | None = None, **o
 @contextlib.contextmanager
 def share_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[float], None]]:
     """Gives ``report(share)``, share from 0 to 1; with 0 the work is being prepared, and its pace counts from then."""
-    if not _shown(show):
+    if not _is_shown(show):
         yield lambda share: None
         return
     with count_bar(what, 100, unit="%", show=show, bar_format=_SHARE) as bar:
@@ -92,7 +92,7 @@ def bar_of_download(hub: Any, report: Callable[[int], None]) -> dict[str, Any]:
     return {"tqdm_class": Bar}
 
 
-def _shown(show: bool | None) -> bool:
+def _is_shown(show: bool | None) -> bool:
     return sys.stderr is not None and (sys.stderr.isatty() if show is None else show)
 
 

@@ -20,7 +20,7 @@ LENGTHS: dict[int, tuple[float, float]] = {4: (1e-15, 1e15), 8: (1e-60, 1e60)}
 _NAMES = {4: "single precision (float32)", 8: "double precision"}
 
 
-def served(X: Array, precision: np.dtype[Any]) -> bool:
+def are_in_range(X: Array, precision: np.dtype[Any]) -> bool:
     """Whether every row of X (n, d), a floating type, has a length that ``precision`` serves; False with a NaN."""
     least, most = LENGTHS[precision.itemsize]
     if X.dtype != precision:
@@ -41,9 +41,9 @@ def _squares(X: Array) -> tuple[float, float]:
 
 
 def check(X: Array, precision: np.dtype[Any], *, or_else: str = "") -> None:
-    """Raise unless ``served``, block after block; ``or_else`` says what else would help."""
+    """Raise unless ``are_in_range``, block after block; ``or_else`` says what else would help."""
     for block in blocks(*X.shape):
-        if not served(X[block], precision):
+        if not are_in_range(X[block], precision):
             _check_numbers(X[block], block.start)
             _refuse(X[block], precision, "", or_else, block.start)
 
@@ -90,7 +90,7 @@ def _lengths(X: Array) -> Array:
 # keeps its own traceback, behind a sentence that says what it was asked.
 
 
-def called(role: str, function: Callable[..., Any], about: Callable[[], str], *given: Any) -> Any:
+def call_function(role: str, function: Callable[..., Any], about: Callable[[], str], *given: Any) -> Any:
     """``function(*given)``; where it fails, a DataError that says so of ``about()``, the failure behind it."""
     try:
         return function(*given)
@@ -100,18 +100,18 @@ def called(role: str, function: Callable[..., Any], about: Callable[[], str], *g
         ) from failure
 
 
-def numbers(role: str, function: Callable[..., Any], value: Any, about: Callable[[], str], wanted: str) -> Array:
+def to_numbers(role: str, function: Callable[..., Any], value: Any, about: Callable[[], str], wanted: str) -> Array:
     """``value``, which a function returned for ``about()``, as an array of real numbers."""
     try:
         array = np.asarray(value)
     except ValueError:  # lists of unequal lengths
         array = np.empty(0, object)
     if array.dtype.kind not in "biuf":
-        raise DataError(f"The {role} {function!r} returned {described(value)} for {about()}; {wanted}.")
+        raise DataError(f"The {role} {function!r} returned {describe(value)} for {about()}; {wanted}.")
     return array
 
 
-def described(value: Any) -> str:
+def describe(value: Any) -> str:
     """What a value is, in a few words."""
     if value is None:
         return "None"
@@ -124,7 +124,7 @@ def described(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def shown(vector: Array) -> str:
+def show_vector(vector: Array) -> str:
     """A vector in a few figures."""
     return np.array2string(np.asarray(vector), precision=4, threshold=6, edgeitems=2, max_line_width=1000)
 

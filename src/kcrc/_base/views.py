@@ -118,7 +118,7 @@ def layout_of(X: Mapping[str, Any] | Views) -> Layout:
     return layout
 
 
-def joined(X: Mapping[str, Any] | Views, layout: Layout) -> Array:
+def join_views(X: Mapping[str, Any] | Views, layout: Layout) -> Array:
     """(n, d) from the views of n samples."""
     missing = [name for name in layout if name not in X]
     unknown = [name for name in X if name not in layout]

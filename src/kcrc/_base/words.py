@@ -61,7 +61,7 @@ def for_plot(text: Any, most: int = 40) -> str:
     return (plain if len(plain) <= most else plain[: most - 1] + "…").replace("$", r"\$")
 
 
-def signed(share: float) -> str:
+def with_sign(share: float) -> str:
     """A share with its sign; where it rounds to nothing it has none."""
     told = f"{share:+.1%}"
     return "0.0%" if told in ("+0.0%", "-0.0%") else told

@@ -32,7 +32,7 @@ from kcrc.images.looks.ensemble import Ensemble
 from kcrc.images.looks.evaluation import Task
 from kcrc.images.looks.few_shot import choose_few_shot, is_few_shot
 from kcrc.images.looks.pictures import PictureForm
-from kcrc.method.evidence import Evidence, joined, leaning
+from kcrc.method.evidence import Evidence, join_evidence, leaning
 from kcrc.method.fitted_model import FittedModel
 
 T = TypeVar("T")
@@ -467,7 +467,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> clf.explain(X_new[:2]).labels
         array([1, 5])
         """
-        return joined(self._read(images, lambda evidence: evidence, explain=True, code_all=True))
+        return join_evidence(self._read(images, lambda evidence: evidence, explain=True, code_all=True))
 
     def what_if(self, images: Any, *, without: Any = (), relabelled: Mapping[int, Any] | None = None) -> Evidence:
         """Return the answers as they would be if some examples were not stored, or had other labels.

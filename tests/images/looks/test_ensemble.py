@@ -6,7 +6,7 @@ import numpy as np
 
 from images.looks.drawings import drawings
 from kcrc.images.looks.ensemble import combine_evidence, combine_log_probabilities, learn_weights, log_losses
-from kcrc.method.evidence import joined
+from kcrc.method.evidence import join_evidence
 
 
 def answers(rng, truth, quality):
@@ -38,7 +38,7 @@ def test_combined_shares_are_the_members_shares_by_weight(fitted):
     images, _ = drawings(2, first=300)
     members = fitted.ensemble_.members
     parts = [
-        joined(e.classifier._read(e.look.see(list(images)), lambda one: one, explain=True, code_all=True))
+        join_evidence(e.classifier._read(e.look.see(list(images)), lambda one: one, explain=True, code_all=True))
         for e in members
     ]
     evidence = combine_evidence(members, parts, explain=True)

@@ -26,7 +26,17 @@ from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.confidence.calibration import STRANGERS, Calibration, Confidence
 from kcrc.images.looks.base import Look, Pictures
 from kcrc.images.looks.join import vectors_of_looks
-from kcrc.method.evidence import CODED, FAR, NEAREST, UNANIMOUS, Evidence, joined, log_distance, shares, signs
+from kcrc.method.evidence import (
+    CODED,
+    FAR,
+    NEAREST,
+    UNANIMOUS,
+    Evidence,
+    join_evidence,
+    log_distance,
+    open_set_features,
+    shares,
+)
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.answers import TRIALS, LeftOut, answers_without
 from kcrc.tuning.left_out.exclusion import Exclusion
@@ -63,7 +73,7 @@ class Member:
         """
         if evidence is None or not len(evidence):
             return cls(look, classifier, Calibration())
-        features = signs(evidence)
+        features = open_set_features(evidence)
         far = features[:, FAR] if _orders_by_distance(classifier) else None
         calibration = Calibration.fit(evidence.residuals, truth, far)
         nearest = features[:, 0][np.isfinite(features[:, 0])]
@@ -77,7 +87,7 @@ class Member:
 
     def evidence(self, vectors: Array, *, code_all: bool = False) -> Evidence:
         """Return the evidence of the look's vectors of some pictures."""
-        return joined(self.read(vectors, lambda evidence: evidence, explain=True, code_all=code_all))
+        return join_evidence(self.read(vectors, lambda evidence: evidence, explain=True, code_all=code_all))
 
     def log_probabilities(self, evidence: Evidence) -> Array:
         """Return log-probabilities (B, C) of the classifier's answers."""
@@ -110,7 +120,7 @@ def left_out_evidence(
     exclusion = Exclusion.of(model, groups)
     if without_classes:
         exclusion = exclusion.with_groups(model, model.labels)
-    return joined(answers_without(model, exclusion, positions, lambda evidence, positions: evidence))
+    return join_evidence(answers_without(model, exclusion, positions, lambda evidence, positions: evidence))
 
 
 # The product of probabilities ---------------------------------------------------------------------------------------
@@ -295,7 +305,7 @@ class Ensemble:
                 for member, mine in zip(self.members, vectors, strict=True)
             ]
             results.append(parts[0] if self.is_single else combine_evidence(self.members, parts, explain=True))
-        return joined(results)
+        return join_evidence(results)
 
     def confidence(self) -> Confidence:
         """Return how sure the answers are, learned from left-out examples when first needed."""
@@ -324,7 +334,7 @@ class Ensemble:
         model = self.leader.model_
         return LeftOut(
             rows=model.ids[order], truth=model.labels[order], winner=evidence.winner, residuals=evidence.residuals,
-            how=evidence.how, signs=signs(evidence), reach=np.full(len(order), np.inf),
+            how=evidence.how, signs=open_set_features(evidence), reach=np.full(len(order), np.inf),
         )  # fmt: skip
 
     def change(self, change: Callable[[int, KCRCClassifier], Any]) -> Ensemble:
