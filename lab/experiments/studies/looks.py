@@ -102,7 +102,7 @@ def side_by_side(seen: Mapping[str, tuple[Look, Array]]) -> Array:
     """What a join of these looks sees."""
     views = {name: view for name, (_, view) in seen.items()}
     weights = (1.0 / len(seen),) * len(seen)
-    return JoinLook(tuple(look for look, _ in seen.values()), weights).fitted(views).joined(views)
+    return JoinLook(tuple(look for look, _ in seen.values()), weights).with_axes(views).join(views)
 
 
 def measured(name: str, seed: int, given: argparse.Namespace) -> dict[str, Any]:
