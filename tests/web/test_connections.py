@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import select
 import socket
 import threading
@@ -12,6 +13,8 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
+from fuzz import pictures
+from kcrc.web import connections
 from kcrc.web import service as services
 from kcrc.web.bodies import Allowed
 
@@ -93,13 +96,28 @@ def test_an_answer_that_is_not_read_is_given_up(served: Served) -> None:
         assert ended.poll(1000 * PATIENT)
 
 
-def test_connections_that_only_wait_make_room(served: Served, opened: Callable[..., socket.socket]) -> None:
-    client = served(allowed=Allowed(of_address=8))
+@pytest.mark.parametrize("address", [None, "198.51.100.7"])
+def test_connections_that_only_wait_make_room(
+    served: Served, opened: Callable[..., socket.socket], monkeypatch: pytest.MonkeyPatch, address: str | None
+) -> None:
+    """Of all addresses together, and of one that is not this machine's."""
+    monkeypatch.setattr(connections, "_GRACE", 0.0)
+    if address is not None:
+        monkeypatch.setattr(connections.Connection, "_address", address)
+    client = served(allowed=Allowed(of_address=8) if address else Allowed(connections=8))
     slow = [opened(client, HEAD) for _ in range(30)]
     for _ in range(5):
         assert client.get("/api/health").json()["healthy"]
-    client.close()
     assert sum(received(one) == b"" for one in slow[:22]) == 22, "those that waited longest"
+
+
+def test_a_connection_that_has_just_come_is_left_alone(served: Served, opened: Callable[..., socket.socket]) -> None:
+    client = served(allowed=Allowed(connections=3))
+    young = [opened(client, HEAD) for _ in range(3)]
+    assert b" 503 " in received(opened(client, HEAD))
+    for one in young:
+        one.sendall(b"\r\n")
+        assert one.recv(65536).startswith(b"HTTP/1.1 200")
 
 
 def test_where_all_are_being_answered_the_next_is_refused(served: Served, opened: Callable[..., socket.socket]) -> None:
@@ -193,3 +211,34 @@ def test_health_and_the_page_answer_while_all_workers_are_busy(
         for thread in threads:
             thread.join()
     assert answers == ["wren"] * 8
+
+
+def test_honest_clients_are_answered_beside_bad_ones(
+    served: Served, opened: Callable[..., socket.socket], picture: Callable[..., bytes]
+) -> None:
+    """``python -m fuzz.crowd``, reduced, and without a clock."""
+    client, over = served(), threading.Event()
+    for _ in range(60):
+        opened(client, HEAD)
+    upload = b"POST /api/classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n"
+    for _ in range(8):
+        opened(client, upload + bytes(1000))
+
+    def harm(seed: int) -> None:
+        rng = random.Random(seed)
+        with httpx.Client(base_url=client.base_url, trust_env=False, timeout=60) as own:
+            while not over.is_set():
+                own.post("/api/classify", content=pictures.hostile(rng))
+
+    harming = [threading.Thread(target=harm, args=(seed,)) for seed in range(2)]
+    for thread in harming:
+        thread.start()
+    try:
+        for seed in range(10):
+            answer = client.post("/api/classify", content=picture("wren", 60 + seed))
+            assert answer.json()["label"] == "wren"
+            assert client.get("/api/health").json()["healthy"]
+    finally:
+        over.set()
+        for thread in harming:
+            thread.join()

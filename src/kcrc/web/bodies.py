@@ -157,7 +157,7 @@ class Allowed:
     arriving_bytes      of all bodies that are arriving or wait to be decoded
     held, held_bytes    pictures that are kept to be asked about again
     connections         open at the same time
-    of_address          of them from one address
+    of_address          of them from one address that is not the loopback
     header_seconds      in which the headers of a request have to arrive
     idle_seconds        that a connection may be open between two requests
     stalled_seconds     that a client may leave its answer unread
@@ -174,7 +174,7 @@ class Allowed:
     held: int = 4000
     held_bytes: int = 200_000_000
     connections: int = 512
-    of_address: int = 128
+    of_address: int = 64
     header_seconds: float = 10.0
     idle_seconds: float = 30.0
     stalled_seconds: float = 30.0

@@ -1,8 +1,12 @@
 """Connections: how many there may be, and for how long a client may keep one without asking or reading anything.
 
-A client that has not sent a whole request yet costs a connection and nothing else, so at a limit it makes room for the
-next one: first those that have never sent a whole request, then those between two requests, last those whose body is
-still arriving; of each kind the one that has waited longest. A connection whose answer is being made is never closed.
+At a limit, a connection that only waits for its client makes room for the next one: first those that have never sent
+the headers of a request, then those whose body is still arriving, last those between two requests; of each kind the one
+that has waited longest. One that has waited for less than a second is left alone, for honest clients need that long,
+and so is one whose answer is being made. If all are left alone, the new connection is refused.
+
+Connections from the loopback address count only towards all together: they are the user's own, or those of a proxy that
+stands in front and speaks for everybody.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kcrc.web.bodies import Allowed
 
+LOOPBACK = ("127.0.0.1", "::1", "")  # the last is that of a socket without addresses
+_GRACE = 1.0  # seconds
 _PHRASES = {408: "Request Timeout", 503: "Service Unavailable"}
 
 
@@ -38,7 +44,7 @@ class Connection(H11Protocol):
         others = [one for one in self.connections if isinstance(one, Connection) and not one.transport.is_closing()]
         others.remove(self)
         of_address = [one for one in others if one._address == self._address]
-        if len(of_address) >= self._allowed.of_address:
+        if self._address not in LOOPBACK and len(of_address) >= self._allowed.of_address:
             self._make_room(of_address, f"more than {self._allowed.of_address} connections from this address")
         elif len(others) >= self._allowed.connections:
             self._make_room(others, f"more than {self._allowed.connections} connections")
@@ -80,13 +86,14 @@ class Connection(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _turn(self) -> tuple[int, float] | None:
-        """When this connection is closed to make room, the smallest first; None if it is being answered."""
-        if self._is_answering and self.conn.their_state is not h11.SEND_BODY:
+        """When this connection is closed to make room, the smallest first; None if it is left alone."""
+        is_arriving = self._is_answering and self.conn.their_state is h11.SEND_BODY
+        if (self._is_answering and not is_arriving) or self.loop.time() < self._since + _GRACE:
             return None
-        return (2 if self._is_answering else 1 if self._has_asked else 0), self._since
+        return (1 if is_arriving else 2 if self._has_asked else 0), self._since
 
     def _make_room(self, connections: list[Connection], why: str) -> None:
-        """Close one of the connections, or this one if the others are all being answered."""
+        """Close one of the connections, or this one if all others are left alone."""
         turns = [(turn, one) for one in connections if (turn := one._turn()) is not None]
         if turns:
             min(turns, key=lambda entry: entry[0])[1].transport.abort()
