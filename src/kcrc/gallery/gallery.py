@@ -38,7 +38,7 @@ from kcrc.gallery.erasing import Erased
 from kcrc.gallery.examples import Contents, Example, StoredExamples
 from kcrc.gallery.history import Entry
 from kcrc.gallery.settings import Settings
-from kcrc.method.evidence import Evidence, joined
+from kcrc.method.evidence import Evidence, join_evidence
 
 if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
@@ -640,7 +640,7 @@ class Gallery:
         parts = list(self.answering.evidence(images))
         if not parts:
             raise DataError("There is no image to explain; give at least one.")
-        return joined(parts)
+        return join_evidence(parts)
 
     def audit(self, ids: Sequence[int] | None = None) -> Audit:
         """Examples that deserve a second look, ranked, with evidence.
