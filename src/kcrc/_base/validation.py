@@ -48,11 +48,11 @@ def check(X: Array, precision: np.dtype[Any], *, or_else: str = "") -> None:
             _refuse(X[block], precision, "", or_else, block.start)
 
 
-def check_scaled(X: Array, precision: np.dtype[Any], metric: str) -> None:
-    """Raise where a row under a metric is too long. It may be as short as it likes: so near to the mean."""
+def check_scaled(X: Array, precision: np.dtype[Any], scaling: str) -> None:
+    """Raise where a row under a scaling is too long. It may be as short as it likes: so near to the mean."""
     for block in blocks(*X.shape):
         if not _squares(X[block])[1] <= LENGTHS[precision.itemsize][1] ** 2:
-            _refuse(X[block], precision, f" under the metric {metric}", "", block.start)
+            _refuse(X[block], precision, f" under the scaling {scaling}", "", block.start)
 
 
 def _check_numbers(X: Array, first: int) -> None:
