@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcrc._base.words import visible
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.report.style import STYLE
 
 _VOID = frozenset({"img", "meta", "br", "hr", "col", "input"})  # of HTML; in SVG every element has to be closed
@@ -84,5 +84,5 @@ def page(title: str, *body: Any, header: Element | None = None, rules: str = "")
 
 def write_page(path: str | os.PathLike[str], text: str) -> None:
     """Write a page so that it is there whole or not at all."""
-    with aside(path) as file:
+    with atomic_write(path) as file:
         file.write(text.encode("utf-8", "backslashreplace"))

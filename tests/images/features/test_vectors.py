@@ -254,5 +254,5 @@ def test_class_numbers_in_parquet_get_their_names(tmp_path):
     write_parquet(tmp_path / "v.parquet", {"huggingface": said}, label=[1, 0, 1], vector=X.tolist())
     assert read_vectors(tmp_path / "v.parquet").labels.tolist() == ["wren", "owl", "wren"]
     write_parquet(tmp_path / "v.parquet", {"huggingface": said}, label=[1, 0, 2], vector=X.tolist())
-    with pytest.raises(DataError, match="has the class 2; the file names 2, from 0"):
+    with pytest.raises(DataError, match="has the class number 2; it must be 0 to 1"):
         read_vectors(tmp_path / "v.parquet")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kcrc._base.words import file_name
 from kcrc.errors import FileError, KCRCError
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange import format_of
 from kcrc.gallery.exchange.contract import Labelled
 from kcrc.gallery.listing import facts_of, listed
@@ -95,6 +95,6 @@ def put_picture(folder: Path, row: Labelled, content: bytes) -> str:
     while any((folder / f"{name}{kind}").exists() for kind in {*dict(_KINDS).values(), ".tif"}):
         number += 1
         name = f"{row.picture_name}.{number}"
-    with aside(folder / f"{name}{suffix}", parents=True, overwrite=False) as file:
+    with atomic_write(folder / f"{name}{suffix}", parents=True, overwrite=False) as file:
         file.write(content)
     return name

@@ -18,7 +18,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import KCRCError
-from kcrc.files.folders import sha256
+from kcrc.files.safe_paths import sha256
 from kcrc.images.decoding import photos
 from kcrc.images.decoding.containers import Damaged, Stored, TooMuch, begins_like, look
 from kcrc.images.decoding.limits import (

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.validation import called, described, numbers
+from kcrc._base.validation import call_function, describe, to_numbers
 from kcrc.errors import DataError, ParameterError, StateError
 from kcrc.images.decoding.resizing import Fit, View
 from kcrc.images.features.base import Feature, Pictures
@@ -59,10 +59,10 @@ class FunctionFeature(Feature):
             return f"{len(batch)} pictures"
 
         wanted = f"({len(batch)}, d) numbers are needed, a line for each"
-        value = called("function", self.function, about, list(batch))
-        vectors = numbers("function", self.function, value, about, wanted)
+        value = call_function("function", self.function, about, list(batch))
+        vectors = to_numbers("function", self.function, value, about, wanted)
         if vectors.ndim != 2 or len(vectors) != len(batch) or vectors.dtype.kind == "b":
-            raise DataError(f"The function {self.function!r} returned {described(vectors)} for {about()}; {wanted}.")
+            raise DataError(f"The function {self.function!r} returned {describe(vectors)} for {about()}; {wanted}.")
         with np.errstate(over="ignore"):
             narrow = vectors.astype(np.float32)
         if not np.isfinite(narrow).all():

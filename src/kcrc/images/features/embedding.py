@@ -16,9 +16,9 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
-from kcrc.files.aside import write_aside
-from kcrc.files.folders import cache_dir, sha256
+from kcrc.files.atomic import write_bytes
 from kcrc.files.plain_files import read_plain
+from kcrc.files.safe_paths import cache_dir, sha256
 from kcrc.images.decoding.resizing import Fit
 from kcrc.images.features.base import register
 from kcrc.images.features.onnx import NetworkFeature
@@ -101,5 +101,5 @@ def network() -> bytes:
         raise DataError(f"{source} is damaged: its SHA-256 is not the published one. Install the package again.")
     content = efficientnet_lite0(read_state_dict(raw, source=str(source)))
     with contextlib.suppress(FileError):  # a cache that cannot be written costs time, not the answer
-        write_aside(path, content)
+        write_bytes(path, content)
     return content

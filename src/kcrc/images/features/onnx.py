@@ -13,7 +13,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError, StateError
-from kcrc.files.folders import sha256
+from kcrc.files.safe_paths import sha256
 from kcrc.images.decoding.resizing import Fit, Resample, View
 from kcrc.images.features.base import Feature, Images, Pictures, register, stacked
 from kcrc.images.features.pyramid import AS_ONE, POOLINGS, chosen, pooled

@@ -15,7 +15,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.files.archive import PACKED, SMALL, from_npy, read_npz
-from kcrc.files.parquet_footer import class_names, opened_parquet
+from kcrc.files.parquet_footer import class_names, open_parquet
 from kcrc.files.plain_files import open_plain
 from kcrc.images.features.base import Feature, Images, Pictures, register
 
@@ -108,11 +108,11 @@ class ParquetVectors:
 
     def _opened(self, file: Any) -> tuple[Any, Any]:
         """The file, texts in dictionaries, and what it says of its columns."""
-        first = opened_parquet(file, self._table, DataError)
+        first = open_parquet(file, self._table, DataError)
         schema = first.schema_arrow
         texts = [field.name for field in schema if _is_text(field.type)]
         options = {"metadata": first.metadata, "read_dictionary": texts, "buffer_size": _AT_ONCE}
-        return opened_parquet(file, self._table, DataError, **options), schema
+        return open_parquet(file, self._table, DataError, **options), schema
 
     def _claimed_width(self, wanted: int | None) -> int:
         """How many numbers a vector has; an error where the file claims more of them than it has rows for."""
