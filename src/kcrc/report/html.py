@@ -55,9 +55,9 @@ def escape(text: Any) -> str:
 
 def picture(data: bytes | None, alt: str, **attributes: Any) -> Element:
     """An image with its bytes in the page, without what else its file said; a picture that is missing says so."""
-    from kcrc.images.features.bare import bare
+    from kcrc.images.features.metadata import strip_metadata
 
-    data = None if data is None else bare(data)
+    data = None if data is None else strip_metadata(data)
     kind = next((mime for head, mime in _PICTURES if data is not None and data.startswith(head)), None)
     if data is None or kind is None:
         return element("span", "no picture", class_="nopicture", role="img", aria_label=alt)

@@ -15,7 +15,7 @@ from kcrc.gallery.exchange import format_of
 from kcrc.gallery.exchange.contract import Labelled
 from kcrc.gallery.listing import facts_of, listed
 from kcrc.images.decoding.reading import fetch
-from kcrc.images.features.bare import bare
+from kcrc.images.features.metadata import strip_metadata
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery
@@ -53,7 +53,7 @@ def send(
 
     def picture(row: Labelled) -> bytes | None:
         whole = _original(sources[row.sha256], row.sha256) if originals else None
-        content = whole or bare(gallery.thumbnail(row.id or 0) or b"")
+        content = whole or strip_metadata(gallery.thumbnail(row.id or 0) or b"")
         told.originals += whole is not None
         told.small += whole is None and content is not None
         told.without += content is None
