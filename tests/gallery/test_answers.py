@@ -202,7 +202,7 @@ def test_what_does_not_fit_together_is_learned_anew(made: Gallery, damage) -> No
         assert again.predict_proba([made.path.parent / "photos" / "wren" / "0.jpg"]).shape == (1, 3)
 
 
-GIVEN = {"n_neighbors": 9, "metric": "within", "kernel": "rbf", "gamma": "scale", "form": "rkhs",
+GIVEN = {"n_neighbors": 9, "scaling": "within", "kernel": "rbf", "gamma": "scale", "form": "rkhs",
          "decision": "residual", "locality": "atoms", "random_state": 0}  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def test_after_every_edit_answers_and_their_calibration_are_those_of_the_example
     vectors: Gallery, asked_between: str
 ) -> None:
     path = vectors.path
-    given = {**GIVEN, "metric": "unit", "gamma": 0.5}  # which learn nothing
+    given = {**GIVEN, "scaling": "unit", "gamma": 0.5}  # which learn nothing
     queries = np.random.default_rng(1).normal(size=(12, 6)).astype(np.float32)
     vectors.tune(parameters=given)
     for change in CHANGES:
@@ -265,7 +265,7 @@ def test_after_every_edit_answers_and_their_calibration_are_those_of_the_example
     vectors.close()
 
 
-def test_a_learned_metric_stays_until_more_than_a_twentieth_of_the_examples_changed(vectors: Gallery) -> None:
+def test_a_learned_scaling_stays_until_more_than_a_twentieth_of_the_examples_changed(vectors: Gallery) -> None:
     path, queries = vectors.path, np.random.default_rng(1).normal(size=(12, 6)).astype(np.float32)
     check_true_of_examples(path, queries)
     before = vectors.classifier().model_.method
@@ -279,7 +279,7 @@ def test_a_learned_metric_stays_until_more_than_a_twentieth_of_the_examples_chan
         same_answers = again.classifier().predict_proba(queries)
         np.testing.assert_allclose(same_answers, now.predict_proba(queries), rtol=1e-5)
         again.relabel([3], "robin")  # the third of 59
-        assert again.classifier().model_.method.metric is not before.metric
+        assert again.classifier().model_.method.scaling is not before.scaling
     check_true_of_examples(path, queries)
 
 

@@ -218,7 +218,7 @@ def at(value, path):
 
 def test_no_field_taken_from_or_put_into_the_tuned_state_costs_an_example(many: Gallery, path: Path, rng) -> None:
     many.tune(
-        parameters={"n_neighbors": 5, "metric": "within", "kernel": "rbf", "gamma": 0.1, "form": "rkhs"}, seconds=1
+        parameters={"n_neighbors": 5, "scaling": "within", "kernel": "rbf", "gamma": 0.1, "form": "rkhs"}, seconds=1
     )
     header, arrays = many.tuned_state(many.settings.tuned)
     ids, X, labels = many.vectors()

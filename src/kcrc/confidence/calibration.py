@@ -307,8 +307,8 @@ class Confidence:
         revision: int = 0,
         exclusion: Exclusion | None = None,
     ) -> Confidence:
-        """For a model as it is; ``fixed``: its metric was fitted elsewhere. ``before``: what was learned of an earlier
-        model, of whose answers those are taken that nothing has touched since. ``exclusion`` is given where the metric
+        """For a model as it is; ``fixed``: its scaling was fitted elsewhere. ``before``: what was learned of an earlier
+        model, of whose answers those are taken that nothing has touched since. ``exclusion`` is given where the scaling
         was fitted on the examples of an earlier moment."""
         exclusion = Exclusion.of(model, groups, fixed=fixed) if exclusion is None else exclusion
         known, known_strangers = None, None

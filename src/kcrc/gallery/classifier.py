@@ -274,7 +274,7 @@ class GalleryClassifier:
         if ready.facts is not None:
             made.growth_ = ready.facts.growth(ready.contents)
         made.learn_anew()
-        _compact_metric(made)
+        _compact_scaling(made)
         calibrated = Calibrated(made.model_, made.confidence_)
         return replace(
             ready, answerer=made.answerer_, calibrated=calibrated, classifier=made, stored=False, learned_again=True
@@ -347,7 +347,7 @@ class GalleryClassifier:
 
     def _ready_of(self, made: KCRCClassifier, contents: Contents) -> Ready:
         """What answers by a classifier that was just fitted."""
-        _compact_metric(made)
+        _compact_scaling(made)
         answerer = made.answerer_
         calibrated = Calibrated(answerer.model, made.confidence_)
         ready = Ready(contents, 0, None, answerer, calibrated, made, stored=False)
@@ -481,9 +481,9 @@ def unknown_where_meaningless(answers: Answers) -> Answers:
     return answers.but_unknown(answers.why)
 
 
-def _compact_metric(classifier: KCRCClassifier) -> None:
-    """Give a classifier the metric as a gallery stores it, before anything is learned with it."""
-    compact = tuned.compact_metric(classifier.model_)
+def _compact_scaling(classifier: KCRCClassifier) -> None:
+    """Give a classifier the scaling as a gallery stores it, before anything is learned with it."""
+    compact = tuned.compact_scaling(classifier.model_)
     if compact is not None:
         classifier.model_ = compact
 

@@ -1,11 +1,11 @@
 """The fitted classifier of a gallery, kept in its file: chosen once, then used by every program that opens the gallery.
 
-All but the examples is stored (``kcrc.classifier.saving.describe``): the chosen parameters, the fitted metric, what the
+All but the examples is stored (``kcrc.classifier.saving.describe``): the chosen parameters, the fitted scaling, what the
 examples' own answers said. New examples join it as ``partial_fit`` lets them join, so that adding one changes no
 other's place.
 
 An edit writes none of this. The next question calibrates again: it asks those examples whose answers the edit touches,
-and keeps all answers for the question after it. Where more than a share ``STALE`` of the examples changed, the metric
+and keeps all answers for the question after it. Where more than a share ``STALE`` of the examples changed, the scaling
 and whatever else was learned from them is learned again too.
 """
 
@@ -56,7 +56,7 @@ USUAL: dict[str, Any] = {  # parameters that serve where choosing has to wait
     "form": "rkhs",
     "decision": "ratio",
     "locality": "atoms",
-    "metric": "unit",
+    "scaling": "unit",
 }
 NOT_CHOSEN = "the usual ones, not chosen from the examples"
 
@@ -256,22 +256,22 @@ class WhiteningFactors:
 
     @classmethod
     def of(cls, model: FittedModel) -> WhiteningFactors | None:
-        """Of a model's within-class metric; None where it has none, or the matrix takes less space."""
-        metric = model.method.metric.by_class
-        if metric is None or metric is not model.method.metric or metric.whitening is None:
+        """Of a model's within-class scaling; None where it has none, or the matrix takes less space."""
+        scaling = model.method.scaling.by_class
+        if scaling is None or scaling is not model.method.scaling or scaling.whitening is None:
             return None
         freedom = max(1, len(model) - len(np.unique(model.labels)))
         width = model.raw.shape[1]
         if 2 * min(len(model), freedom) > width:
             return None
-        deviations = within_deviations(metric.ready(model.raw), model.labels)[0].astype(np.float64)
+        deviations = within_deviations(scaling.ready(model.raw), model.labels)[0].astype(np.float64)
         squares, left = np.linalg.eigh(deviations @ deviations.T)
         variance = float(squares.clip(0).sum()) / freedom / width or 1.0
         real = squares > squares.max() * len(squares) * np.finfo(np.float64).eps
         basis = deviations.T @ (left[:, real] / np.sqrt(squares[real]))
-        least = metric.shrinkage * variance
-        gains = least**-0.5 - ((1.0 - metric.shrinkage) * squares[real] / freedom + least) ** -0.5
-        return cls(basis.astype(metric.whitening.dtype), gains, least**-0.5)
+        least = scaling.shrinkage * variance
+        gains = least**-0.5 - ((1.0 - scaling.shrinkage) * squares[real] / freedom + least) ** -0.5
+        return cls(basis.astype(scaling.whitening.dtype), gains, least**-0.5)
 
     def matrix(self) -> Array:
         """(d, d), in the type of the basis."""
@@ -281,12 +281,12 @@ class WhiteningFactors:
         return made.astype(self.basis.dtype)
 
 
-def compact_metric(model: FittedModel) -> FittedModel | None:
+def compact_scaling(model: FittedModel) -> FittedModel | None:
     """The model with a whitening matrix as it is stored; None where it is stored whole."""
-    factors, metric = WhiteningFactors.of(model), model.method.metric.by_class
-    if factors is None or metric is None:
+    factors, scaling = WhiteningFactors.of(model), model.method.scaling.by_class
+    if factors is None or scaling is None:
         return None
-    return model.by(replace(model.method, metric=replace(metric, whitening=factors.matrix())))
+    return model.by(replace(model.method, scaling=replace(scaling, whitening=factors.matrix())))
 
 
 def _without_matrix(model: FittedModel, arrays: dict[str, Array]) -> dict[str, bytes]:
@@ -294,8 +294,8 @@ def _without_matrix(model: FittedModel, arrays: dict[str, Array]) -> dict[str, b
     factors = WhiteningFactors.of(model)
     if factors is None:
         return {}
-    metric = model.method.metric.by_class
-    name = next((name for name, array in arrays.items() if metric is not None and array is metric.whitening), None)
+    scaling = model.method.scaling.by_class
+    name = next((name for name, array in arrays.items() if scaling is not None and array is scaling.whitening), None)
     if name is None:
         return {}
     del arrays[name]
@@ -331,7 +331,7 @@ class Moment:
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """How sure the answers of ``model`` are; ``changed`` says how many examples had changed since its metric, and all
+    """How sure the answers of ``model`` are; ``changed`` says how many examples had changed since its scaling, and all
     else that is learned from examples, was learned. Nothing was learned from examples with ids from ``next_id`` on."""
 
     model: FittedModel
@@ -469,7 +469,7 @@ def model_following(model: FittedModel, ids: Array, labels: Array, vectors: Arra
     if stay and model.vectors is not model.raw and not model.method.double_precision:
         scaled = np.empty((len(ids), model.vectors.shape[1]), model.vectors.dtype)
         scaled[old] = model.vectors[kept]
-        scaled[~old] = model.method.metric.transform(vectors[~old])
+        scaled[~old] = model.method.scaling.transform(vectors[~old])
     return FittedModel.build(model.method, vectors, classes, numbers, ids, scaled=scaled)
 
 
