@@ -11,6 +11,7 @@ from kcrc import KCRCClassifier
 from kcrc.classifier.saving import faced
 from kcrc.errors import FileError, ParameterError, StateError, UnreadableTuning
 from kcrc.gallery import Gallery, acts, tuned
+from kcrc.gallery.contract import TunedRecord
 from kcrc.gallery.stores.sqlite import schema
 
 # The schema of version 2, kept here as it was: not taken from the library, so that it cannot drift with it.
@@ -281,3 +282,35 @@ def test_a_file_of_version_2_gets_a_place_for_it(many: Gallery, path: Path) -> N
     db = sqlite3.connect(path)
     assert db.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
     db.close()
+
+
+def test_the_whitening_of_few_examples_is_stored_as_its_factors(path: Path, rng) -> None:
+    X, labels = blobs(rng, n=24, d=120)
+    given = {"n_neighbors": 7, "scaling": "within", "kernel": "linear", "mu": 0.1, "form": "rkhs"}
+    plain = KCRCClassifier(**given).fit(X, labels)
+    with Gallery.create(path, dim=120) as made:
+        made.add(labels, X)
+        made.tune(parameters=given)
+        here = made.classifier().explain(X)
+        names = {name for _, name in made.read(lambda reading: list(reading.keys(TunedRecord)))}
+        assert any("whitening basis" in name for name in names)
+        stored = made.read(lambda reading: sum(len(one.data) for one in reading.all(TunedRecord)))
+        assert stored < 120 * 120 * 4  # the matrix alone
+        matrix, given_by_fit = made.classifier().model_.method.scaling.whitening, plain.model_.method.scaling.whitening
+        np.testing.assert_allclose(matrix @ matrix.T, given_by_fit @ given_by_fit.T, rtol=1e-3, atol=1e-4)
+        assert here.labels.tolist() == plain.explain(X).labels.tolist()
+    with Gallery.open(path, readonly=True) as again:
+        np.testing.assert_array_equal(again.classifier().model_.method.scaling.whitening, matrix)
+        assert again.classifier().explain(X).residuals.tolist() == here.residuals.tolist()
+
+
+def test_a_scaling_that_was_fitted_elsewhere_is_stored_as_it_is(path: Path, rng) -> None:
+    X, labels = blobs(rng, n=24, d=120)
+    elsewhere = KCRCClassifier(scaling="within", n_neighbors=7, mu=0.1, kernel="linear").fit(X[::-1] * 2 + 1, labels)
+    given = elsewhere.model_.method.scaling
+    with Gallery.create(path, dim=120) as made:
+        made.add(labels, X)
+        fitted = KCRCClassifier(scaling=given, n_neighbors=7, mu=0.1, kernel="linear").fit(X, labels, rows=range(1, 25))
+        made.keep_tuned(fitted, next_id=25)
+    with Gallery.open(path, readonly=True) as again:
+        np.testing.assert_array_equal(again.classifier().model_.method.scaling.whitening, given.whitening)

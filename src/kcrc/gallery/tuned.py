@@ -1,7 +1,7 @@
-"""The fitted classifier of a gallery, kept in its file: chosen once, then used by every program that opens the gallery.
+"""The fitted classifier of a gallery, kept in its file: chosen once, then used by whatever opens the gallery.
 
-All but the examples is stored (``kcrc.classifier.saving.describe``): the chosen parameters, the fitted scaling, what the
-examples' own answers said. New examples join it as ``partial_fit`` lets them join, so that adding one changes no
+All but the examples is stored (``kcrc.classifier.saving.describe``): the chosen parameters, the fitted scaling, what
+the examples' own answers said. New examples join it as ``partial_fit`` lets them join, so that adding one changes no
 other's place.
 
 An edit writes none of this. The next question calibrates again: it asks those examples whose answers the edit touches,
@@ -105,10 +105,12 @@ def state_of(
         best, scores = tuning.best, tuning.scores
         order = sorted(scores, key=lambda s: (s != best, -scores[s].trials, -scores[s].accuracy))
         tuning = dataclasses.replace(tuning, scores={setting: scores[setting] for setting in order[:_TRIED]})
+    model = classifier.model_
+    if tuning is not None and type(tuning.scaling) is type(model.method.scaling):
+        tuning = dataclasses.replace(tuning, scaling=model.method.scaling)  # a matrix is stored once, as it is now
     shorter = copy.copy(classifier)
     shorter.tuning_ = tuning
     header, arrays = describe(shorter, confidence=False)
-    model = classifier.model_
     state = _without_matrix(model, arrays)
     state |= {_ARRAY + name: to_npy(array) for name, array in arrays.items()}
     state |= {_FACTS: to_json(vars(facts)).encode(), _CLASSIFIER: to_json(header).encode()}
@@ -284,8 +286,12 @@ class WhiteningFactors:
 def compact_scaling(model: FittedModel) -> FittedModel | None:
     """The model with a whitening matrix as it is stored; None where it is stored whole."""
     factors, scaling = WhiteningFactors.of(model), model.method.scaling.by_class
-    if factors is None or scaling is None:
+    if factors is None or scaling is None or scaling.whitening is None:
         return None
+    matrix, whole = factors.matrix(), scaling.whitening
+    inverse = whole @ whole.T
+    if not np.allclose(matrix @ matrix.T, inverse, rtol=0, atol=1e-3 * float(inverse.max())):
+        return None  # it was fitted on other examples
     return model.by(replace(model.method, scaling=replace(scaling, whitening=factors.matrix())))
 
 
@@ -296,7 +302,7 @@ def _without_matrix(model: FittedModel, arrays: dict[str, Array]) -> dict[str, b
         return {}
     scaling = model.method.scaling.by_class
     name = next((name for name, array in arrays.items() if scaling is not None and array is scaling.whitening), None)
-    if name is None:
+    if name is None or not np.array_equal(arrays[name], factors.matrix()):
         return {}
     del arrays[name]
     parts = {"basis": factors.basis, "gains": factors.gains, "scale": np.array(factors.scale)}
