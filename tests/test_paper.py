@@ -76,7 +76,7 @@ def test_coarse_to_fine_and_both_distance_rules_equal_the_paper(form):
     labels = [paper.practical_kcrc_lcd(X, y, q, euclidean, 25, manhattan, 10, kernel, MU, form) for q in Xq]
     np.testing.assert_array_equal(clf.predict(Xq), labels)
     clf = settled(12, kernel="polarisation", mu=MU, form=form).fit(X, y)
-    kernel = paper.polarised(lambda a, b: euclidean(a, b) ** 2)
+    kernel = paper.polarisation(lambda a, b: euclidean(a, b) ** 2)
     assert agree(clf, X, y, Xq, kernel, form) > 0
 
 

@@ -15,7 +15,7 @@ from fuzz.place import Place
 from kcrc.images.decoding.reading import decode, read_many
 from kcrc.images.decoding.resizing import View
 from kcrc.images.features import make
-from kcrc.images.features.bare import bare, is_bare
+from kcrc.images.features.metadata import has_no_metadata, strip_metadata
 
 _VIEWS = (View(), View((8, 8)), View((32, 20), colour=False), View((64, 64), fit="crop"), View((16, 16), fit="inside"))
 _FEATURES = ("pixels", "hog", "lbp")
@@ -55,8 +55,8 @@ class Images(Area):
             if pixels.dtype != np.uint8 or pixels.ndim != (3 if view.colour else 2) or 0 in pixels.shape:
                 raise Wrong(f"decoded to {pixels.dtype} of shape {pixels.shape}")
         elif planted["way"] == "bare":
-            made = bare(content)
-            if made is not None and not is_bare(made):
+            made = strip_metadata(content)
+            if made is not None and not has_no_metadata(made):
                 raise Wrong("a picture that was made bare is not")
         elif planted["way"] == "files":
             batch = read_many(planted["names"], view, on_error="skip")

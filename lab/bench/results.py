@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kcrc.errors import DataError
-from kcrc.files.aside import write_aside
+from kcrc.files.atomic import write_bytes
 from lab.bench.scale.record import Record
 
 FORMAT = "kcrc-bench-1"
@@ -50,7 +50,7 @@ class Results:
         for name, record in self.scale.items():
             record.write(path.parent / "scale" / f"{name}.json")
         content["claims"] = [{**asdict(claim), "holds": claim.holds} for claim in self.claims]
-        write_aside(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
+        write_bytes(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
 def stored_ratios(path: Path) -> tuple[dict[str, float], bool]:

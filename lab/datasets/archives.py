@@ -11,7 +11,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError
 from kcrc.files import archive
-from kcrc.files.folders import sha256
+from kcrc.files.safe_paths import sha256
 from kcrc.images.datasets import Dataset, Provenance
 
 

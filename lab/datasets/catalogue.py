@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kcrc.errors import DataError, ParameterError, UnknownName
-from kcrc.files.folders import cache_dir
+from kcrc.files.safe_paths import cache_dir
 from kcrc.images.datasets import Dataset, Provenance
 from lab.datasets import digits, yaleb
 from lab.datasets.archives import FEATURE_ARCHIVES

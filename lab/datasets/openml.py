@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kcrc.errors import DataError
-from kcrc.files.folders import cache_dir
+from kcrc.files.safe_paths import cache_dir
 from kcrc.images.datasets import Dataset, Provenance
 from lab.datasets.digits import MNIST_CONTENT, MNIST_SIDES, TEN, USPS_SIDES, checked_digits
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.files.aside import write_aside
+from kcrc.files.atomic import write_bytes
 
 COLUMN, PAGE = 3.5, 7.16  # inches: one column, two columns
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
@@ -66,7 +66,7 @@ def save(figure: Any, folder: Path, name: str, *, dpi: int = 200) -> str:
     for kind in ("png", "svg"):
         file = io.BytesIO()
         figure.savefig(file, format=kind, dpi=dpi, metadata={"Date": None} if kind == "svg" else {"Software": None})
-        write_aside(folder / f"{name}.{kind}", file.getvalue())
+        write_bytes(folder / f"{name}.{kind}", file.getvalue())
     return name
 
 

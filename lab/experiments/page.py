@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kcrc.errors import DataError
-from kcrc.files.aside import write_aside
+from kcrc.files.atomic import write_bytes
 from kcrc.report.tables import Table
 from lab.experiments.base import Experiment, Plan, Report, Run
 
@@ -45,8 +45,8 @@ def write_report(folder: Path, experiment: Experiment, report: Report, runs: Seq
         "claims": [asdict(claim) for claim in report.claims],
         "notes": report.notes,
     }
-    write_aside(folder / "report.json", (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
-    write_aside(folder / "runs.csv", _runs_csv(runs).encode())
+    write_bytes(folder / "report.json", (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
+    write_bytes(folder / "runs.csv", _runs_csv(runs).encode())
 
 
 def _command(name: str, plan: Plan) -> str:
@@ -103,7 +103,7 @@ def compose(out: Path, page: Path, order: Sequence[str]) -> Path:
     missing = [name for name in order if not (out / name / "report.json").is_file()]
     base = Path(os.path.relpath(out, page.parent)).as_posix()
     parts = [_head(reports, missing, base), *(_section(report, base) for report in reports)]
-    write_aside(page, ("\n".join(parts).rstrip() + "\n").encode())
+    write_bytes(page, ("\n".join(parts).rstrip() + "\n").encode())
     return page
 
 

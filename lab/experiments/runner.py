@@ -19,7 +19,7 @@ from typing import Any
 from kcrc._base.progress import count_bar
 from kcrc.classifier import recipes
 from kcrc.errors import KCRCError
-from kcrc.files.aside import write_aside
+from kcrc.files.atomic import write_bytes
 from kcrc.method import distances
 from lab import datasets as published
 from lab.experiments import page
@@ -127,7 +127,7 @@ def measured(experiment: Experiment, cells: Sequence[Cell], loader: Loader, plan
                     bar.update()
                     continue
                 run = Run(cell, values, origin(), key_of(cell))
-                write_aside(folder / f"{run.key}.json", _json(run))
+                write_bytes(folder / f"{run.key}.json", _json(run))
                 bar.update()
             runs.append(run)
     return runs, list(failed)

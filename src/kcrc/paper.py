@@ -80,7 +80,7 @@ def kcrc_rkhs(
     for i in np.unique(labels):
         of_i = labels == i
         squared = max(0.0, kyy) - 2 * x[of_i] @ k[of_i] + x[of_i] @ G[np.ix_(of_i, of_i)] @ x[of_i]
-        residuals[int(i)] = _judged(float(np.sqrt(max(0.0, squared))), x[of_i], ratio=ratio)
+        residuals[int(i)] = _over_length(float(np.sqrt(max(0.0, squared))), x[of_i], ratio=ratio)
     return x, residuals
 
 
@@ -140,12 +140,12 @@ def krcrc(G: Array, k: Array, labels: Array, mu: float, Psi: Array | None = None
 def _residuals(D: Array, y: Array, x: Array, labels: Array, *, ratio: bool = True) -> dict[int, float]:
     """rᵢ = ‖y − Dᵢxᵢ‖₂ / ‖xᵢ‖₂ of every class i."""
     return {
-        int(i): _judged(float(np.linalg.norm(y - D[:, labels == i] @ x[labels == i])), x[labels == i], ratio=ratio)
+        int(i): _over_length(float(np.linalg.norm(y - D[:, labels == i] @ x[labels == i])), x[labels == i], ratio=ratio)
         for i in np.unique(labels)
     }
 
 
-def _judged(residual: float, x_i: Array, *, ratio: bool) -> float:
+def _over_length(residual: float, x_i: Array, *, ratio: bool) -> float:
     length = float(np.linalg.norm(x_i))
     return np.inf if length == 0 else residual / length if ratio else residual
 
@@ -229,6 +229,6 @@ def from_distance(dist: Dist, beta: float) -> Kernel:
     return lambda a, b: float(np.exp(-dist(a, b) / beta**2))
 
 
-def polarised(squared: Dist) -> Kernel:
+def polarisation(squared: Dist) -> Kernel:
     """K(a, b) = ½(Dist(a,0) + Dist(b,0) − Dist(a,b)); corrected: Dist is the squared distance."""
     return lambda a, b: 0.5 * (squared(a, 0 * a) + squared(b, 0 * b) - squared(a, b))

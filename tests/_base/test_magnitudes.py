@@ -170,15 +170,15 @@ def test_a_row_is_named_and_zero_is_fine():
     X = np.ones((4, 3))
     X[1] = 0.0
     double, single = np.dtype(np.float64), np.dtype(np.float32)
-    assert validation.served(X, double)
+    assert validation.are_in_range(X, double)
     X[2, 0] = -1e80
     with pytest.raises(DataError, match=r"Row 2 of X has the length 1e\+80"):
         validation.check(X, double)
     for strange in (np.nan, np.inf):
         X[2, 0] = strange
-        assert not validation.served(X, double)
-    assert not validation.served(np.full((1, 2), 1e-30, np.float32), single)
-    assert validation.served(np.full((1, 2), 1e-30, np.float32), double)
+        assert not validation.are_in_range(X, double)
+    assert not validation.are_in_range(np.full((1, 2), 1e-30, np.float32), single)
+    assert validation.are_in_range(np.full((1, 2), 1e-30, np.float32), double)
 
 
 @pytest.mark.parametrize("gamma", [1e-300, 1e300])

@@ -39,8 +39,8 @@ WRONG = [
     ("pyramid", "patch", [4, 4], "a whole number"),
     ("pyramid", "step", None, "a whole number"),
     ("pyramid", "longest_side", "300px", "a whole number"),
-    ("pyramid", "seed", -1, "seed is a whole number from 0"),
-    ("pyramid", "seed", 1 << 40, "seed is a whole number from 0"),
+    ("pyramid", "seed", -1, "seed must be a whole number from 0"),
+    ("pyramid", "seed", 1 << 40, "seed must be a whole number from 0"),
     ("pyramid", "threads", -1, "threads is at least 1, or None"),
     ("embedding", "threads", "all", "a whole number or None"),
 ]

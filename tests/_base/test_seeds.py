@@ -67,5 +67,5 @@ def test_learned_dictionaries_take_every_kind(state):
 @pytest.mark.parametrize("wrong", [-1, 2**32, 1.5, "7", np.random, np.random.SeedSequence(1)])
 def test_what_is_no_random_state_is_said(wrong):
     X, y, _ = problem(5)
-    with pytest.raises(ParameterError, match="random_state is None, a whole number"):
+    with pytest.raises(ParameterError, match="random_state must be None, a whole number"):
         given(10, random_state=wrong).fit(X, y)

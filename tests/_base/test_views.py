@@ -98,7 +98,7 @@ def test_clear_errors():
         Views({"words": ["a", "b"]})
     with pytest.raises(UnknownName, match=r"Unknown view 'imag'.*Did you mean 'image'"):
         Views(X)["imag"]
-    with pytest.raises(DataError, match="cut by rows alone"):
+    with pytest.raises(DataError, match="can only be indexed by rows"):
         Views(X)[:, 0]
     with pytest.raises(DataError, match=r"several arrays\. Take one by its name: image, sums"):
         np.asarray(Views(X))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kcrc._base.words import counted, signed
+from kcrc._base.words import counted, with_sign
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from kcrc._base.words import counted, signed
     [(0.123, "+12.3%"), (-0.123, "-12.3%"), (0.0006, "+0.1%"), (0.0004, "0.0%"), (-0.0004, "0.0%"), (0.0, "0.0%")],
 )
 def test_a_share_that_rounds_to_nothing_has_no_sign(share, told):
-    assert signed(share) == told
+    assert with_sign(share) == told
 
 
 def test_one_is_not_several():

@@ -9,12 +9,12 @@ from extremes import NUMBERS, Case
 
 
 def test_extreme_numbers_are_answered_or_refused():
-    assert seeded.faults("extremes.py", 0, 60) == []
+    assert seeded.faults("support/extremes.py", 0, 60) == []
 
 
 @pytest.mark.slow
 def test_many_extreme_numbers():
-    assert seeded.faults("extremes.py", 60, 2000) == []
+    assert seeded.faults("support/extremes.py", 60, 2000) == []
 
 
 def test_a_case_follows_from_its_seed():

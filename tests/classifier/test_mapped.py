@@ -287,7 +287,7 @@ def test_a_full_disk_is_an_error_in_words_and_changes_nothing(tmp_path, monkeypa
 def test_without_a_way_to_take_blocks_they_are_written(monkeypatch):
     monkeypatch.delattr(os, "posix_fallocate", raising=False)
     monkeypatch.setattr(mapped, "BLOCK", 1000)
-    made = mapped.room((70, 9), np.float64, mapped=True)
+    made = mapped.allocate((70, 9), np.float64, mapped=True)
     assert is_mapped(made)
     assert not made.any()
 

@@ -148,13 +148,13 @@ def test_files_and_image_classifiers_let_go_as_well(tmp_path):
     pictures = (0.5 * rng.random((40, 8, 8)) + 0.5 * y[:, None, None]).astype(np.float32)
     fitted = ImageClassifier(looks=["pixels"], tuning_seconds=0.1, n_jobs=1).fit(pictures, y)
     fitted.predict_proba(pictures[:2])
-    expert = fitted.panel_.leader
+    expert = fitted.ensemble_.leader
     seen = expert.model_.raw[7].tobytes()
     assert seen in pickle.dumps(fitted)
     fitted.forget([7])
     assert seen not in pickle.dumps(fitted)
     fitted.save(tmp_path / "images.kcrc")
-    fitted.panel_.leader.save(tmp_path / "vectors.npz")
+    fitted.ensemble_.leader.save(tmp_path / "vectors.npz")
     for name in ("images.kcrc", "vectors.npz"):
         members = zipfile.ZipFile(tmp_path / name)
         assert not [one for one in members.namelist() if seen in members.read(one)]

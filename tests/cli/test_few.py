@@ -62,8 +62,8 @@ def test_two_classes_of_two_are_no_evidence(run: Run) -> None:
 def test_two_of_many_classes_are_little(run: Run) -> None:
     noise(4, 2)
     told = build(run)
-    assert "% of 8 examples are answered right; with one or two examples of a class that says little" in told
-    assert "With one or two examples of a class that says little" in run("evaluate", "few.kcrc")[2]
+    assert "% of 8 examples are answered right; with one or two examples per class that says little" in told
+    assert "With one or two examples per class that says little" in run("evaluate", "few.kcrc")[2]
 
 
 def test_of_enough_the_share_is_told_without_a_caution(run: Run) -> None:

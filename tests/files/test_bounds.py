@@ -25,7 +25,7 @@ from kcrc.files import bounds
     ],
 )
 def test_numbers_are_compared_with_what_a_file_may_ask(name: str, value: object, beyond: bool) -> None:
-    assert bounds.beyond(name, value) is beyond
+    assert bounds.exceeds_limit(name, value) is beyond
 
 
 def test_every_bound_is_of_a_field_and_far_above_its_default() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kcrc.errors import FileError
-from kcrc.files.folders import cache_dir
+from kcrc.files.safe_paths import cache_dir
 
 
 def test_the_platforms_own_place(monkeypatch):
@@ -31,5 +31,5 @@ def test_without_a_home_it_is_one_sentence(monkeypatch, chosen):
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", unknown)
-    with pytest.raises(FileError, match=r"no home folder for a cache: set KCRC_CACHE to a folder\.$"):
+    with pytest.raises(FileError, match=r"no home folder for a cache\. Set KCRC_CACHE to a folder\.$"):
         cache_dir()

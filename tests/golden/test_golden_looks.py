@@ -18,9 +18,9 @@ import write_looks as written  # noqa: E402 (beside the files it wrote)
 THERE = GOLDEN / "gallery4-looks"
 
 
-def of_experts(classifier: ImageClassifier) -> float:
+def of_members(classifier: ImageClassifier) -> float:
     """Their probabilities are weighted: together they are no farther apart than those of one."""
-    return max(within(expert.classifier.model_) for expert in classifier.panel_.experts)
+    return max(within(member.classifier.model_) for member in classifier.ensemble_.members)
 
 
 def test_what_was_kept_of_several_looks_opens_with_the_same_answers(tmp_path: Path) -> None:
@@ -30,14 +30,14 @@ def test_what_was_kept_of_several_looks_opens_with_the_same_answers(tmp_path: Pa
         assert gallery.verify().problems == ()
         now = written.answers(gallery, classifier, tmp_path / "asked")
         assert_same_answers(now["gallery"], then["gallery"], within(gallery.classifier().model_))
-    assert_same_answers(now["classifier"], then["classifier"], of_experts(classifier))
+    assert_same_answers(now["classifier"], then["classifier"], of_members(classifier))
     assert now["classifier"]["weights"] == then["classifier"]["weights"]
 
 
 def test_how_far_outside_a_picture_lies_is_kept(tmp_path: Path) -> None:
     then = json.loads((THERE / written.OUTSIDE_ANSWERS).read_text("utf-8"))
     classifier = ImageClassifier.load(THERE / written.OUTSIDE)
-    assert [expert.look.outside for expert in classifier.panel_.experts] == [True, True, True]
+    assert [member.look.outside for member in classifier.ensemble_.members] == [True, True, True]
     now = written.said(classifier, written.pictures(tmp_path, 2, first=30)[1])
     assert (now["labels"], now["weights"]) == (then["labels"], then["weights"])
-    assert_same_probabilities(now["probabilities"], then["probabilities"], of_experts(classifier))
+    assert_same_probabilities(now["probabilities"], then["probabilities"], of_members(classifier))

@@ -46,11 +46,11 @@ def test_take_cuts_everything_that_is_per_sample():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"images": None}, "holds 0"),
-        ({"X": np.zeros((3, 2))}, "holds 2"),
+        ({"images": None}, "got 0 of them"),
+        ({"X": np.zeros((3, 2))}, "got 2 of them"),
         ({"labels": np.array([0, 1])}, "3 samples"),
-        ({"labels": np.array([0, 1, 2])}, "2 classes"),
-        ({"labels": np.array([0, -1, 1])}, "from -1"),
+        ({"labels": np.array([0, 1, 2])}, "must be 0 to 1"),
+        ({"labels": np.array([0, -1, 1])}, "got -1 to 1"),
         ({"split": np.array([0, 1])}, "split"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from photos import shapes
 
 from kcrc.gallery import Gallery
-from kcrc.images.look_alikes import BITS, alike
+from kcrc.images.look_alikes import BITS, similar_pairs
 
 
 def test_pairs_are_those_of_comparing_all():
@@ -27,17 +27,17 @@ def test_pairs_are_those_of_comparing_all():
         if int(bits[i] ^ bits[j]).bit_count() <= BITS and labels[i] != labels[j]
     ]
     assert len(expected) > 5
-    assert sorted(alike(bits, small, labels)) == expected
+    assert sorted(similar_pairs(bits, small, labels)) == expected
     small[expected[0][0]] *= -1
-    assert sorted(alike(bits, small, labels)) == expected[1:]
+    assert sorted(similar_pairs(bits, small, labels)) == expected[1:]
 
 
 def test_the_same_picture_a_thousand_times_is_no_trouble():
     bits, small = np.zeros(3000, np.uint64), np.ones((3000, 1), np.float32)
-    pairs = alike(bits, small, np.arange(3000) % 2)
+    pairs = similar_pairs(bits, small, np.arange(3000) % 2)
     assert set(np.ravel(pairs)) == set(range(3000))
     assert len(pairs) < 3000
-    assert alike(bits[:1], small[:1], np.zeros(1)) == []
+    assert similar_pairs(bits[:1], small[:1], np.zeros(1)) == []
 
 
 @pytest.fixture

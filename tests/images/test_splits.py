@@ -41,7 +41,7 @@ def test_n_test_bounds_the_other_side():
 
 
 def test_too_few_of_a_class_names_it():
-    with pytest.raises(DataError, match="class wren has 3"):
+    with pytest.raises(DataError, match="got 3 of the class wren"):
         split_per_class(np.array(["wren"] * 3 + ["owl"] * 9), 3)
     with pytest.raises(ParameterError, match="n_train"):
         split_per_class(np.zeros(4), 0)

@@ -63,7 +63,7 @@ def kernels_of(unit: float) -> dict[str, Known]:
             manhattan,
             GAMMA / unit,
         ),
-        "polarisation": Known(paper.polarised(squared), {"kernel": "polarisation"}),
+        "polarisation": Known(paper.polarisation(squared), {"kernel": "polarisation"}),
         "function": Known(paper.linear, {"kernel": _products}),
         "precomputed": Known(paper.rbf(gamma), {"kernel": "precomputed"}),
     }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from problems import given, problem
 
-from kcrc.method.evidence import HOW, NEAREST, UNANIMOUS, signs
+from kcrc.method.evidence import HOW, NEAREST, UNANIMOUS, open_set_features
 
 
 def slow_weights(evidence, i, rival, decision):
@@ -76,7 +76,7 @@ def test_a_unanimous_answer_says_who_explains_what_and_stays_what_predict_says()
     np.testing.assert_array_equal(evidence.labels, clf.predict(queries))
     np.testing.assert_array_equal(evidence.scores, clf.decision_function(queries))
     np.testing.assert_array_equal(clf.confidence_.probabilities(evidence), clf.predict_proba(queries))
-    strange = clf.confidence_.needed_open_set().score(signs(evidence))
+    strange = clf.confidence_.needed_open_set().score(open_set_features(evidence))
     np.testing.assert_array_equal(strange, clf.unknown_score(queries))
 
 

@@ -15,13 +15,13 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-HERE = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 MEMORY = 6 << 30
 PATIENCE = 120  # seconds a stretch may say nothing
 
 
 def faults(path: str, first: int, last: int) -> list[str]:
-    """What went wrong in the cases ``first`` … ``last`` − 1 of the module in the file ``path`` beside this one."""
+    """What went wrong in the cases ``first`` … ``last`` − 1 of the module in the file ``path`` below tests."""
     found: list[str] = []
     while first < last:
         begun, said, ending = _stretch(path, first, last)
@@ -37,7 +37,7 @@ def faults(path: str, first: int, last: int) -> list[str]:
 
 def _stretch(path: str, first: int, last: int) -> tuple[int, list[str], str | None]:
     """The case begun last, the faults told, and how the process ended before its time."""
-    command = [sys.executable, str(HERE / "seeded.py"), path, str(first), str(last)]
+    command = [sys.executable, __file__, path, str(first), str(last)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     begun, said, ending = first, [], None
     try:
@@ -57,8 +57,8 @@ def _stretch(path: str, first: int, last: int) -> tuple[int, list[str], str | No
 
 
 def loaded(path: str) -> ModuleType:
-    """The module in the file ``path`` beside this one."""
-    spec = importlib.util.spec_from_file_location(Path(path).stem, HERE / path)
+    """The module in the file ``path`` below tests."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, TESTS / path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -72,6 +72,44 @@ def test_a_label_that_is_no_longer_what_was_shown_is_a_conflict(client: httpx.Cl
     assert refused.json()["conflict"] == {"labels": {"1": "robin"}}
 
 
+def test_of_two_people_with_one_case_open_the_second_is_told_what_the_first_did(client: httpx.Client) -> None:
+    seen = client.get("/api/gallery").json()["revision"]
+    moved = client.post("/api/relabel", json={"examples": [1], "label": "robin", "revision": seen}, headers=ANNA)
+    assert moved.status_code == 200
+    for path, change in [
+        ("/api/remove", {"examples": [1, 2]}),
+        ("/api/remove", {"examples": [1], "erase": True}),
+        ("/api/relabel", {"examples": [2, 1], "label": "wren"}),
+        ("/api/preview", {"examples": [1], "act": "remove"}),
+        ("/api/audit/keep", {"id": 1}),
+    ]:
+        refused = client.post(path, json={**change, "revision": seen}, headers=BORIS)
+        assert refused.status_code == 409, path
+        assert refused.json()["error"].startswith("Example 1 was heron when you looked, and is robin now.")
+        assert refused.json()["conflict"] == {
+            "labels": {"1": "robin"},
+            "shown": {"1": "heron"},
+            "shown_revision": seen,
+            "revision": seen + 1,
+            "by": [{"act": seen + 1, "sentence": "Relabelled 1 example of heron as robin"}],
+        }
+    assert counts(client) == {"heron": 5, "robin": 7, "wren": 6}
+    assert client.post("/api/remove", json={"examples": [1], "revision": seen + 1}, headers=BORIS).status_code == 200
+
+
+def test_a_conflict_with_a_removal_or_a_renaming_says_so_and_ones_own_changes_are_none(client: httpx.Client) -> None:
+    seen = client.get("/api/gallery").json()["revision"]
+    client.post("/api/remove", json={"examples": [1], "revision": seen}, headers=ANNA)
+    client.post("/api/rename", json={"old": "wren", "new": "jenny wren", "revision": seen}, headers=ANNA)
+    late = client.post("/api/relabel", json={"examples": [1], "label": "robin", "revision": seen}, headers=BORIS)
+    assert "was heron when you looked, and is no longer in the gallery" in late.json()["error"]
+    late = client.post("/api/rename", json={"old": "wren", "new": "bird", "revision": seen}, headers=BORIS)
+    assert late.status_code == 409
+    assert set(late.json()["conflict"]["labels"].values()) == {"jenny wren"}
+    again = client.post("/api/rename", json={"old": "jenny wren", "new": "wren", "revision": seen}, headers=ANNA)
+    assert again.status_code == 200
+
+
 def test_classes_are_renamed_and_merged(client: httpx.Client) -> None:
     assert client.post("/api/rename", json={"old": "wren", "new": "robin"}).status_code == 409
     client.post("/api/rename", json={"old": "wren", "new": "robin", "merge": True})

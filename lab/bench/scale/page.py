@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kcrc.files.aside import write_aside
+from kcrc.files.atomic import write_bytes
 from kcrc.report.tables import Table
 from lab.bench.scale.record import Record
 from lab.bench.scale.sections import Drawing, Piece
@@ -56,7 +56,7 @@ def write(folder: Path) -> None:
         figure = Figure(figsize=(6.4, 4.0), layout="constrained")
         drawing.draw(figure.subplots())
         save_figure(figure, folder / f"{drawing.name}.svg")
-    write_aside(folder.with_suffix(".md"), text(folder).encode())
+    write_bytes(folder.with_suffix(".md"), text(folder).encode())
 
 
 def _found(folder: Path, sections: Sequence[str]) -> Iterator[tuple[str, Record]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kcrc.errors import DataError
-from kcrc.files.aside import write_aside
+from kcrc.files.atomic import write_bytes
 from lab.machine import summary
 
 FORMAT = "kcrc-scale-1"
@@ -34,7 +34,7 @@ class Record:
 
     def write(self, path: Path) -> None:
         content = {"format": FORMAT, **asdict(self)}
-        write_aside(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        write_bytes(path, (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
     @classmethod
     def read(cls, path: Path) -> Record:

@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 
 from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
-from kcrc.files.aside import write_aside
+from kcrc.files.atomic import write_bytes
 from kcrc.images import looks
 from kcrc.images.image_classifier import ImageClassifier
 from kcrc.images.looks.base import Look, Pictures, registry
@@ -102,7 +102,7 @@ def side_by_side(seen: Mapping[str, tuple[Look, Array]]) -> Array:
     """What a join of these looks sees."""
     views = {name: view for name, (_, view) in seen.items()}
     weights = (1.0 / len(seen),) * len(seen)
-    return JoinLook(tuple(look for look, _ in seen.values()), weights).fitted(views).joined(views)
+    return JoinLook(tuple(look for look, _ in seen.values()), weights).with_axes(views).join(views)
 
 
 def measured(name: str, seed: int, given: argparse.Namespace) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def kept(name: str, seed: int, given: argparse.Namespace) -> dict[str, Any]:
         # Another process may have written meanwhile.
         known = json.loads(given.out.read_text()) if given.out.exists() else {}
         known[key] = found
-        write_aside(given.out, f"{json.dumps(known, indent=1, sort_keys=True)}\n".encode())
+        write_bytes(given.out, f"{json.dumps(known, indent=1, sort_keys=True)}\n".encode())
     return dict(known[key])
 
 

@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.errors import DataError
-from kcrc.files.aside import write_aside
+from kcrc.files.atomic import write_bytes
 from kcrc.report.terminal import say
 from lab import machine
 from lab.experiments.provenance import commit
@@ -226,10 +226,10 @@ def study(given: argparse.Namespace) -> None:
         found = measure(given.data, given.splits, given.sets, methods)
         if given.only:
             found = merged(json.loads(given.out.read_text("utf-8")), found, methods)
-        write_aside(given.out, (json.dumps(found, indent=1) + "\n").encode())
+        write_bytes(given.out, (json.dumps(found, indent=1) + "\n").encode())
     say(table(found))
     if given.readme is not None:
-        write_aside(given.readme, placed(given.readme.read_text("utf-8"), table(found)).encode())
+        write_bytes(given.readme, placed(given.readme.read_text("utf-8"), table(found)).encode())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

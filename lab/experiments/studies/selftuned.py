@@ -31,7 +31,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
-from kcrc.files.aside import write_aside
+from kcrc.files.atomic import write_bytes
 from kcrc.method import decisions
 from kcrc.report.tables import Table
 from kcrc.report.terminal import say
@@ -132,7 +132,7 @@ def study(given: argparse.Namespace) -> None:
             say(f"  {method:24}{100 * np.mean(values):7.2f} ± {100 * np.std(values):.2f}{few}")
     if given.out:
         lines = [list(run.values()) for run in runs]
-        write_aside(given.out, Table("runs", "One line a split.", list(runs[0]), lines).csv().encode())
+        write_bytes(given.out, Table("runs", "One line a split.", list(runs[0]), lines).csv().encode())
     if given.compare:
         compare(runs, given.compare)
 

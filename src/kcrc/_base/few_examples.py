@@ -1,25 +1,25 @@
-"""How many examples, each asked as if it were not stored, say anything of others, and what is said of fewer."""
+"""How many leave-one-out answers are enough to estimate accuracy, and what to say if there are fewer."""
 
 from __future__ import annotations
 
 from kcrc._base.words import counted
 
-FEWEST = 8  # below this nothing can be learned of confidence, and no label doubted
-MATES = 3  # examples a class, on average: of fewer, one that is left out takes half of its class along, or all of it
+FEWEST = 8  # leave-one-out answers: with fewer, confidence is not calibrated and no label is doubted
+PER_CLASS = 3  # examples per class, on average: with fewer, leaving one out removes half of its class, or all of it
 
 
-def too_few_to_say(asked: int) -> str | None:
-    """Why ``asked`` examples, each asked as if it were not there, say nothing of others; None where they do."""
-    if asked >= FEWEST:
+def too_few_to_say(answers: int) -> str | None:
+    """Return why so many leave-one-out answers do not tell the accuracy; None if they do."""
+    if answers >= FEWEST:
         return None
-    are = "is" if asked == 1 else "are"
-    return f"{counted(asked, 'example')} {are} too few to say how often answers will be right: add more of each class"
+    are = "is" if answers == 1 else "are"
+    return f"{counted(answers, 'example')} {are} too few to say how often answers will be right: add more of each class"
 
 
-def caution(asked: int, examples: int, classes: int) -> str | None:
-    """What to think of the share of right answers among ``asked`` of so many examples; None where there are enough."""
-    if (why := too_few_to_say(asked)) is not None:
+def caution(answers: int, examples: int, classes: int) -> str | None:
+    """Return a warning about the accuracy of so many leave-one-out answers; None if there are enough examples."""
+    if (why := too_few_to_say(answers)) is not None:
         return why
-    if examples >= MATES * classes:
+    if examples >= PER_CLASS * classes:
         return None
-    return "with one or two examples of a class that says little: leaving one out takes away half of its class or more"
+    return "with one or two examples per class that says little: leaving one out takes away half of its class or more"

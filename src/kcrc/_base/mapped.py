@@ -1,10 +1,10 @@
-"""Arrays in mapped files: examples that are larger than memory stay in the caller's file, and what is made of them, as
-large as they are, goes into files of its own.
+"""Memory-mapped arrays, for examples that are larger than memory.
 
-Such a file has no name. It is made in the folder for temporary files, only this process can reach it, and the system
-takes it back with the last array over it, however the process ends: nobody can cut it short or write over it, a kill
-leaves nothing behind, and there is nothing to trust at the next start. Its blocks are taken when it is made, so a disk
-that is full is an error then and not a signal when a page is first written.
+The examples stay in the caller's file; whatever is computed from them and as large goes into mapped files of its own.
+Such a file has no name. It is created in the folder for temporary files, only this process can reach it, and the system
+frees it with the last array over it, however the process ends. So no other program can truncate or overwrite it, a kill
+leaves nothing behind, and there is nothing to trust at the next start. Its disk blocks are allocated when it is
+created, so a full disk is an error at that point, and not a signal when a page is first written.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from kcrc.errors import FileError
 
 
 def is_mapped(array: Any) -> bool:
-    """Whether the numbers of an array are in a mapped file, as those of ``np.load(path, mmap_mode="r")`` are."""
+    """Return whether an array is in a mapped file, as that of ``np.load(path, mmap_mode="r")`` is."""
     while array is not None and not isinstance(array, mmap.mmap):
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
     return array is not None
 
 
-def room(shape: tuple[int, ...], dtype: DTypeLike, *, mapped: bool) -> Array:
-    """Zeros, in memory or in a mapped file; what is one number an example stays in memory."""
+def allocate(shape: tuple[int, ...], dtype: DTypeLike, *, mapped: bool) -> Array:
+    """Return zeros in memory or in a mapped file; arrays of one number per example stay in memory."""
     size = prod(shape) * np.dtype(dtype).itemsize
     if not mapped or len(shape) == 1 or not size:
         return np.zeros(shape, dtype)
@@ -55,23 +55,24 @@ def _take_blocks(file: Any, size: int) -> None:
         file.write(bytes(min(BLOCK, size - start)))
 
 
-def streamed(make: Callable[[Array], Array], X: Array) -> Array:
-    """``make(X)`` for one that looks at each row by itself: of a mapped X block by block, into a mapped file."""
-    return streamed_parts(lambda some: {"only": make(some)}, X)["only"]
+def apply_by_blocks(make: Callable[[Array], Array], X: Array) -> Array:
+    """Return ``make(X)``, where ``make`` treats each row by itself; a mapped X goes through in blocks, into a mapped
+    file."""
+    return apply_parts_by_blocks(lambda block: {"only": make(block)}, X)["only"]
 
 
-def streamed_parts(make: Callable[[Array], Mapping[str, Array]], X: Array) -> Mapping[str, Array]:
-    """The same where ``make`` gives several arrays; one that is X as it was given is X here too."""
+def apply_parts_by_blocks(make: Callable[[Array], Mapping[str, Array]], X: Array) -> Mapping[str, Array]:
+    """The same for a ``make`` that returns several arrays; one that is its argument itself becomes X itself."""
     if not is_mapped(X):
         return make(X)
     whole: dict[str, Array] = {}
-    for block in blocks(*X.shape):
-        some = X[block]
-        for name, part in make(some).items():
-            if part is some:
+    for rows in blocks(*X.shape):
+        block = X[rows]
+        for name, part in make(block).items():
+            if part is block:
                 whole[name] = X
                 continue
             if name not in whole:
-                whole[name] = room((len(X), *part.shape[1:]), part.dtype, mapped=True)
-            whole[name][block] = part
+                whole[name] = allocate((len(X), *part.shape[1:]), part.dtype, mapped=True)
+            whole[name][rows] = part
     return whole

@@ -1,4 +1,4 @@
-"""Queries across threads, one BLAS thread inside each: two-level threading makes small solves many times slower."""
+"""Spread queries over threads, with one BLAS thread in each: threads inside threads make small solves much slower."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from typing import Any, TypeVar
 
 from kcrc.errors import ParameterError
 
-# How many threads a matrix product runs on: one number for the whole process, whoever set it last.
+# The number of threads of a matrix product is one setting for the whole process.
 #
-# So calls that overlap share one limit. The first to come notes what there was, the smallest that anyone inside wants
-# holds, and the last to leave puts back what was noted. A number that is not ours any more was set by somebody else
-# meanwhile: it is what is put back.
+# So calls that overlap share one limit. The first to enter saves the setting it finds, the smallest number that any
+# call wants is in force, and the last to leave restores the saved setting. If some other code changed the setting in
+# between, that change is what is restored.
 
-FOREIGN = "faiss"  # in the path of a library that is not ours to limit
-_known: dict[str, Any] = {}
+FOREIGN = "faiss"  # in the path of a library whose threads are set elsewhere
+_blas_libraries: dict[str, Any] = {}
 
 
 def _libraries() -> list[Any]:
-    """Those that are loaded. SciPy brings its own, and comes when something first needs it. That of faiss is left out:
-    it counts threads for each thread by itself, and ``scale/indexes/faiss_library.py`` sets them."""
-    _look(scipy="scipy.linalg" in sys.modules)
-    return list(_known.values())
+    """Return the BLAS libraries that are loaded. SciPy has its own, which is loaded when it is first needed. That of
+    faiss is left out: it has one setting per thread, which ``method/neighbours/approximate/faiss_library.py`` sets."""
+    _find_libraries(scipy="scipy.linalg" in sys.modules)
+    return list(_blas_libraries.values())
 
 
 @cache
-def _look(*, scipy: bool) -> None:
+def _find_libraries(*, scipy: bool) -> None:
     from threadpoolctl import ThreadpoolController
 
     for library in ThreadpoolController().select(user_api="blas").lib_controllers:
         if FOREIGN not in library.filepath:
-            _known.setdefault(library.filepath, library)
+            _blas_libraries.setdefault(library.filepath, library)
 
 
-def _set(library: Any, number: int) -> int:
-    """Give a library ``number`` threads; how many it has now, which may be fewer.
+def _set_threads(library: Any, number: int) -> int:
+    """Set the number of threads of a library; return how many it has now, which may be fewer.
 
-    threadpoolctl 3.8 lets only the thread that set OpenBLAS first set it again, and ignores the others. Here they take
-    turns under one lock, so each may.
+    threadpoolctl 3.8 lets only the thread that first set OpenBLAS set it again, and ignores all others. Here each call
+    holds the lock, so that restriction is lifted.
     """
     release = getattr(library, "clear_controlling_thread", None)
     if release is not None:
@@ -55,44 +55,44 @@ def _set(library: Any, number: int) -> int:
 
 
 class SharedLimit:
-    """The limit on all ``libraries``, and those who are inside: each a key, its thread and the number it wants."""
+    """The thread limit that overlapping calls share: each call has a key, its thread and the number it wants."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # a signal handler may ask for a limit of its own
-        self.inside: dict[object, tuple[int, int]] = {}
-        self.before: dict[Any, int] = {}  # what each library had when the first came
-        self.ours: dict[Any, int] = {}  # and has by us
+        self.lock = threading.RLock()  # a signal handler may set a limit of its own
+        self.calls: dict[object, tuple[int, int]] = {}
+        self.saved: dict[Any, int] = {}  # the setting of each library before the first call
+        self.ours: dict[Any, int] = {}  # the setting that this class made
 
     def enter(self, key: object, count: int) -> None:
         with self.lock:
-            self.inside[key] = threading.get_ident(), count
-            self._settle()
+            self.calls[key] = threading.get_ident(), count
+            self._apply()
 
     def leave(self, key: object) -> None:
         with self.lock:
-            self.inside.pop(key, None)
-            self._settle()
+            self.calls.pop(key, None)
+            self._apply()
 
-    def _settle(self) -> None:
-        """Give every library the number that holds now."""
-        wanted = min((count for _, count in self.inside.values()), default=None)
+    def _apply(self) -> None:
+        """Give every library the number of threads that is in force now."""
+        wanted = min((count for _, count in self.calls.values()), default=None)
         for library in _libraries():
             now = library.num_threads
-            if library not in self.before or now != self.ours[library]:
-                self.before[library] = now
-            number = self.before[library] if wanted is None else wanted
-            self.ours[library] = now if number == now else _set(library, number)
+            if library not in self.saved or now != self.ours[library]:
+                self.saved[library] = now
+            number = self.saved[library] if wanted is None else wanted
+            self.ours[library] = now if number == now else _set_threads(library, number)
         if wanted is None:
-            self.before.clear()
+            self.saved.clear()
             self.ours.clear()
 
-    def forked(self) -> None:
-        """In a child of the process only the thread that forked goes on; what others wanted they want no longer."""
+    def reset_after_fork(self) -> None:
+        """Drop the calls of other threads: in the child process only the thread that forked continues."""
         self.lock = threading.RLock()
-        if self.before:
+        if self.saved:
             mine = threading.get_ident()
-            self.inside = {key: value for key, value in self.inside.items() if value[0] == mine}
-            self._settle()
+            self.calls = {key: value for key, value in self.calls.items() if value[0] == mine}
+            self._apply()
 
 
 _limit = SharedLimit()
@@ -100,13 +100,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=lambda: _limit.lock.acquire(),
         after_in_parent=lambda: _limit.lock.release(),
-        after_in_child=lambda: _limit.forked(),
+        after_in_child=lambda: _limit.reset_after_fork(),
     )
 
 
 @contextmanager
 def blas_threads(count: int) -> Iterator[None]:
-    """Inside, a matrix product runs on ``count`` threads, or on fewer where another call is inside that wants fewer."""
+    """Limit matrix products in the block to ``count`` threads, or fewer if an overlapping call wants fewer."""
     key = object()
     try:
         _limit.enter(key, count)
@@ -116,7 +116,7 @@ def blas_threads(count: int) -> Iterator[None]:
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Inside, a matrix product runs on the calling thread alone."""
+    """Limit matrix products in the block to the calling thread."""
     return blas_threads(1)
 
 
@@ -124,25 +124,25 @@ T = TypeVar("T")
 
 
 def worker_count(n_jobs: int | None) -> int:
-    """Threads to use: None is one for each core this process may use, negative counts back from that (−1 = all)."""
+    """Return the number of threads to use: None is one per core that this process may use, −1 all, −2 all but one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     if n_jobs is None:
         return cores
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
-        raise ParameterError(f"n_jobs is None, a positive number of threads, or −1 for all cores; got {n_jobs!r}.")
+        raise ParameterError(f"n_jobs must be None, a positive number of threads, or −1 for all cores; got {n_jobs!r}.")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 def chunks(n_items: int, size: int) -> list[slice]:
-    """Slices of at most ``size`` items that cover ``n_items``; none is empty."""
+    """Return slices of at most ``size`` items that cover ``n_items``; none is empty."""
     size = max(1, size)
     return [slice(start, min(n_items, start + size)) for start in range(0, n_items, size)]
 
 
 def over_chunks(work: Callable[[slice], T], n_items: int, size: int, n_jobs: int | None) -> list[T]:
-    """``work(slice)`` for every chunk, in order of the chunks, on up to ``n_jobs`` threads."""
+    """Return ``work(slice)`` for every chunk, in the order of the chunks, computed on up to ``n_jobs`` threads."""
     pieces = chunks(n_items, size)
-    if len(pieces) == 1:  # nothing to share out: no pool is started for a single query
+    if len(pieces) == 1:  # a single chunk needs no pool
         with one_blas_thread():
             return [work(pieces[0])]
     workers = min(worker_count(n_jobs), len(pieces))
@@ -154,6 +154,6 @@ def over_chunks(work: Callable[[slice], T], n_items: int, size: int, n_jobs: int
 
 
 def chunk_after_chunk(work: Callable[[slice], T], n_items: int, size: int, n_jobs: int | None) -> list[T]:
-    """``work(slice)`` for every chunk in turn, the threads inside the matrix products: for large ones."""
+    """Return ``work(slice)`` for every chunk, one after the other, with threads inside the (large) matrix products."""
     with blas_threads(worker_count(n_jobs)):
         return [work(piece) for piece in chunks(n_items, size)]

@@ -1,7 +1,7 @@
-"""Progress of long work, on stderr: the one place where a bar is made.
+"""Progress bars on stderr: the only place that creates one.
 
-``show`` is the same everywhere: None shows a bar on a terminal once the work has taken two seconds and takes it away
-at the end; True shows it at once, wherever stderr goes, and leaves it; False never.
+``show`` means the same everywhere: None shows a bar on a terminal once the work has taken two seconds, and removes it
+at the end; True shows it at once, wherever stderr goes, and leaves it there; False never shows it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _LEADER = "{desc} {bar} {percentage:.0f} %{postfix}"
 
 
 def count_bar(what: str, total: int, *, unit: str, show: bool | None = None, **options: Any) -> Any:
-    """A bar of ``total`` things, to be used in a ``with`` block; ``update(n)`` says that n more are done."""
-    if not _shown(show):
-        return contextlib.nullcontext(_Unseen())
+    """Return a bar of ``total`` steps for a ``with`` block; ``update(n)`` reports that n more are done."""
+    if not _is_shown(show):
+        return contextlib.nullcontext(_Hidden())
     from tqdm import tqdm
 
-    # The time left goes by the pace of the whole way (smoothing 0): by that of the latest steps it would jump.
+    # smoothing=0: the time left follows from the average pace; from the pace of the latest steps it would jump.
     return tqdm(
         total=total, desc=what, unit=unit, delay=0.0 if show else 2.0, leave=bool(show), file=sys.stderr, smoothing=0,
         **options,
@@ -35,8 +35,8 @@ def count_bar(what: str, total: int, *, unit: str, show: bool | None = None, **o
 
 @contextlib.contextmanager
 def share_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[float], None]]:
-    """Gives ``report(share)``, share from 0 to 1; with 0 the work is being prepared, and its pace counts from then."""
-    if not _shown(show):
+    """Give ``report(share)``, share from 0 to 1; 0 means that work is still being prepared, and restarts the clock."""
+    if not _is_shown(show):
         yield lambda share: None
         return
     with count_bar(what, 100, unit="%", show=show, bar_format=_SHARE) as bar:
@@ -55,7 +55,7 @@ def share_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[floa
 
 @contextlib.contextmanager
 def leader_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[float, str], None]]:
-    """Gives ``report(share, leader)`` for a choice: share from 0 to 1, and who leads, as far as there is room."""
+    """Give ``report(share, leader)``: share from 0 to 1, and the best candidate so far, cut to the space there is."""
     with count_bar(what, 100, unit="%", show=show, bar_format=_LEADER) as bar:
         done = 0.0
         columns = getattr(bar, "ncols", None)
@@ -72,32 +72,31 @@ def leader_bar(what: str, *, show: bool | None = None) -> Iterator[Callable[[flo
 
 
 def bar_of_download(hub: Any, report: Callable[[int], None]) -> dict[str, Any]:
-    """Options of ``hub.hf_hub_download`` for its own bar, which calls ``report(bytes so far)`` before a piece is kept;
-    an error there ends the download. Versions before 1.1 have no such option: nothing would be reported, and nothing
-    would end a download that is too long."""
+    """Return options for ``hub.hf_hub_download`` whose bar calls ``report(bytes so far)`` before a piece is stored; an
+    error in ``report`` ends the download. Versions before 1.1 have no such option, and so no way to end one."""
     if "tqdm_class" not in inspect.signature(hub.hf_hub_download).parameters:
         raise ParameterError(
-            f"huggingface_hub {hub.__version__} cannot be told to stop a download that is too long. Install a newer "
-            "one: pip install 'huggingface_hub>=1.1'."
+            f"huggingface_hub {hub.__version__} cannot stop a download that is too large. Install a newer version: "
+            "pip install 'huggingface_hub>=1.1'."
         )
 
     class Bar(hub.utils.tqdm):
-        came = 0
+        received = 0
 
         def update(self, n: float | None = 1) -> bool | None:
-            self.came += int(n or 0)
-            report(self.came)
+            self.received += int(n or 0)
+            report(self.received)
             return super().update(n)  # type: ignore[no-any-return]
 
     return {"tqdm_class": Bar}
 
 
-def _shown(show: bool | None) -> bool:
+def _is_shown(show: bool | None) -> bool:
     return sys.stderr is not None and (sys.stderr.isatty() if show is None else show)
 
 
-class _Unseen:
-    """A bar that nobody would see: none is made, and what makes them is not loaded."""
+class _Hidden:
+    """A bar that is not shown; tqdm is not imported for it."""
 
     def update(self, number: float = 1) -> None:
         pass

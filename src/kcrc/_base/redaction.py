@@ -1,4 +1,4 @@
-"""Addresses of galleries that may carry a password, and the same text without it, for all that is shown."""
+"""Hide passwords: addresses of galleries may contain one, and no text that is shown may."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from itertools import pairwise
 from urllib.parse import unquote
 
 HIDDEN = "***"
-# Options of an address whose values are shown; libpq gets new ones that are secret, so those of all others are not.
+# Options of an address whose values are shown. Those of all others are hidden, as new versions of libpq may add
+# secrets.
 SHOWN = {"gallery", "host", "hostaddr", "port", "dbname", "user", "sslmode", "sslrootcert", "application_name"}
 SHOWN |= {"connect_timeout", "client_encoding", "target_session_attrs", "channel_binding", "gssencmode", "keepalives"}
-# Also with one slash or none: pathlib makes one of two, and a password in a misspelt address is no less a password.
+# Also with one slash or none: pathlib turns two into one, and a password in a misspelt address is still a password.
 _SCHEME = re.compile(r"(?i)postgre\w*(?::(?!\s)[/\\]*|/+(?=\S*:\S*@))|[a-z][\w+.-]*://")
-_ANOTHER = re.compile(r"(?:(?<=\s)|(?<=\s['\"(<]))postgres(?:ql)?://")  # of two in one text, as in 'copy … to …'
+_ANOTHER = re.compile(r"(?:(?<=\s)|(?<=\s['\"(<]))postgres(?:ql)?://")  # a second one in a text, as in 'copy … to …'
 _HOST = r"(?:\[[\w.:%]*\]|[\w.%-]*)(?::\d+)?"
 _NO_PASSWORD = re.compile(rf"(?:[^:/?@\s]*@)?{_HOST}(?:,{_HOST})*(?=$|[^:@\w]|:\s)")  # a user and hosts
 _ENDED = re.compile(rf"(?s)[^:]*(?::{re.escape(HIDDEN)}@[^@]*)?")  # no password, or one that is hidden
@@ -25,7 +26,7 @@ _FIELD = re.compile(
 
 
 class ServerAddress(str):
-    """An address that is shown without its password, whoever shows it; what it holds is whole."""
+    """An address whose ``str`` and ``repr`` hide its password; the text itself is complete."""
 
     def __str__(self) -> str:
         return address_without_secrets("".join(self))
@@ -35,7 +36,7 @@ class ServerAddress(str):
 
 
 def without_secrets(text: str) -> str:
-    """A text with the passwords of all addresses and connection strings in it hidden."""
+    """Return the text with the passwords of all addresses and connection strings in it hidden."""
     first = _SCHEME.search(text)
     if first is not None:
         starts = [first.start()]
@@ -48,7 +49,7 @@ def without_secrets(text: str) -> str:
 
 
 def address_without_secrets(address: str) -> str:
-    """What is known to be one address, with its password hidden, also where that reads as if another began in it."""
+    """Return one address with its password hidden, even if the password looks as if a second address began in it."""
     first = _SCHEME.search(address)
     if first is not None:
         address = address[: first.start()] + _address_without(address[first.start() :])
@@ -56,9 +57,9 @@ def address_without_secrets(address: str) -> str:
 
 
 def _has_ended(address: str) -> bool:
-    """Whether another address may begin after it. After a ':', even that of a port, or a secret option, a blank and
-    postgresql:// may as well be in the password; not after one that is hidden already, as that of each address is
-    before a sentence is made of several."""
+    """Return whether another address may begin after this one. After a ':', even that of a port, or after a secret
+    option, a blank and postgresql:// may still belong to the password; not after a password that is hidden already, as
+    each is before several addresses are put into one sentence."""
     rest = _parts(address)[1]
     query = _QUERY.search(rest)
     start, options = (rest, []) if query is None else (rest[: query.start()], rest[query.end() :].split("&"))
@@ -66,8 +67,8 @@ def _has_ended(address: str) -> bool:
 
 
 def _address_without(address: str) -> str:
-    """An address and what follows it. A password that was not escaped may hold anything, '@', '/' and '://' too: all
-    from the first ':' to the last '@' is hidden. Rather too much is hidden than a part of it shown."""
+    """Hide the password in an address and in what follows it. A password that was not escaped may contain '@', '/' and
+    even '://', so everything from the first ':' to the last '@' is hidden: rather too much than too little."""
     scheme, rest = _parts(address)
     colon, at = rest.find(":"), rest.rfind("@")
     if 0 <= colon < at:
@@ -82,9 +83,9 @@ def _address_without(address: str) -> str:
 
 
 def _parts(address: str) -> tuple[str, str]:
-    """The scheme with the marks after it, and the rest."""
-    found = _SCHEME.match(address)
-    end = 0 if found is None else found.end()
+    """Split an address into the scheme with the marks after it, and the rest."""
+    scheme = _SCHEME.match(address)
+    end = 0 if scheme is None else scheme.end()
     return address[:end], address[end:]
 
 
@@ -96,4 +97,4 @@ def _option_without(option: str) -> str:
 
 
 def _fields_without(text: str) -> str:
-    return _FIELD.sub(lambda found: f"{found['option'] or found['name']}={HIDDEN}", text)
+    return _FIELD.sub(lambda field: f"{field['option'] or field['name']}={HIDDEN}", text)

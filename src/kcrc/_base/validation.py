@@ -1,8 +1,8 @@
-"""How large and how small samples may be for the arithmetic here.
+"""Checks of what callers give: the size of samples, the results of users' functions, weights and seeds.
 
-Everything is made of squares and products of samples, and the gram form squares those again. Within the lengths below
-(the root of the sum of squares) none of it overflows, and none of it vanishes beside what it is compared with.
-A sample of length 0 is always fine.
+Everything is computed from squares and products of samples, and the gram form squares those again. Within the lengths
+below (the root of the sum of squares) nothing overflows, and nothing vanishes compared with the other terms.
+A sample of length 0 is always allowed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from kcrc._base.arrays import Array, blocks
 from kcrc.errors import DataError, ParameterError
 
 LENGTHS: dict[int, tuple[float, float]] = {4: (1e-15, 1e15), 8: (1e-60, 1e60)}
-"""The least and the most, by the bytes of a number: a single query is too quick to ask a type for its name."""
+"""The smallest and the largest length, by the bytes of a number: looking up a type's name takes too long per query."""
 _NAMES = {4: "single precision (float32)", 8: "double precision"}
 
 
-def served(X: Array, precision: np.dtype[Any]) -> bool:
-    """Whether every row of X (n, d), a floating type, has a length that ``precision`` serves; False with a NaN."""
+def are_in_range(X: Array, precision: np.dtype[Any]) -> bool:
+    """Return whether the length of every row of X (n, d), a floating type, is allowed; False if there is a NaN."""
     least, most = LENGTHS[precision.itemsize]
     if X.dtype != precision:
         X = X.astype(np.promote_types(X.dtype, precision), copy=False)
@@ -32,7 +32,7 @@ def served(X: Array, precision: np.dtype[Any]) -> bool:
 
 
 def _squares(X: Array) -> tuple[float, float]:
-    """The least and the largest sum of squares of a row."""
+    """Return the smallest and the largest sum of squares of a row."""
     if len(X) == 1:
         only = float(np.vdot(X, X))
         return only, only
@@ -41,15 +41,15 @@ def _squares(X: Array) -> tuple[float, float]:
 
 
 def check(X: Array, precision: np.dtype[Any], *, or_else: str = "") -> None:
-    """Raise unless ``served``, block after block; ``or_else`` says what else would help."""
+    """Raise a DataError unless all rows ``are_in_range``; ``or_else`` adds to the advice."""
     for block in blocks(*X.shape):
-        if not served(X[block], precision):
+        if not are_in_range(X[block], precision):
             _check_numbers(X[block], block.start)
             _refuse(X[block], precision, "", or_else, block.start)
 
 
 def check_scaled(X: Array, precision: np.dtype[Any], metric: str) -> None:
-    """Raise where a row under a metric is too long. It may be as short as it likes: so near to the mean."""
+    """Raise a DataError if a scaled row is too long. Short rows are allowed: they are simply close to the mean."""
     for block in blocks(*X.shape):
         if not _squares(X[block])[1] <= LENGTHS[precision.itemsize][1] ** 2:
             _refuse(X[block], precision, f" under the metric {metric}", "", block.start)
@@ -60,7 +60,7 @@ def _check_numbers(X: Array, first: int) -> None:
     if not finite.all():
         what = "NaN" if np.isnan(X).any() else "infinity"
         row = first + int((~finite).any(axis=1).argmax())
-        raise DataError(f"Input X contains {what}: row {row} has a value that is no number to compare by.")
+        raise DataError(f"Input X contains {what} in row {row}. Replace such values or leave the row out.")
 
 
 def _refuse(X: Array, precision: np.dtype[Any], where: str, or_else: str, first: int) -> None:
@@ -76,7 +76,7 @@ def _refuse(X: Array, precision: np.dtype[Any], where: str, or_else: str, first:
 
 
 def _lengths(X: Array) -> Array:
-    """‖x‖ of every row in double precision, whatever its squares do."""
+    """Return ‖x‖ of every row in double precision, even if its squares overflow or vanish."""
     wide = np.asarray(X, np.float64)
     largest = np.abs(wide).max(axis=1, initial=0.0)
     unit = np.divide(wide, largest[:, None], out=np.zeros_like(wide), where=largest[:, None] > 0)
@@ -84,35 +84,35 @@ def _lengths(X: Array) -> Array:
         return np.asarray(largest * np.sqrt(np.einsum("ij,ij->i", unit, unit)))
 
 
-# What users' own functions give back, looked at before it is used.
+# The results of users' own functions are checked before they are used.
 #
-# What cannot be used is one sentence: which function, what it gave for what, and what is wanted. A function that fails
-# keeps its own traceback, behind a sentence that says what it was asked.
+# An error says which function it was, what it returned for what, and what was wanted. A function that fails keeps its
+# own traceback, behind a sentence that says what it was called with.
 
 
-def called(role: str, function: Callable[..., Any], about: Callable[[], str], *given: Any) -> Any:
-    """``function(*given)``; where it fails, a DataError that says so of ``about()``, the failure behind it."""
+def call_function(role: str, function: Callable[..., Any], about: Callable[[], str], *arguments: Any) -> Any:
+    """Return ``function(*arguments)``; if it fails, raise a DataError that says so of ``about()``."""
     try:
-        return function(*given)
+        return function(*arguments)
     except Exception as failure:  # it is the user's function: anything may come out of it
         raise DataError(
             f"The {role} {function!r} failed for {about()}: {type(failure).__name__}: {failure}"
         ) from failure
 
 
-def numbers(role: str, function: Callable[..., Any], value: Any, about: Callable[[], str], wanted: str) -> Array:
-    """``value``, which a function returned for ``about()``, as an array of real numbers."""
+def to_numbers(role: str, function: Callable[..., Any], value: Any, about: Callable[[], str], wanted: str) -> Array:
+    """Return ``value``, which a function returned for ``about()``, as an array of real numbers."""
     try:
         array = np.asarray(value)
     except ValueError:  # lists of unequal lengths
         array = np.empty(0, object)
     if array.dtype.kind not in "biuf":
-        raise DataError(f"The {role} {function!r} returned {described(value)} for {about()}; {wanted}.")
+        raise DataError(f"The {role} {function!r} returned {describe(value)} for {about()}; {wanted}.")
     return array
 
 
-def described(value: Any) -> str:
-    """What a value is, in a few words."""
+def describe(value: Any) -> str:
+    """Say what a value is, in a few words."""
     if value is None:
         return "None"
     if isinstance(value, str | bytes):
@@ -124,32 +124,30 @@ def described(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def shown(vector: Array) -> str:
-    """A vector in a few figures."""
+def show_vector(vector: Array) -> str:
+    """Write a vector with a few of its numbers."""
     return np.array2string(np.asarray(vector), precision=4, threshold=6, edgeitems=2, max_line_width=1000)
 
 
-# From a caller's ``random_state`` to the one seed a fit works with.
-
-LARGEST = 2**32 - 1  # what scikit-learn and NumPy's RandomState take
+LARGEST_SEED = 2**32 - 1  # of scikit-learn and NumPy's RandomState
 
 
 def check_no_weights(method: str, more: Mapping[str, Any]) -> None:
-    """An error for what ``fit`` does not take: in words for weights, else Python's own."""
+    """Raise an error for arguments that ``fit`` does not have; for weights it explains why."""
     unknown = [name for name in more if name != "sample_weight"]
     if unknown:
         raise TypeError(f"{method} got an unexpected keyword argument '{unknown[0]}'")
     if more.get("sample_weight") is not None:
         raise ParameterError(
             "sample_weight must be None; got weights. A weight of two would mean an example stored twice, but a "
-            "copy takes a place among the nearest examples: store an example several times, or leave it out, instead."
+            "copy takes a place among the nearest examples. Store an example several times, or leave it out, instead."
         )
 
 
 def seed_of(random_state: Any) -> int:
-    """None is 0, a whole number is itself; of a RandomState or a Generator one number is drawn.
+    """Return a seed: 0 for None, a whole number itself, a number drawn from a RandomState or a Generator.
 
-    Call it once a fit: drawn from again, it would give the parts of one fit different seeds.
+    Call it once per fit: a second draw would give the parts of one fit different seeds.
     """
     if random_state is None:
         return 0
@@ -157,15 +155,15 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.randint(2**31))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
-    if not isinstance(random_state, (int, np.integer)) or not 0 <= random_state <= LARGEST:
+    if not isinstance(random_state, (int, np.integer)) or not 0 <= random_state <= LARGEST_SEED:
         raise ParameterError(
-            f"random_state is None, a whole number from 0 to {LARGEST}, a numpy RandomState or a numpy Generator; "
-            f"got {random_state!r}."
+            f"random_state must be None, a whole number from 0 to {LARGEST_SEED}, a numpy RandomState or a numpy "
+            f"Generator; got {random_state!r}."
         )
     return int(random_state)
 
 
 def check_seed(seed: int) -> None:
-    """Raise a ParameterError for a whole number that is no seed."""
-    if not 0 <= seed <= LARGEST:
-        raise ParameterError(f"seed is a whole number from 0 to {LARGEST}; got {seed!r}.")
+    """Raise a ParameterError if a whole number is out of range for a seed."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise ParameterError(f"seed must be a whole number from 0 to {LARGEST_SEED}; got {seed!r}.")

@@ -1,7 +1,7 @@
-"""Samples that are seen in several ways: a dict of arrays, one a view, kept side by side as one array.
+"""Multi-view samples: a dict of arrays, one per view, stored side by side as one array.
 
-``Views`` is such a dict that can be cut by rows, as scikit-learn's tools cut samples. A layout says where each view
-stands: name -> (first column, column behind the last, shape of one sample's view).
+``Views`` is such a dict that can be indexed by rows, as scikit-learn's tools do. A layout says where each view is:
+name -> (first column, column after the last, shape of one sample's view).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Layout = dict[str, tuple[int, int, tuple[int, ...]]]
 class Views:
     """Views of n samples by name: ``views["pixels"]`` is one of them, ``views[rows]`` are all of them, of some samples.
 
-    A dict does for ``fit`` and ``predict``. ``cross_val_score``, ``GridSearchCV``, ``train_test_split`` and the like
-    cut samples by rows, which a dict does not have: ``Views(the_dict)`` does. ``shape`` is (n, all numbers of one).
+    For ``fit`` and ``predict`` a dict is enough. ``cross_val_score``, ``GridSearchCV``, ``train_test_split`` and the
+    like index samples by rows, which ``Views(the_dict)`` supports. ``shape`` is (n, numbers per sample).
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Views:
     Raises
     ------
     DataError
-        Where the views are of different numbers of samples.
+        If the views have different numbers of samples.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Views:
         if isinstance(key, tuple) and len(key) == 2 and key[1] is ...:  # views[rows, ...]: all of each sample
             key = key[0]
         if isinstance(key, tuple):
-            raise DataError(f"Views are cut by rows alone: views[rows]; got {key!r}.")
+            raise DataError(f"Views can only be indexed by rows, views[rows], or by name; got {key!r}.")
         if isinstance(key, int | np.integer):
             key = [key]
         return Views({name: view[key] for name, view in self._views.items()})
@@ -99,27 +99,27 @@ class Views:
 
 
 def are_views(X: Any) -> bool:
-    """Whether samples come as views (a sparse matrix may be a dict too, and is none)."""
+    """Return whether samples come as views. A sparse matrix may be a dict too, but is not views."""
     return isinstance(X, Views) or (isinstance(X, Mapping) and not hasattr(X, "shape"))
 
 
 def layout_of(X: Mapping[str, Any] | Views) -> Layout:
-    """Where the views of samples stand once they are side by side, in the order of the dict."""
+    """Return where the views of samples are once they are side by side, in the order of the dict."""
     if isinstance(X, Mapping) and not X:
-        raise DataError("X is an empty dict; give at least one view, name -> array.")
+        raise DataError("X is an empty dict. Give at least one view, name -> array.")
     layout: Layout = {}
     start = 0
     for name, view in X.items():
         if not isinstance(name, str):
-            raise DataError(f"Views go by names (texts); got {name!r}.")
+            raise DataError(f"The name of a view must be a text; got {name!r}.")
         shape = _array(name, view).shape[1:]
         layout[name] = (start, start + prod(shape), tuple(int(side) for side in shape))
         start = layout[name][1]
     return layout
 
 
-def joined(X: Mapping[str, Any] | Views, layout: Layout) -> Array:
-    """(n, d) from the views of n samples."""
+def join_views(X: Mapping[str, Any] | Views, layout: Layout) -> Array:
+    """Return (n, d), the views of n samples side by side."""
     missing = [name for name in layout if name not in X]
     unknown = [name for name in X if name not in layout]
     if missing or unknown:
@@ -147,7 +147,7 @@ def _array(name: str, view: Any) -> Array:
     array = np.asarray(view)
     if array.ndim < 2 or array.dtype.kind not in "biuf":
         raise DataError(
-            f"The view '{name}' is an array of numbers with the samples as rows; got shape {array.shape}, "
+            f"The view '{name}' must be an array of numbers with the samples as rows; got shape {array.shape}, "
             f"type {array.dtype}."
         )
     return array

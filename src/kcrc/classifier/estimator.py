@@ -21,8 +21,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc._base import validation
-from kcrc._base.arrays import Array, in_double, widened
-from kcrc._base.mapped import streamed
+from kcrc._base.arrays import Array, in_double, widen
+from kcrc._base.mapped import apply_by_blocks
 from kcrc._base.validation import seed_of
 from kcrc._base.views import are_views, layout_of
 from kcrc.classifier.confidence_methods import ConfidenceHolder, Confident, Groups
@@ -34,7 +34,7 @@ from kcrc.confidence.calibration import Confidence
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
 from kcrc.method import coding, distances, kernels, projections, scaling
 from kcrc.method.distances.pair_cache import PairCounts
-from kcrc.method.evidence import Evidence, joined, leaning
+from kcrc.method.evidence import Evidence, join_evidence, leaning
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.samples import FLOATS, SampleForm
 from kcrc.updates.pending import Growth, Standing, learned_from, sample_rows, sample_size, touches
@@ -331,7 +331,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         they still are, where some were forgotten."""
         far_out = not Parameters(self).precomputed and scaling.far_out(vectors)
         if far_out:
-            vectors = streamed(in_double, vectors)
+            vectors = apply_by_blocks(in_double, vectors)
         size = sample_size(vectors, len(vectors), byte_count(self.memory_budget))
         parameters = Parameters(self, seed_of(self.random_state), brief, sampled=size < len(vectors))
         parameters.check()
@@ -342,8 +342,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             together = None if groups is None else np.asarray(groups)[few]
         chosen = parameters.chosen(among, known, together)
         if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values):
-            all_of_them, vectors = among is vectors, streamed(widened, vectors)
-            among = vectors if all_of_them else widened(among)
+            all_of_them, vectors = among is vectors, apply_by_blocks(widen, vectors)
+            among = vectors if all_of_them else widen(among)
         method, scaled = parameters.method(among, known, chosen.values)
         method = replace(method, double_precision=far_out)
         whole = scaled if among is vectors else None
@@ -440,7 +440,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         parameters, few = Parameters(self, model.method.seed), learned_from(model)
         among = few.raw[:, few.ids] if parameters.precomputed else few.raw
         try:
-            return model.by(renewed(parameters, model.method, widened(among), few.labels))
+            return model.by(renewed(parameters, model.method, widen(among), few.labels))
         except DataError as why:  # the examples came one by one, and only together do they not fit the parameters
             raise DataError(
                 f"{why} The examples that came since it last answered do not fit its parameters: forget() them, or fit "
@@ -791,7 +791,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> evidence.labels, evidence[0].rows.shape[0]
         (array([1, 4]), 1)
         """
-        return joined(self._read(X, lambda evidence: evidence, explain=True, code_all=True))
+        return join_evidence(self._read(X, lambda evidence: evidence, explain=True, code_all=True))
 
     def what_if(self, X: Any, *, without: Any = (), relabelled: Mapping[int, Any] | None = None) -> Evidence:
         """The answers as they would be if some examples were not stored, or had other labels.

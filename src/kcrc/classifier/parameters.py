@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kcrc._base.arrays import Array, widened
+from kcrc._base.arrays import Array, widen
 from kcrc._base.parallel import one_blas_thread, worker_count
 from kcrc._base.progress import share_bar
 from kcrc._base.validation import seed_of
@@ -191,7 +191,7 @@ def chosen(parameters: Parameters, X: Array, y: Array, groups: Any) -> Chosen:
     wish = Wish.of(parameters.given, sampled=parameters.sampled)
     if not wish.open:
         return Chosen(wish.params)
-    X = widened(X)
+    X = widen(X)
     ground = Ground.of(parameters, wish, X, y)
     given = parameters.given
     # Who asks for one thread has one core to give: small solves on more threads than cores wait for each other.

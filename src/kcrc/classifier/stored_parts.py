@@ -25,7 +25,7 @@ import numpy as np
 from kcrc._base.arrays import Array, as_python
 from kcrc._base.registry import Registry, fits, hints_of
 from kcrc.errors import DataError, FileError
-from kcrc.files.bounds import beyond
+from kcrc.files.bounds import exceeds_limit
 
 # The names of the format: which parts a file may hold, and where the code for each is now.
 #
@@ -219,7 +219,7 @@ def _made(tag: Any, version: Any, fields: Fields) -> Any:
     given = {field: item for field, item in fields.items() if field in known}
     hints = hints_of(kind)
     for field, item in given.items():
-        if not fits(item, hints[field]) or beyond(field, item):
+        if not fits(item, hints[field]) or exceeds_limit(field, item):
             raise FileError(f"The part '{name}' cannot have {str(item)[:40]!r} as its {field}.")
     return kind(**given)
 

@@ -123,7 +123,7 @@ def _as_json(case: Case) -> dict[str, Any]:
 
 
 def _print(case: Case, top: int) -> None:
-    from kcrc._base.words import signed
+    from kcrc._base.words import with_sign
     from kcrc.report.case import deciding, verdict_sentence
 
     say(f"{shown(case.name)}: {shown(case.label)}")
@@ -131,7 +131,7 @@ def _print(case: Case, top: int) -> None:
     say(f"\nThe examples that decided. {shown(case.evidence.sentences[0])}")
     parts, rest = deciding(case, top)
     for part in parts:
-        share = f"{signed(part.share):>8}"
+        share = f"{with_sign(part.share):>8}"
         look = "" if part.near is None else f", {shown(part.near.words)}"
         say(f"  {share}  {shown(part.label):<20} distance {part.distance:<9.4g} #{part.id} {shown(part.source)}{look}")
     if rest:

@@ -88,11 +88,11 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
     with open_to_ask(gallery) as opened:
         found = portrait(opened, example)
     if save is not None:
-        from kcrc.files.aside import write_aside
+        from kcrc.files.atomic import write_bytes
 
         if found.picture is None:
             raise DataError(f"Example {example} has no picture in the gallery.")
-        write_aside(save, found.picture)
+        write_bytes(save, found.picture)
         note(f"wrote {shown(save)}")
     if as_json:
         say_json(found.to_dict())

@@ -14,7 +14,7 @@ from kcrc.confidence.answers import ranked
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.learning_curve import Gain, LearningCurve, Point, learning_curve
 from kcrc.errors import ParameterError, StateError
-from kcrc.method.evidence import Evidence, signs
+from kcrc.method.evidence import Evidence, open_set_features
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.preparation import Samples
 from kcrc.tuning.left_out.answers import LeftOut
@@ -71,7 +71,7 @@ class Doubt:
         top = ranked(p, evidence.residuals, evidence.winner)[:, :2]
         strange = np.zeros(len(p), bool)
         if confidence.open_set is not None:
-            strange = confidence.open_set.score(signs(evidence)) > confidence.open_set.threshold(STRANGE)
+            strange = confidence.open_set.score(open_set_features(evidence)) > confidence.open_set.threshold(STRANGE)
         best = np.take_along_axis(p, top, 1)
         worth = np.maximum(1.0 - best[:, 0], np.where(strange, STRANGER, 0.0))
         far = np.fmin.reduce(np.where(evidence.rows >= 0, evidence.distances, np.nan), axis=1)

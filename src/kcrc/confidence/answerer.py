@@ -17,7 +17,7 @@ from kcrc._base.arrays import Array
 from kcrc.confidence.answers import Answers, answers_of
 from kcrc.confidence.calibration import Confidence
 from kcrc.method import pipeline
-from kcrc.method.evidence import Evidence, joined
+from kcrc.method.evidence import Evidence, join_evidence
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.samples import SampleForm, checked
 from kcrc.method.without import evidence_without
@@ -65,7 +65,7 @@ class Answerer:
 
     def _evidence(self, vectors: Any, *, code_all: bool) -> Evidence:
         rows = self.samples.rows(vectors)
-        return joined(self.read(rows, lambda evidence: evidence, explain=True, code_all=code_all))
+        return join_evidence(self.read(rows, lambda evidence: evidence, explain=True, code_all=code_all))
 
     def labels(self, vectors: Any) -> Array:
         """(n,) the labels and nothing else: memory holds no more evidence than that of a chunk."""

@@ -16,7 +16,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.open_set import marked
-from kcrc.method.evidence import NEAREST, Evidence, signs
+from kcrc.method.evidence import NEAREST, Evidence, open_set_features
 
 # In which order classes are named: the likeliest first, of equally likely ones that which fits better.
 
@@ -114,7 +114,7 @@ def unreliable(evidence: Evidence) -> tuple[str | None, ...]:
 
 def reasons_of(confidence: Confidence, evidence: Evidence, strange: Array) -> tuple[str | None, ...]:
     """(n,) why each query that is ``strange`` (n,) resembles no class; None for the others."""
-    told = confidence.needed_open_set().reasons(signs(evidence), evidence.labels)
+    told = confidence.needed_open_set().reasons(open_set_features(evidence), evidence.labels)
     return tuple(reason if is_strange else None for reason, is_strange in zip(told, strange, strict=True))
 
 
@@ -125,7 +125,7 @@ def probabilities_of(confidence: Confidence, evidence: Evidence) -> Array:
 
 def strangeness_of(confidence: Confidence, evidence: Evidence) -> Array:
     """(n,) higher is stranger."""
-    return confidence.needed_open_set().score(signs(evidence))
+    return confidence.needed_open_set().score(open_set_features(evidence))
 
 
 def labels_or_unknown(
@@ -146,7 +146,7 @@ def members_of(
 ) -> Array:
     """(n, C) bool, which classes are in each query's set."""
     sets = confidence.needed_sets()
-    scores = confidence.scores(probabilities_of(confidence, evidence), signs(evidence))
+    scores = confidence.scores(probabilities_of(confidence, evidence), open_set_features(evidence))
     inside = sets.members(scores, evidence.classes, coverage, class_conditional)
     if not allow_empty:
         inside[np.arange(len(inside)), evidence.winner] |= ~inside.any(axis=1)

@@ -22,7 +22,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
-from kcrc.method.evidence import signs as signs_of
+from kcrc.method.evidence import open_set_features as signs_of
 
 if TYPE_CHECKING:
     from kcrc.confidence.calibration import Confidence

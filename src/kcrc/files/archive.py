@@ -1,7 +1,7 @@
-"""One file of plain arrays and a JSON header, safe to read from anyone: a zip of ``.npy`` members, no pickle.
+"""A file of plain arrays and a JSON header that is safe to read, whoever made it: a zip of ``.npy`` members, no pickle.
 
-It is read, audited, and only then used: members are stored uncompressed (nothing unpacks to more than the
-file holds), their names are plain words, each has a crc32, and ``npy.from_npy`` takes numbers and text only.
+The whole file is checked before any of it is used: members are stored uncompressed (so nothing unpacks to more than the
+file holds), their names are plain words, each has a crc32, and ``from_npy`` accepts only numbers and text.
 ``numpy.load`` opens it too.
 """
 
@@ -22,21 +22,20 @@ from typing import IO, Any
 import numpy as np
 
 from kcrc._base.arrays import BLOCK, Array
-from kcrc._base.mapped import room
+from kcrc._base.mapped import allocate
 from kcrc.errors import DataError, FileError
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.files.plain_files import read_json
 
-# Arrays as ``.npy`` bytes, read back without trust: no objects, and no memory the bytes do not back.
+# Arrays as ``.npy`` bytes of untrusted origin: no objects, and no more memory than there are bytes.
 #
-# ``numpy.load`` allocates what the header claims before it looks at how much follows, so 128 bytes can ask for
-# all memory, and it parses the header as Python. Here one pattern reads what NumPy writes, and the claim is
-# compared
-# with the bytes first.
+# ``numpy.load`` allocates what the header claims before it looks at how much follows, so 128 bytes can claim all the
+# memory, and it parses the header as Python. Here one pattern matches what NumPy writes, and the claim is compared with
+# the bytes first.
 
 PLAIN_KINDS = "biufU"  # bool, integers, floats, text: nothing that could hold an object
-_NPY_HEADER_LIMIT = 10_000
-HEADER_BYTES = 12 + _NPY_HEADER_LIMIT  # from the start of a file: its header is among them
+_NPY_HEADER_LIMIT = 10_000  # bytes; headers that NumPy writes have 128 or little more
+HEADER_BYTES = 12 + _NPY_HEADER_LIMIT  # as many bytes from the start of a file contain the whole header
 _NPY_HEADER = re.compile(
     rb"\{'descr': '(?P<dtype>[<>|=](?:b1|[iu][1248]|f[248]|U[1-9]\d{0,6}))', 'fortran_order': (?P<fortran>True|False), "
     rb"'shape': \((?P<shape>(?:\d{1,18}(?:, \d{1,18}){0,7},?)?)\), \}\s*\n"
@@ -44,14 +43,14 @@ _NPY_HEADER = re.compile(
 
 
 def to_npy(array: Array) -> bytes:
-    """The ``.npy`` bytes of a plain array (C order)."""
+    """Return the ``.npy`` bytes of a plain array (C order)."""
     out = io.BytesIO()
     write_npy(out, plain(array))
     return out.getvalue()
 
 
 def plain(array: Array) -> Array:
-    """The array if it can be stored."""
+    """Return the array in C order; raise a DataError if its type cannot be stored."""
     array = np.asarray(array)
     if array.dtype.kind not in PLAIN_KINDS:
         raise DataError(f"An array of {array.dtype} cannot be stored. Give numbers, truth values or text.")
@@ -59,12 +58,12 @@ def plain(array: Array) -> Array:
 
 
 def write_npy(file: IO[bytes], array: Array) -> None:
-    """Write the ``.npy`` bytes of a ``plain`` array piece by piece, without a copy of the whole."""
+    """Write the ``.npy`` bytes of a ``plain`` array in pieces, without a copy of the whole."""
     np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def from_npy(data: bytes | memoryview, *, what: str = "array") -> Array:
-    """The array in ``.npy`` bytes, read-only, in this machine's byte order; ``what`` names it in an error."""
+    """Return the array in ``.npy`` bytes, read-only, in this machine's byte order; errors call it ``what``."""
     header = npy_header(data[:HEADER_BYTES], what=what)
     dtype, shape = header.dtype, header.shape
     body = memoryview(data)[header.begin :]
@@ -74,7 +73,7 @@ def from_npy(data: bytes | memoryview, *, what: str = "array") -> Array:
     flat = np.frombuffer(body, dtype)
     codes = np.frombuffer(body, np.dtype("u4").newbyteorder(dtype.byteorder)) if dtype.kind == "U" else None
     if codes is not None and codes.max(initial=0) > 0x10FFFF:
-        raise FileError(f"The {what} holds characters that are none.")
+        raise FileError(f"The {what} contains invalid characters.")
     array: Array = flat.reshape(shape[::-1]).T if header.fortran else flat.reshape(shape)
     array = array.astype(dtype.newbyteorder("="), copy=False)  # it may come from a machine of the other byte order
     array.flags.writeable = False
@@ -83,7 +82,7 @@ def from_npy(data: bytes | memoryview, *, what: str = "array") -> Array:
 
 @dataclass(frozen=True)
 class NpyHeader:
-    """What an ``.npy`` file claims to hold, in this order or columns first, and where its numbers begin."""
+    """What an ``.npy`` file claims to contain: the type, the shape, whether columns come first; where data begin."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -92,33 +91,33 @@ class NpyHeader:
 
 
 def npy_header(data: bytes | memoryview, *, what: str = "array") -> NpyHeader:
-    """The header in the first ``HEADER_BYTES`` of an ``.npy`` file; ``what`` names it in an error."""
+    """Parse the header in the first ``HEADER_BYTES`` of an ``.npy`` file; errors call the file ``what``."""
     start = bytes(data[:12])
     wide = start[6:7] == b"\x02"  # version 2 has four bytes for the length of the header, version 1 two
     begin = 12 if wide else 10
     length = int.from_bytes(start[8:begin], "little")
-    found = _NPY_HEADER.fullmatch(bytes(data[begin : begin + min(length, _NPY_HEADER_LIMIT)]))
-    if start[:6] != b"\x93NUMPY" or start[6:8] not in (b"\x01\x00", b"\x02\x00") or found is None:
+    header = _NPY_HEADER.fullmatch(bytes(data[begin : begin + min(length, _NPY_HEADER_LIMIT)]))
+    if start[:6] != b"\x93NUMPY" or start[6:8] not in (b"\x01\x00", b"\x02\x00") or header is None:
         raise FileError(f"The {what} is not an .npy array of numbers, truth values or text.")
-    dtype = np.dtype(found["dtype"].decode())
-    shape = tuple(int(extent) for extent in found["shape"].replace(b",", b" ").split())
-    return NpyHeader(dtype, shape, found["fortran"] == b"True", begin + length)
+    dtype = np.dtype(header["dtype"].decode())
+    shape = tuple(int(extent) for extent in header["shape"].replace(b",", b" ").split())
+    return NpyHeader(dtype, shape, header["fortran"] == b"True", begin + length)
 
 
 _HEADER = "header.json"
-_HEADER_LIMIT = 10_000_000
+_HEADER_LIMIT = 10_000_000  # bytes of JSON, for writing and reading
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}\Z")
-_DATE = (1980, 1, 1, 0, 0, 0)  # the same content is the same bytes
+_DATE = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that the same content gives the same bytes
 
 
 def write_archive(
     path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, Array]
 ) -> None:
-    """Write ``arrays`` and ``header`` as one file; ``kind`` says of what, and is asked for when it is read."""
+    """Write ``arrays`` and ``header`` as one file; ``kind`` says what it contains, and reading requires the same."""
     try:
         text = json.dumps({**header, "kind": kind}, sort_keys=True, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as problem:
-        raise DataError(f"The {kind} holds a value that cannot be stored: {problem}.") from None
+        raise DataError(f"The {kind} contains a value that cannot be stored: {problem}.") from None
     described = text.encode("utf-8", "backslashreplace")
     if len(described) > _HEADER_LIMIT:
         raise DataError(f"The description of the {kind} has {len(described)} bytes; at most {_HEADER_LIMIT} are read.")
@@ -127,11 +126,11 @@ def write_archive(
         if not _NAME.match(name):
             raise DataError(f"An array cannot be stored under the name {name[:60]!r}.")
         members[f"{name}.npy"] = plain(array)
-    with aside(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), described)
         for name, array in members.items():
             info = zipfile.ZipInfo(name, _DATE)
-            info.file_size = array.nbytes  # which says whether the archive needs long numbers
+            info.file_size = array.nbytes  # decides whether the archive needs 64-bit sizes
             with archive.open(info, mode="w") as member:
                 write_npy(member, array)
 
@@ -139,10 +138,10 @@ def write_archive(
 def read_archive(
     path: str | os.PathLike[str], kind: str, *, version: int | None = None, mapped: bool = False
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """(header, arrays) of a file that ``write_archive`` made; anything else is a ``FileError``.
+    """Return (header, arrays) of a file that ``write_archive`` made; anything else is a ``FileError``.
 
-    Where a ``version`` is given, a file of another is refused before anything but its header is looked at. Where it
-    is to be ``mapped``, the arrays are in files of their own."""
+    With ``version``, a file of another version is refused before more than its header is read. With ``mapped``, the
+    arrays are put into mapped files of their own."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -155,7 +154,7 @@ def read_archive(
                     raise FileError(f"'{path}' is not a {kind} file.")
                 if version is not None:
                     check_version(header.get("version"), version, path)
-                members = _audited(archive, size, path)
+                members = _check_members(archive, size, path)
                 del members[_HEADER]
                 arrays = {
                     name.removesuffix(".npy"): from_npy(
@@ -173,45 +172,45 @@ def read_archive(
 
 
 def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo, mapped: bool) -> bytes | memoryview:
-    """The bytes of a part, its crc32 compared."""
+    """Return the bytes of a member; reading checks its crc32."""
     if not mapped:
         return archive.read(member)
-    held = room((member.file_size, 1), np.uint8, mapped=True).reshape(-1).data
+    content = allocate((member.file_size, 1), np.uint8, mapped=True).reshape(-1).data
     with archive.open(member) as stream:
-        for start in range(0, len(held), BLOCK):
-            piece = held[start : start + BLOCK]
+        for start in range(0, len(content), BLOCK):
+            piece = content[start : start + BLOCK]
             if stream.readinto(piece) != len(piece):  # type: ignore[attr-defined]  # it fills what it is given
                 raise EOFError("it ends too early")
-    return held
+    return content
 
 
-def _audited(archive: zipfile.ZipFile, size: int, path: object) -> dict[str, zipfile.ZipInfo]:
+def _check_members(archive: zipfile.ZipFile, size: int, path: object) -> dict[str, zipfile.ZipInfo]:
     members: dict[str, zipfile.ZipInfo] = {}
     for member in archive.infolist():
         name = member.filename
         plain = name == _HEADER or (name.endswith(".npy") and _NAME.match(name))
-        if not plain or not _stored(member) or name in members:
+        if not plain or not _is_stored(member) or name in members:
             raise FileError(f"'{path}' has a part {name[:60]!r} that kcrc did not write; nothing was used.")
         members[name] = member
     if sum(member.file_size for member in members.values()) > size:
-        raise FileError(f"'{path}' claims more than it holds; it is damaged.")
+        raise FileError(f"'{path}' claims more bytes than it has; it is damaged.")
     return members
 
 
-def check_version(found: object, known: int, path: object) -> None:
-    """An error where a file is of another version than the ``known`` one."""
-    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise FileError(f"'{path}' has the unknown file version {str(found)[:60]!r}; it is damaged.")
-    if found > known:
+def check_version(version: object, newest: int, path: object) -> None:
+    """Raise a ``FileError`` if a file's version is invalid or newer than ``newest``."""
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise FileError(f"'{path}' has the unknown file version {str(version)[:60]!r}; it is damaged.")
+    if version > newest:
         raise FileError(
-            f"'{path}' was written by a newer kcrc (file version {str(found)[:20]}, this one reads up to {known}). "
+            f"'{path}' was written by a newer kcrc (file version {str(version)[:20]}, this one reads up to {newest}). "
             "Upgrade kcrc to open it."
         )
 
 
 def _header(archive: zipfile.ZipFile, path: object) -> dict[str, Any]:
     members = [member for member in archive.infolist() if member.filename == _HEADER]
-    if len(members) != 1 or not _stored(members[0]) or members[0].file_size > _HEADER_LIMIT:
+    if len(members) != 1 or not _is_stored(members[0]) or members[0].file_size > _HEADER_LIMIT:
         raise FileError(f"'{path}' has no header that kcrc wrote.")
     try:
         header = read_json(archive.read(members[0]))
@@ -222,19 +221,19 @@ def _header(archive: zipfile.ZipFile, path: object) -> dict[str, Any]:
     return header
 
 
-def _stored(member: zipfile.ZipInfo) -> bool:
-    """Whether a part is as long in the file as it says, neither compressed nor enciphered."""
+def _is_stored(member: zipfile.ZipInfo) -> bool:
+    """Return whether a member is neither compressed nor encrypted, and as long in the file as it claims."""
     plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 0x1
     return plain and member.file_size == member.compress_size
 
 
-# The arrays of an ``.npz`` file, read without trust: no objects, no Python in headers, no memory out of nothing.
-
-PACKED, SMALL = 200, 64 << 20  # what an archive may unpack to: so many times its size, and some megabytes
+# An archive may unpack to PACKED times its size plus SMALL bytes.
+PACKED, SMALL = 200, 64 << 20
 
 
 def read_npz(path: Path, *, wanted: Collection[str] | None = None) -> tuple[dict[str, Array], list[str]]:
-    """(arrays, names): the arrays by name, all or those ``wanted``, and the names of all there are."""
+    """Return (arrays, names) of an ``.npz`` file of untrusted origin: the arrays by name, all or those ``wanted``, and
+    the names of all."""
     arrays: dict[str, Array] = {}
     try:
         room = PACKED * path.stat().st_size + SMALL

@@ -1,7 +1,7 @@
-"""What a file may ask of a part at most.
+"""Limits on the options of a part that is read from a file.
 
-The fields of a part say how long a query takes and how much memory, and a file can say anything. Whoever needs more
-than this can make such a part in Python; no part that kcrc chooses comes near it.
+The options of a part decide how much time and memory a query takes, and a file of untrusted origin can contain any
+value. Larger values can still be set in Python; no part that kcrc chooses comes near these limits.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ MOST: dict[str, float] = {
 }
 
 
-def beyond(name: str, value: Any) -> bool:
-    """Whether the field ``name`` asks for more than a file may: a number, or one in a tuple."""
+def exceeds_limit(name: str, value: Any) -> bool:
+    """Return whether the option ``name`` is above its limit; in a tuple, whether any number is."""
     most = MOST.get(name)
     if most is None:
         return False
@@ -50,8 +50,8 @@ def beyond(name: str, value: Any) -> bool:
 
 
 def most_memory() -> int:
-    """Bytes that a file may give its answers as their budget: half of what this machine has."""
+    """Return the largest memory budget that a file may set, in bytes: half of this machine's memory."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, OSError, ValueError):  # not every system tells
+    except (AttributeError, OSError, ValueError):  # not every system reports it
         return 1 << 32

@@ -1,4 +1,4 @@
-"""The bytes of a regular file: never of a device, a pipe or a folder, never more than a limit, never by waiting."""
+"""Read regular files safely: never a device, a pipe or a folder, never more than a limit, never waiting."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from typing import Any, BinaryIO
 from kcrc._base.words import one_line
 from kcrc.errors import FileError
 
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
 
 def read_start(path: str | os.PathLike[str], length: int) -> bytes | None:
-    """The first bytes of a regular file; None of anything else, or where it cannot be read."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    """Return the first bytes of a regular file; None for anything else, or if it cannot be read."""
     try:
-        descriptor = os.open(path, flags)
+        descriptor = os.open(path, _FLAGS)
         with os.fdopen(descriptor, "rb") as file:
             return file.read(length) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
     except (OSError, ValueError):
@@ -33,9 +34,8 @@ def read_start(path: str | os.PathLike[str], length: int) -> bytes | None:
 
 @contextlib.contextmanager
 def open_plain(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A regular file to read from; anything else is a ``FileError``, and what the system refuses an ``OSError``."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    descriptor = os.open(path, flags)
+    """Open a regular file for reading; a ``FileError`` for anything else, an ``OSError`` if the system refuses."""
+    descriptor = os.open(path, _FLAGS)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise FileError(f"{Path(path)} cannot be read: it is not a regular file.")
@@ -48,14 +48,13 @@ def open_plain(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def read_plain(path: str | os.PathLike[str], *, limit: int, what: str = "file", follow: bool = True) -> bytes:
-    """The whole content of a regular file of at most ``limit`` bytes; anything else is a ``FileError``.
+    """Return the whole content of a regular file of at most ``limit`` bytes; anything else is a ``FileError``.
 
-    The file is judged by what was opened, not by its name, so it cannot be exchanged in between; opened plainly, a
-    pipe would wait for somebody to write. Without ``follow`` a link is refused.
+    The checks look at the open file, not at its name, so the file cannot be exchanged in between. It is opened without
+    blocking, because a pipe would wait for a writer. Without ``follow`` a link is refused.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
-        descriptor = os.open(path, flags | (0 if follow else getattr(os, "O_NOFOLLOW", 0)))
+        descriptor = os.open(path, _FLAGS | (0 if follow else getattr(os, "O_NOFOLLOW", 0)))
         with os.fdopen(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -76,11 +75,11 @@ def read_plain(path: str | os.PathLike[str], *, limit: int, what: str = "file", 
     return content
 
 
-# JSON read without trust, and written so that all can read it: without what Python takes beyond the standard.
+# JSON of untrusted origin, and JSON that every program can read: nothing that Python accepts beyond the standard.
 
 
 def read_json(data: bytes | str) -> Any:
-    """The value in JSON; a ``ValueError`` for anything else, NaN and endless nesting among it."""
+    """Parse JSON; raise a ``ValueError`` for anything else, including NaN and endless nesting."""
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
         return json.loads(text, parse_constant=_no_constant)
@@ -89,11 +88,11 @@ def read_json(data: bytes | str) -> Any:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def to_line(value: Any) -> str:
-    """One line of JSON in plain ASCII; what JSON has no number for (NaN, infinity) is null."""
+    """Write a value as one line of JSON in plain ASCII; NaN and infinity, which JSON does not have, become null."""
     try:
         return json.dumps(value, allow_nan=False)
     except ValueError:
@@ -108,17 +107,17 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-# JSON lines read without trust: an object a line, of a bounded length, of a regular file of a bounded size.
+# JSON lines of untrusted origin: one object per line, lines and file of limited length.
 
-LONGEST = 1_000_000  # bytes of a line
+LONGEST_LINE = 1_000_000  # bytes
 
 
 def read_json_lines(
     path: str | os.PathLike[str], *, limit: int, what: str, torn: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number, object) of every line that is not empty; anything else is a ``FileError``.
+    """Yield (line number, object) for every line that is not empty; raise a ``FileError`` if a line is not an object.
 
-    ``torn`` allows for half a line at the end, as a log has it whose writer was killed: it is left out."""
+    With ``torn``, half a line at the end is skipped: a log whose writer was killed can end so."""
     content = read_plain(path, limit=limit, what=what)
     for number, line in enumerate(io.BytesIO(content), 1):
         if torn and not line.endswith(b"\n"):
@@ -126,15 +125,17 @@ def read_json_lines(
         if not line.strip():
             continue
         try:
-            found = read_json(line) if len(line) <= LONGEST else None
+            value = read_json(line) if len(line) <= LONGEST_LINE else None
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise FileError(f"Line {number} of the {what} '{path}' is not a JSON object of at most {LONGEST} bytes.")
-        yield number, found
+            value = None
+        if not isinstance(value, dict):
+            raise FileError(
+                f"Line {number} of the {what} '{path}' is not a JSON object of at most {LONGEST_LINE} bytes."
+            )
+        yield number, value
 
 
-# CSV read without trust, as people's spreadsheets save it: with a mark before it, or semicolons or tabs for commas.
+# CSV of untrusted origin, as spreadsheets save it: with a byte order mark, or with semicolons or tabs for commas.
 
 
 def read_table(
@@ -144,11 +145,11 @@ def read_table(
     what: str,
     has_header: Callable[[Sequence[str]], bool] = lambda first: True,
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line number, cells by column) of every row of a CSV file in UTF-8, also packed by gzip; cells as they are.
+    """Yield (line number, cells by column) for every row of a CSV file in UTF-8, which may be compressed by gzip.
 
-    ``has_header`` judges the first line; without a header the columns are called 1, 2 and so on."""
+    ``has_header`` is called with the first line; without a header the columns are called 1, 2 and so on."""
     try:
-        text = unpacked(read_plain(path, limit=limit, what=what), path, limit=limit, what=what).decode("utf-8-sig")
+        text = decompress(read_plain(path, limit=limit, what=what), path, limit=limit, what=what).decode("utf-8-sig")
         separator = max(",;\t", key=text.partition("\n")[0].count)
         reading: dict[str, Any] = {"delimiter": separator, "strict": True}
         first = next(csv.reader(io.StringIO(text, newline=""), **reading), [])
@@ -159,41 +160,41 @@ def read_table(
         raise FileError(f"The {what} '{path}' is not CSV in UTF-8: {problem}.") from None
 
 
-def unpacked(content: bytes, path: str | os.PathLike[str], *, limit: int, what: str) -> bytes:
-    """What gzip packed, at most ``limit`` bytes of it; other content as it is."""
+def decompress(content: bytes, path: str | os.PathLike[str], *, limit: int, what: str) -> bytes:
+    """Decompress gzip, up to ``limit`` bytes; return other content unchanged."""
     if not content.startswith(b"\x1f\x8b"):
         return content
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            found = file.read(limit + 1)
+            decompressed = file.read(limit + 1)
     except (OSError, EOFError, zlib.error) as problem:
         raise FileError(f"The {what} '{path}' cannot be unpacked: {problem}.") from None
-    if len(found) > limit:
+    if len(decompressed) > limit:
         raise FileError(f"The {what} '{path}' unpacks to more than the limit of {limit} bytes.")
-    return found
+    return decompressed
 
 
-# Text in the cell of a spreadsheet: one that begins like a formula is run when the file is opened, unless guarded.
+# A spreadsheet runs a cell that begins like a formula when the file is opened.
 #
-# A quote is put before it, which spreadsheets show as text; before what looks guarded already too, so that
-# ``unguarded`` gives every text back. A spreadsheet that takes ';', tabs or '|' for the ends of cells begins others in
-# the middle of a text, so a quote is put there too.
+# A quote before the text prevents that: spreadsheets then show it as text. Text that already begins with a quote and a
+# formula gets one more, so that ``unescape_formula`` restores every text. A spreadsheet that splits cells at ';', tabs
+# or '|' begins new cells in the middle of a text, so a quote is put there too.
 
 _FORMULA = r"(?=['\s]*[=+\-@＝＋－＠])"
 _OPEN = re.compile(rf"\A{_FORMULA}|(?<=[;\t|]){_FORMULA}")
 _GUARD = re.compile(rf"\A'{_FORMULA}|(?<=[;\t|])'{_FORMULA}")
 
 
-def guarded(text: str) -> str:
+def escape_formula(text: str) -> str:
     return _OPEN.sub("'", text)
 
 
-def unguarded(cell: str) -> str:
+def unescape_formula(cell: str) -> str:
     return _GUARD.sub("", cell)
 
 
 def cell(value: Any) -> Any:
-    """A text in one line, control characters as escapes; one that a spreadsheet would run gets a quote before it."""
+    """Return a value as one spreadsheet cell: control characters as escapes, formulas escaped by a quote."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -202,11 +203,11 @@ def cell(value: Any) -> Any:
         value = " | ".join(map(str, value))
     if not isinstance(value, str):
         return value
-    return guarded(one_line(value))
+    return escape_formula(one_line(value))
 
 
 def csv_line(values: Sequence[Any]) -> str:
-    """One line of a CSV, with its end."""
+    """Return one line of CSV, with its line end."""
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow([cell(value) for value in values])
     return line.getvalue()

@@ -218,7 +218,10 @@ _AT_ONCE = 4_000_000  # distances that are held at a time
 
 def near_copies(gallery: Gallery, new: Iterable[int]) -> list[tuple[int, int]]:
     """Pairs (copy, other) of examples that look the same, the copy among the ``new`` ids, the other any example."""
-    from kcrc.images.look_alikes import alike, fingerprint_of  # brings SciPy, which adding and asking do without
+    from kcrc.images.look_alikes import (
+        fingerprint_of,
+        similar_pairs,
+    )  # brings SciPy, which adding and asking do without
 
     ids, vectors, _ = gallery.vectors()
     is_new = np.isin(ids, list(new))
@@ -233,7 +236,7 @@ def near_copies(gallery: Gallery, new: Iterable[int]) -> list[tuple[int, int]]:
     if not seen:
         return []
     bits, small = np.array([mark.bits for _, mark in seen], np.uint64), np.stack([mark.small for _, mark in seen])
-    pairs = alike(bits, small, np.arange(len(seen)))  # whatever their labels
+    pairs = similar_pairs(bits, small, np.arange(len(seen)))  # whatever their labels
     found = [(seen[b][0], seen[a][0]) for a, b in pairs]
     return sorted((int(ids[b]), int(ids[a])) for b, a in found if is_new[b])
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kcrc._base.words import one_line
 from kcrc.errors import FileError, KCRCError, ParameterError, StateError
-from kcrc.files.plain_files import guarded, read_json, read_plain, read_table, unguarded
+from kcrc.files.plain_files import escape_formula, read_json, read_plain, read_table, unescape_formula
 from kcrc.gallery import history
 from kcrc.gallery.acts import live, relabelled, removed, retold
 from kcrc.gallery.adding import Command
@@ -139,7 +139,7 @@ def _take(found: Decisions, row: Mapping[str, Any], labels: Mapping[int, str], b
         given = _text(row, "new_label") or _text(row, "answer")
         if not given:
             raise ValueError(f"Example {example} is to be relabelled, but there is no new_label.")
-        new = checked_label(by_cell.get(given, unguarded(given)) if by_cell else given)
+        new = checked_label(by_cell.get(given, unescape_formula(given)) if by_cell else given)
     if example in found.seen and (example in found.remove, found.labels.get(example)) != (new is None, new):
         raise ValueError(f"Example {example} has two decisions that contradict each other.")
     looked_at = _text(row, "label")
@@ -157,7 +157,7 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 
 def _cell(label: str) -> str:
     """A class name as ``kcrc audit --csv`` shows it."""
-    return guarded(one_line(label))
+    return escape_formula(one_line(label))
 
 
 def _findings(content: bytes, path: object) -> Iterator[tuple[str, Mapping[str, Any]]]:

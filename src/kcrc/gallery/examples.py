@@ -153,13 +153,13 @@ def checked_vectors(vectors: Any, *, dim: int, dtype: str, fingerprint: str) -> 
 
 def checked_thumbnail(data: Any, position: int) -> bytes | None:
     """A small JPEG, PNG or WebP as bytes, without what else its file said (place, time, camera), or none."""
-    from kcrc.images.features.bare import bare
+    from kcrc.images.features.metadata import strip_metadata
 
     if data is None or len(data) == 0:
         return None
     given = bytes(data)
     small = len(given) <= THUMBNAIL_LIMIT and given.startswith(_PICTURES)
-    picture = bare(given) if small else None
+    picture = strip_metadata(given) if small else None
     if picture is None or len(picture) > THUMBNAIL_LIMIT:
         raise DataError(
             f"Thumbnail {position} is not a JPEG, PNG or WebP of at most {THUMBNAIL_LIMIT // 1024} kB "

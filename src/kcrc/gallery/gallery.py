@@ -39,7 +39,7 @@ from kcrc.gallery.erasing import Erased
 from kcrc.gallery.examples import Contents, Example
 from kcrc.gallery.history import Entry
 from kcrc.gallery.settings import Settings
-from kcrc.method.evidence import Evidence, joined
+from kcrc.method.evidence import Evidence, join_evidence
 
 if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
@@ -652,7 +652,7 @@ class Gallery:
         parts = [chunk.answers for chunk in chunks if chunk.answers is not None]
         if not parts:
             raise DataError("There is no image to explain; give at least one.")
-        return joined(parts)
+        return join_evidence(parts)
 
     def audit(self, ids: Sequence[int] | None = None) -> Audit:
         """Examples that deserve a second look, ranked, with evidence.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kcrc.gallery.settings import Settings
     from kcrc.images.features.base import Feature
     from kcrc.images.looks.base import FeatureLook, Look, PictureKind
-    from kcrc.images.looks.jury import LookTrial, Task
+    from kcrc.images.looks.evaluation import LookResult, Task
 
 PICTURES = 600  # that are looked at, at most
 SIDE = 320  # pixels of the longer side that are kept of them
@@ -51,8 +51,8 @@ def choose_feature(
 ) -> Seeing:
     """The feature that tells these pictures apart, by some of them; ``seconds`` are those of a whole choice."""
     from kcrc.images.looks.base import kind_of
-    from kcrc.images.looks.few import are_few
-    from kcrc.images.looks.jury import Task
+    from kcrc.images.looks.evaluation import Task
+    from kcrc.images.looks.few_shot import is_few_shot
 
     pictures, names = _some(files, labels)
     classes, numbers = np.unique(names, return_inverse=True)
@@ -62,7 +62,7 @@ def choose_feature(
     looks = _looks_of_vectors(kind)
     budget = choosing_seconds(len(pictures), seconds)
     task = Task(pictures, numbers, classes, None, kind, budget, {}, told or (lambda share, leader: None))
-    if are_few(numbers):
+    if is_few_shot(numbers):
         # What a network makes of photographs is worth more than copies of a few of them could say.
         if not kind.strokes and any(look.name == "embedding" for look in looks):
             return _usual("there are too few pictures to try others")
@@ -110,12 +110,12 @@ def _some(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tup
     nothing, or are there already are left out."""
     from kcrc.images.decoding.reading import read_chunks
     from kcrc.images.emptiness import ONE_COLOUR, emptiness
-    from kcrc.images.looks.jury import sampled
+    from kcrc.images.looks.evaluation import balanced_sample
 
     numbers = np.unique(np.asarray(labels), return_inverse=True)[1]
     some = np.random.default_rng(0).permutation(int(numbers.max(initial=-1)) + 1)[: PICTURES // 2]
     among = np.flatnonzero(np.isin(numbers, some))
-    rows = among[sampled(numbers[among], PICTURES)]
+    rows = among[balanced_sample(numbers[among], PICTURES)]
     pictures: dict[str, tuple[Array, str]] = {}
     for batch in read_chunks([files[row] for row in rows], View((SIDE, SIDE), fit="inside"), on_error="skip"):
         for place, picture in zip(batch.rows, batch.pictures, strict=True):
@@ -138,14 +138,14 @@ def _looks_of_vectors(kind: PictureKind) -> list[FeatureLook]:
 
 
 def _by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> Seeing:
-    from kcrc.images.looks.choosing import trials
+    from kcrc.images.looks.choosing import evaluate_looks
 
-    tried, _, truth = trials(task, looks, sparing=True)
-    least = min(_numbers(one.expert.look) for one in tried)
-    light = [one for one in tried if 4 * files * _numbers(one.expert.look) <= max(LARGEST, 4 * files * least)]
+    tried, _, truth = evaluate_looks(task, looks, sparing=True)
+    least = min(_numbers(one.member.look) for one in tried)
+    light = [one for one in tried if 4 * files * _numbers(one.member.look) <= max(LARGEST, 4 * files * least)]
     chosen = _cheapest_of_the_best(light, truth)
-    right = int(chosen.right(truth).sum())
-    feature, weights = _feature_of(_parts(chosen.expert.look))
+    right = int(chosen.correct(truth).sum())
+    feature, weights = _feature_of(_parts(chosen.member.look))
     return Seeing(
         feature,
         f"Pictures are compared by {proportioned(weights)}; {right} of {len(truth)} examples are answered right when "
@@ -153,35 +153,35 @@ def _by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> Seeing:
     )
 
 
-def _cheapest_of_the_best(tried: Sequence[LookTrial], truth: Array) -> LookTrial:
+def _cheapest_of_the_best(tried: Sequence[LookResult], truth: Array) -> LookResult:
     """The cheapest single look that is behind the best of them by no more than chance in answers, and hardly in doubt;
     or several together where these are right more often by more than chance: every query costs all of them."""
-    single = [one for one in tried if len(_parts(one.expert.look)) == 1]
+    single = [one for one in tried if len(_parts(one.member.look)) == 1]
     joint = [one for one in tried if one not in single]
-    best = min(single, key=lambda one: float(one.doubts(truth).mean()))
+    best = min(single, key=lambda one: float(one.losses(truth).mean()))
     good = [one for one in single if not _beats(best, one, truth) and _doubt(one, best, truth) <= HARDLY]
     alone = min(good, key=lambda one: one.price)
     better = [one for one in joint if _beats(one, alone, truth)]
-    return min(better, key=lambda one: float(one.doubts(truth).mean()), default=alone)
+    return min(better, key=lambda one: float(one.losses(truth).mean()), default=alone)
 
 
-def _beats(one: LookTrial, other: LookTrial, truth: Array) -> bool:
+def _beats(one: LookResult, other: LookResult, truth: Array) -> bool:
     """Whether it is right more often by more than one standard error, paired."""
-    ours, theirs = one.right(truth), other.right(truth)
+    ours, theirs = one.correct(truth), other.correct(truth)
     won, lost = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
     return won - lost > math.sqrt(won + lost + 1)  # one more than differ, or a single answer would never be chance
 
 
-def _doubt(one: LookTrial, other: LookTrial, truth: Array) -> float:
+def _doubt(one: LookResult, other: LookResult, truth: Array) -> float:
     """How much more it doubts the truth, in −log p."""
-    return float((one.doubts(truth) - other.doubts(truth)).mean())
+    return float((one.losses(truth) - other.losses(truth)).mean())
 
 
 def _by_copies(task: Task, looks: Sequence[FeatureLook]) -> Seeing:
-    from kcrc.images.looks.few import choose_by_copies
+    from kcrc.images.looks.few_shot import choose_few_shot
 
-    experts, choice = choose_by_copies(task, looks)
-    parts = [(look, expert.weight) for expert in experts for look, _ in _parts(expert.look)]
+    members, choice = choose_few_shot(task, looks)
+    parts = [(look, member.weight) for member in members for look, _ in _parts(member.look)]
     feature, weights = _feature_of(parts)
     return Seeing(
         feature,

@@ -18,7 +18,7 @@ from kcrc.gallery.adding import Added, Duplicates
 from kcrc.gallery.building import building
 from kcrc.gallery.contract import Snapshot
 from kcrc.gallery.gallery import Gallery
-from kcrc.images.features.bare import bare
+from kcrc.images.features.metadata import strip_metadata
 
 KIND = "kcrc-export"
 VERSION = 1
@@ -113,7 +113,7 @@ def _examples_of(path: str | os.PathLike[str]) -> tuple[str, dict[str, Array]]:
 def _arrays(gallery: Gallery, reading: Snapshot) -> dict[str, Array]:
     ids, vectors, labels = gallery.vectors()
     rows = gallery.contents.rows
-    pictures = [bare(reading.thumbnail(row) or b"") or b"" for row in rows]  # old files hold comments
+    pictures = [strip_metadata(reading.thumbnail(row) or b"") or b"" for row in rows]  # old files hold comments
     return {
         "ids": ids,
         "labels": labels,
@@ -131,7 +131,7 @@ def _add(gallery: Gallery, fingerprint: str, arrays: dict[str, Array], duplicate
         return Added(())
     data, ends = arrays["thumbnails"].tobytes(), arrays["thumbnail_ends"].tolist()
     parts = [data[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-    pictures: Sequence[bytes | None] = [bare(part) for part in parts]
+    pictures: Sequence[bytes | None] = [strip_metadata(part) for part in parts]
     return gallery.add(
         arrays["labels"],
         arrays["vectors"],

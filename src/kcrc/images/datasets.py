@@ -25,7 +25,7 @@ TRAIN, TEST = 0, 1
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where samples came from.
+    """The origin of samples.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Provenance:
     owner : str
         Who publishes the set.
     terms : str
-        On what terms.
+        The licence or terms of use.
     note : str
-        What else to know.
+        Other remarks.
     """
 
     source: str
@@ -47,14 +47,14 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Samples with labels. Exactly one of ``X``, ``images`` and ``paths`` is there.
+    """Samples with labels. Exactly one of ``X``, ``images`` and ``paths`` is given.
 
     Attributes
     ----------
     name : str
-        Of the set.
+        The name of the set.
     labels : ndarray of int of shape (n,)
-        Class numbers: places in ``classes``.
+        Class numbers: positions in ``classes``.
     classes : tuple of str
         The class names.
     X : ndarray of shape (n, d), or None
@@ -64,11 +64,11 @@ class Dataset:
     paths : tuple of Path, or None
         Image files.
     split : ndarray of shape (n,), or None
-        0 for training and 1 for test, where the set has a split of its own.
+        0 for training and 1 for test, if the set has a split of its own.
     extras : dict of str to ndarray
-        What else the set says.
+        Other arrays of the set.
     provenance : Provenance
-        Where it came from.
+        Its origin.
     named : ndarray of shape (n,)
         The labels as class names.
     train, test : ndarray of int
@@ -86,20 +86,23 @@ class Dataset:
     provenance: Provenance = field(default_factory=lambda: Provenance(source=""))
 
     def __post_init__(self) -> None:
-        held = [part for part in (self.X, self.images, self.paths) if part is not None]
-        if len(held) != 1:
-            raise DataError(f"The data set '{self.name}' must hold vectors, images or paths; it holds {len(held)}.")
-        if self.labels.ndim != 1 or len(held[0]) != len(self.labels):
+        samples = [part for part in (self.X, self.images, self.paths) if part is not None]
+        if len(samples) != 1:
             raise DataError(
-                f"The data set '{self.name}' has {len(held[0])} samples, labels of shape {self.labels.shape}."
+                f"The data set '{self.name}' must hold one of vectors, images and paths; got {len(samples)} of them."
+            )
+        if self.labels.ndim != 1 or len(samples[0]) != len(self.labels):
+            raise DataError(
+                f"The data set '{self.name}' must have one label per sample; got labels of shape {self.labels.shape} "
+                f"for {len(samples[0])} samples."
             )
         if len(self.labels) and not (self.labels.min() >= 0 and self.labels.max() < len(self.classes)):
             raise DataError(
-                f"The labels of '{self.name}' run from {self.labels.min()} to {self.labels.max()}, "
-                f"but it has {len(self.classes)} classes."
+                f"The labels of '{self.name}' must be 0 to {len(self.classes) - 1}, one number per class; got "
+                f"{self.labels.min()} to {self.labels.max()}."
             )
         if self.split is not None and self.split.shape != self.labels.shape:
-            raise DataError(f"The split of '{self.name}' has shape {self.split.shape}, not {self.labels.shape}.")
+            raise DataError(f"The split of '{self.name}' must have shape {self.labels.shape}; got {self.split.shape}.")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -132,11 +135,11 @@ class Dataset:
         return np.flatnonzero(self.split == side)
 
     def vectors(self, rows: Any = slice(None)) -> Array:
-        """Float32 vectors (n, d) of the samples at ``rows``: images are flattened, 8 bits become 0…1."""
+        """Return float32 vectors (n, d) of the samples at ``rows``: images are flattened, uint8 scaled to 0…1."""
         if self.X is not None:
             return np.asarray(self.X[rows], np.float32)
         if self.images is None:
-            raise DataError(f"The data set '{self.name}' is a list of image files. Vectors come with kcrc.features.")
+            raise DataError(f"The data set '{self.name}' is a list of image files. Make vectors with kcrc.features.")
         images = self.images[rows]
         flat: Array = images.reshape(len(images), -1).astype(np.float32)
         if images.dtype == np.uint8:
@@ -144,7 +147,7 @@ class Dataset:
         return flat
 
     def take(self, rows: Any) -> Dataset:
-        """The samples at ``rows`` (an index array, a slice or a mask); per-sample extras go along."""
+        """Return the samples at ``rows`` (an index array, a slice or a mask), with their extras."""
         index = np.arange(len(self))[rows]
         per_sample = {k: v[index] for k, v in self.extras.items() if len(v) == len(self)}
         return replace(
@@ -160,7 +163,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class ClassFolders:
-    """A folder of class folders as it is.
+    """The contents of a folder of class folders.
 
     Attributes
     ----------
@@ -169,13 +172,13 @@ class ClassFolders:
     labels : tuple of str
         The class of each.
     loose : tuple of Path
-        Pictures that lie in no class folder.
+        Pictures outside the class folders.
     paired : tuple of Path
-        RAW files beside a picture of the same name, as cameras write both: the picture is taken.
+        RAW files beside a picture of the same name. Cameras write both; the picture is used.
     empty : tuple of str
         Class folders without a picture.
     others : dict of str to int
-        How many files are no pictures by their name, by its ending.
+        The number of files whose name is not that of a picture, by ending.
     """
 
     paths: tuple[Path, ...]
@@ -187,25 +190,26 @@ class ClassFolders:
 
 
 def class_folders(folder: Path | str, *, deep: bool = True) -> ClassFolders:
-    """What is in a folder of class folders; the name of the first folder below is the class. Hidden files and folders
-    are left out. ``deep`` takes the pictures in folders inside a class folder too.
+    """List a folder of class folders; the name of the first folder below is the class.
+
+    Hidden files and folders are left out.
 
     Parameters
     ----------
     folder : str or path
         The folder.
     deep : bool, default=True
-        Take pictures in folders inside a class folder too.
+        Whether to include pictures in folders inside a class folder.
 
     Returns
     -------
     ClassFolders
-        ``paths`` and ``labels`` of the pictures, and what else is there.
+        ``paths`` and ``labels`` of the pictures, and what else the folder contains.
 
     Raises
     ------
     DataError
-        Where there are no class folders with images.
+        If there are no class folders with images.
 
     Examples
     --------
@@ -215,53 +219,53 @@ def class_folders(folder: Path | str, *, deep: bool = True) -> ClassFolders:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise DataError(f"{folder} is not a folder. Give a folder with one folder of images for each class.")
+        raise DataError(f"{folder} is not a folder. Give a folder with one folder of images per class.")
     classes = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
-    every = {c: image_files(folder / c, deep=deep) for c in classes}
-    paired = {path for found in every.values() for path in _paired(found)}
-    files = {c: [path for path in found if path not in paired] for c, found in every.items()}
+    all_files = {c: image_files(folder / c, deep=deep) for c in classes}
+    paired = {path for paths in all_files.values() for path in _raw_pairs(paths)}
+    files = {c: [path for path in paths if path not in paired] for c, paths in all_files.items()}
     loose = tuple(image_files(folder, deep=False))
     if not any(files.values()):
-        there = f" ({len(loose)} lie in it directly)" if loose else ""
+        count = f" ({len(loose)} are in it directly)" if loose else ""
         raise DataError(
-            f"{folder} has no class folders with images{there}. Put those of each class in a folder named after it."
+            f"{folder} has no class folders with images{count}. Put those of each class in a folder named after it."
         )
     return ClassFolders(
-        tuple(path for found in files.values() for path in found),
-        tuple(c for c, found in files.items() for _ in found),
+        tuple(path for paths in files.values() for path in paths),
+        tuple(c for c, paths in files.items() for _ in paths),
         loose,
         tuple(sorted(paired)),
-        tuple(c for c, found in files.items() if not found),
-        _others(folder),
+        tuple(c for c, paths in files.items() if not paths),
+        _other_endings(folder),
     )
 
 
-def _paired(files: Iterable[Path]) -> list[Path]:
-    """The RAW files that lie beside a picture of the same name in another format."""
+def _raw_pairs(files: Iterable[Path]) -> list[Path]:
+    """Return the RAW files beside a picture of the same name in another format."""
     raw = {path for path in files if EXTENSION_FORMATS[path.suffix.lower()] == "RAW"}
     pictures = {(path.parent, path.stem.casefold()) for path in files if path not in raw}
     return [path for path in raw if (path.parent, path.stem.casefold()) in pictures]
 
 
-def _others(folder: Path) -> dict[str, int]:
-    """Files that are no pictures by their name, by its ending, the most frequent first."""
+def _other_endings(folder: Path) -> dict[str, int]:
+    """Count files whose name is not that of a picture, by ending, the most frequent first."""
     endings: Counter[str] = Counter()
     for path in folder.rglob("*"):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if not hidden and path.suffix.lower() not in EXTENSIONS and path.is_file():
+        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if not is_hidden and path.suffix.lower() not in EXTENSIONS and path.is_file():
             endings[path.suffix.lower() or path.name] += 1
     return dict(endings.most_common())
 
 
 def image_files(folder: Path, *, deep: bool = True) -> list[Path]:
-    """The image files below ``folder`` by extension, hidden ones left out, in the order of their names.
+    """List the image files below ``folder`` by extension, sorted by name, without hidden ones.
 
     Parameters
     ----------
     folder : path
         The folder.
     deep : bool, default=True
-        Look in the folders inside it too.
+        Whether to include the folders inside it.
 
     Returns
     -------
@@ -275,33 +279,31 @@ def image_files(folder: Path, *, deep: bool = True) -> list[Path]:
     >>> len(datasets.image_files(Path("photos")))
     21
     """
-    found = []
+    files = []
     for path in folder.rglob("*") if deep else folder.iterdir():
-        inside = path.relative_to(folder).parts
-        if path.suffix.lower() in EXTENSIONS and not any(p.startswith(".") for p in inside) and path.is_file():
-            found.append(path)
-    return sorted(found, key=lambda p: p.relative_to(folder).parts)
+        parts = path.relative_to(folder).parts
+        if path.suffix.lower() in EXTENSIONS and not any(p.startswith(".") for p in parts) and path.is_file():
+            files.append(path)
+    return sorted(files, key=lambda p: p.relative_to(folder).parts)
 
 
 def from_folder(
     folder: Path | str, *, name: str | None = None, deep: bool = True, provenance: Provenance | None = None
 ) -> Dataset:
-    """The image files of a folder of class folders; the name of the first folder below is the class.
+    """Make a data set of the image files in class folders; the name of the first folder below is the class.
 
-    ``deep`` takes the images in folders inside a class folder too.
-
-    Empty class folders are an error, named: a class without examples is a mistake more often than not.
+    An empty class folder is an error, because a class without examples is usually a mistake.
 
     Parameters
     ----------
     folder : str or path
         The folder of class folders.
     name : str or None, default=None
-        What to call the set; None takes the folder's name.
+        The name of the set; None takes the folder's name.
     deep : bool, default=True
-        Take images in folders inside a class folder too.
+        Whether to include images in folders inside a class folder.
     provenance : Provenance or None, default=None
-        Where it came from.
+        Its origin.
 
     Returns
     -------
@@ -311,7 +313,7 @@ def from_folder(
     Raises
     ------
     DataError
-        Where there are no class folders with images, or one is empty.
+        If there are no class folders with images, or one is empty.
 
     Examples
     --------
@@ -319,37 +321,37 @@ def from_folder(
     >>> len(datasets.from_folder("photos"))
     21
     """
-    found = class_folders(folder, deep=deep)
+    contents = class_folders(folder, deep=deep)
     folder = Path(folder)
-    if found.empty:
-        raise DataError(f"The class folder {folder / found.empty[0]} has no image files. Fill it or remove it.")
-    classes = tuple(dict.fromkeys(found.labels))
+    if contents.empty:
+        raise DataError(f"The class folder {folder / contents.empty[0]} has no image files. Fill it or remove it.")
+    classes = tuple(dict.fromkeys(contents.labels))
     number = {name: place for place, name in enumerate(classes)}
     return Dataset(
         name or folder.name,
-        np.array([number[label] for label in found.labels]),
+        np.array([number[label] for label in contents.labels]),
         classes,
-        paths=found.paths,
+        paths=contents.paths,
         provenance=provenance or Provenance(source=str(folder)),
     )
 
 
 def split_per_class(labels: Array, n_train: int, seed: int = 0, *, n_test: int | None = None) -> tuple[Array, Array]:
-    """``n_train`` rows of each class drawn by ``seed``, and the rest (or ``n_test`` of it, a class).
+    """Draw ``n_train`` rows of each class by ``seed`` for training, and the rest (or ``n_test`` per class) for test.
 
-    Returns (train rows, test rows), both ascending. A class with no more than ``n_train`` rows is an error:
-    none would be left to ask. The draw of one class does not depend on which other classes there are.
+    A class with at most ``n_train`` rows is an error, because none would be left to test. The rows drawn of one class
+    do not depend on which other classes there are.
 
     Parameters
     ----------
     labels : array of shape (n,)
         The labels.
     n_train : int
-        Rows of each class to train with.
+        Rows of each class for training.
     seed : int, default=0
-        Of the draw.
+        The seed of the draw.
     n_test : int or None, default=None
-        Rows of each class to test with; None takes the rest.
+        Rows of each class for test; None takes the rest.
 
     Returns
     -------
@@ -359,9 +361,9 @@ def split_per_class(labels: Array, n_train: int, seed: int = 0, *, n_test: int |
     Raises
     ------
     ParameterError
-        Where a number is below 1.
+        If a number is below 1.
     DataError
-        Where a class has too few rows.
+        If a class has too few rows.
 
     Examples
     --------
@@ -373,28 +375,28 @@ def split_per_class(labels: Array, n_train: int, seed: int = 0, *, n_test: int |
     """
     labels = np.asarray(labels)
     if n_train < 1:
-        raise ParameterError(f"n_train is at least 1; got {n_train!r}.")
+        raise ParameterError(f"n_train must be at least 1; got {n_train!r}.")
     if n_test is not None and n_test < 1:
-        raise ParameterError(f"n_test is at least 1, or None for all the rest; got {n_test!r}.")
+        raise ParameterError(f"n_test must be at least 1, or None for all the rest; got {n_test!r}.")
     needed = n_train + (1 if n_test is None else n_test)
     train, test = [], []
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)
         if len(rows) < needed:
             raise DataError(
-                f"The class {label!s} has {len(rows)} samples; {n_train} to train and "
-                f"{needed - n_train} or more to test need {needed}. Lower n_train."
+                f"Each class must have {needed} samples, {n_train} for training and at least {needed - n_train} for "
+                f"test; got {len(rows)} of the class {label!s}. Lower n_train."
             )
-        # Seeded by (seed, class) so that dropping a class leaves the others' draws alone.
+        # Seeded by (seed, class), so that removing a class does not change the draws of others.
         rng = np.random.default_rng([seed, *str(label).encode()])
-        drawn = rng.permutation(rows)
-        train.append(drawn[:n_train])
-        test.append(drawn[n_train : None if n_test is None else n_train + n_test])
+        order = rng.permutation(rows)
+        train.append(order[:n_train])
+        test.append(order[n_train : None if n_test is None else n_train + n_test])
     return np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
 
 
 def subset_per_class(labels: Array, n: int, seed: int = 0) -> Array:
-    """Up to ``n`` rows of each class drawn by ``seed``, ascending; smaller classes keep all they have.
+    """Draw up to ``n`` rows of each class by ``seed``; smaller classes keep all rows.
 
     Parameters
     ----------
@@ -403,7 +405,7 @@ def subset_per_class(labels: Array, n: int, seed: int = 0) -> Array:
     n : int
         The most rows of a class.
     seed : int, default=0
-        Of the draw.
+        The seed of the draw.
 
     Returns
     -------
@@ -413,7 +415,7 @@ def subset_per_class(labels: Array, n: int, seed: int = 0) -> Array:
     Raises
     ------
     ParameterError
-        Where n is below 1.
+        If n is below 1.
 
     Examples
     --------
@@ -424,7 +426,7 @@ def subset_per_class(labels: Array, n: int, seed: int = 0) -> Array:
     """
     labels = np.asarray(labels)
     if n < 1:
-        raise ParameterError(f"n is at least 1; got {n!r}.")
+        raise ParameterError(f"n must be at least 1; got {n!r}.")
     kept = []
     for label in np.unique(labels):
         rng = np.random.default_rng([seed, *str(label).encode()])

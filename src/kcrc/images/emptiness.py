@@ -1,9 +1,8 @@
-"""Pictures on which there is nothing to make out: one colour, or noise. Features make vectors of these too, and some
-example is always the nearest.
+"""Recognise pictures that show nothing: one colour, or noise. They have vectors and a nearest example like any other.
 
-A picture is one colour where no channel has a range above 8 of 255. It is noise where, in squares that bring its longer
-side down to 32, squares side by side and below each other have little in common: their correlation is under 0.4. In
-photographs and in scanned digits it is above 0.5; fine textures come near, so whoever asks compares with the examples.
+A picture has one colour if no channel has a range above 8 of 255. It is noise if, reduced to at most 32 squares per
+side, the correlation between neighbouring squares is below 0.4. In photographs and scanned digits it is above 0.5; fine
+textures come near 0.4, so callers compare with the examples.
 """
 
 from __future__ import annotations
@@ -14,24 +13,24 @@ from kcrc._base.arrays import Array
 
 ONE_COLOUR = "it is all one colour"
 NOISE = "it looks like noise"
-RANGE = 8 / 255
-ALIKE = 0.4
-SIDE, FEWEST = 32, 16  # squares along the longer side; with fewer along a side nothing is said of noise
+LARGEST_RANGE = 8 / 255  # of a channel in a picture of one colour
+SMALLEST_CORRELATION = 0.4  # of neighbouring squares; noise has less
+SIDE, FEWEST = 32, 16  # squares along the longer side; with fewer than 16 along a side noise is not tested
 
 
 def emptiness(pixels: Array) -> str | None:
-    """Why there is nothing to make out on a picture (h, w) or (h, w, channels); None where there is."""
+    """Return why a picture (h, w) or (h, w, channels) shows nothing, or None if it shows something."""
     channels = pixels.reshape(*pixels.shape[:2], -1)
     low, high = channels.min(axis=(0, 1)).astype(np.float64), channels.max(axis=(0, 1)).astype(np.float64)
     full = 255.0 if pixels.dtype == np.uint8 else float(np.maximum(np.abs(low), np.abs(high)).max())
-    if float((high - low).max()) <= RANGE * full:
+    if float((high - low).max()) <= LARGEST_RANGE * full:
         return ONE_COLOUR
-    squares = _squares(channels)
-    return NOISE if min(squares.shape) >= FEWEST and _correlation(squares) < ALIKE else None
+    squares = _grey_squares(channels)
+    return NOISE if min(squares.shape) >= FEWEST and _correlation(squares) < SMALLEST_CORRELATION else None
 
 
-def _squares(channels: Array) -> Array:
-    """The picture (h, w, channels) in grey squares, at most SIDE along the longer side."""
+def _grey_squares(channels: Array) -> Array:
+    """Reduce a picture (h, w, channels) to the means of grey squares, at most SIDE along the longer side."""
     height, width, depth = channels.shape
     step = -(-max(height, width) // SIDE)
     rows, columns = height // step, width // step
@@ -40,7 +39,7 @@ def _squares(channels: Array) -> Array:
 
 
 def _correlation(squares: Array) -> float:
-    """Of squares with those beside or below them, whichever is larger; 1 where all are equal."""
+    """Return the correlation of squares with those beside or those below, the larger one; 1 if all are equal."""
     x = squares - squares.mean()
     variance = float((x**2).mean())
     if not variance > 0:

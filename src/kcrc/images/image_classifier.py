@@ -1,6 +1,6 @@
-"""ImageClassifier: pictures in, with nothing named but their classes; the looks are chosen by the examples.
+"""ImageClassifier: classify pictures by example; the examples choose how pictures are compared.
 
-Long because a third of it is the documentation of its verbs.
+Long because a third of it is the documentation of its methods.
 """
 
 from __future__ import annotations
@@ -27,30 +27,29 @@ from kcrc.errors import DataError, ParameterError, UnknownName
 from kcrc.images import looks as all_looks
 from kcrc.images.looks import saving
 from kcrc.images.looks.base import Look, PictureKind, Pictures, kind_of, looks_for, of_feature, registry
-from kcrc.images.looks.choosing import choose_for_all
-from kcrc.images.looks.few import are_few, choose_by_copies
-from kcrc.images.looks.jury import Task
-from kcrc.images.looks.panel import panel_of
+from kcrc.images.looks.choosing import choose_and_fit
+from kcrc.images.looks.ensemble import Ensemble
+from kcrc.images.looks.evaluation import Task
+from kcrc.images.looks.few_shot import choose_few_shot, is_few_shot
 from kcrc.images.looks.pictures import PictureForm
-from kcrc.method.evidence import Evidence, joined, leaning
+from kcrc.method.evidence import Evidence, join_evidence, leaning
 from kcrc.method.fitted_model import FittedModel
 
 T = TypeVar("T")
 
 
 class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
-    """Classify pictures by example, seen in the ways that tell the examples apart.
+    """Classify pictures by example, compared in the ways that tell the examples apart.
 
     Images are an array (n, h, w) or (n, h, w, 3), or a list of arrays, paths of image files, bytes of such files and
-    Pillow images, of any sizes. A look is a way to compare pictures (``kcrc.looks.names()``). Each is judged by asking
-    stored examples as if they were not stored, all looks about the same ones; then the best one answers alone, or
-    several together if that is better. The methods are those of ``KCRCClassifier``, and every answer names the examples
-    that decided it.
+    Pillow images, of any sizes. A look is a way to compare pictures (``kcrc.looks.names()``). Looks are evaluated by
+    leave-one-out, all on the same examples; then the best one answers alone, or several together if that is better. The
+    methods are those of ``KCRCClassifier``, and every answer names the examples that decided it.
 
     Parameters
     ----------
     looks : "auto", a name, a Look, or a list of those; default="auto"
-        The looks to choose from; "auto" takes all that make sense for such pictures.
+        The looks to choose from; "auto" takes all that make sense for these pictures.
     tuning_seconds : float, default=60
         About how long choosing looks and parameters may take. It is counted in arithmetic, so the same pictures give
         the same choice however busy the machine is.
@@ -59,36 +58,36 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     memory_budget : int or str, default="512MB"
         What a call may use beyond the data, in bytes or like "2GB".
     random_state : int, RandomState, Generator or None, default=None
-        For the sample of examples tried. None is the fixed seed 0.
+        Draws the sample that looks are chosen with. None is the fixed seed 0.
     verbose : bool or None, default=None
-        Progress of long work: None shows it on a terminal.
+        Whether to show progress of long work; None shows it on a terminal.
 
     Attributes
     ----------
     classes_ : ndarray
         The class names, sorted.
     choice_ : Choice
-        What was chosen and all that was tried; ``choice_.sentence`` in plain words.
+        Which looks were chosen and all that were tried; ``choice_.sentence`` says it in plain words.
     kind_ : PictureKind
         What kind of pictures the examples are.
     confidence_ : Confidence
-        What the examples' own answers say of how sure answers are.
+        How sure answers are, learned from left-out examples.
     model_ : FittedModel
-        That of the look with the most weight.
+        The model of the look with the most weight.
 
     Raises
     ------
     ParameterError
-        By ``fit``, where a parameter is out of range, or a look makes no sense for such pictures.
+        By ``fit``, if a parameter is out of range, or a look makes no sense for these pictures.
     DataError
-        By ``fit``, where images cannot be read, are not as many as labels, or no look works for them; a look that
-        fails while another works is not tried, and ``choice_`` says why.
+        By ``fit``, if images cannot be read, are not as many as labels, or no look works for them. A look that fails
+        while another works is left out, and ``choice_`` says why.
 
     Notes
     -----
-    Looks learn from the examples of ``fit`` (visual words, the span of the vectors) and keep that when examples come
-    or go; ``fit`` chooses and learns anew. Examples keep their row numbers, and threads may share a classifier, as in
-    ``KCRCClassifier``.
+    Looks learn from the examples of ``fit`` (visual words, the subspace of the vectors) and keep that when examples are
+    added or forgotten; ``fit`` chooses and learns again. Examples keep their row numbers, and threads may share a
+    classifier, as in ``KCRCClassifier``.
 
     Examples
     --------
@@ -101,7 +100,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     {'pixels': 1.0}
     >>> X_new = images[200:250]
 
-    The examples of the methods go on from here.
+    The examples of the methods continue from here.
     """
 
     def __init__(
@@ -124,7 +123,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
     # Learning and forgetting ------------------------------------------------------------------------------------
 
     def fit(self, images: Any, y: Any, *, groups: Any = None, **more: Any) -> Self:
-        """Store the examples with their labels, in place of any before, and choose how they are seen.
+        """Store the examples with their labels, replacing earlier ones, and choose how they are compared.
 
         Examples of one group (photographs of the same bird) are left out together, so that they cannot answer for each
         other.
@@ -139,7 +138,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         groups : array of shape (n,), or None, default=None
             The group of each example; None if there are none.
         **more : object
-            Nothing: ``sample_weight`` of other programs is refused with the reason.
+            Not used; ``sample_weight`` is refused with the reason.
 
         Returns
         -------
@@ -149,9 +148,9 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ParameterError
-            Where a parameter is out of range.
+            If a parameter is out of range.
         DataError
-            Where images and labels are not of one number, or cannot be read.
+            If there are not as many images as labels, or images cannot be read.
 
         Examples
         --------
@@ -159,70 +158,71 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         {'pixels': 1.0}
         """
         validation.check_no_weights("fit()", more)
-        with self._change() as made:
-            made._fit(images, y, groups)
+        with self._change() as changed:
+            changed._fit(images, y, groups)
         return self
 
     def _fit(self, images: Any, y: Any, groups: Any) -> None:
         seconds = self.tuning_seconds
         if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < np.inf:
-            raise ParameterError(f"tuning_seconds is a number above 0; got {seconds!r}.")
+            raise ParameterError(f"tuning_seconds must be a positive number; got {seconds!r}.")
         form = PictureForm.of(images, budget=byte_count(self.memory_budget))
         labels = _labels(y, len(images))
         pictures = form.pictures(images)
         kind = kind_of(pictures)
         classes, numbers = np.unique(labels, return_inverse=True)
-        together = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
-        if together is not None and len(together) != len(numbers):
-            raise DataError(f"groups has {len(together)} entries for {len(numbers)} images; give one each.")
-        wanted = self._wanted(kind)
+        group_numbers = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+        if group_numbers is not None and len(group_numbers) != len(numbers):
+            raise DataError(
+                f"groups must have one entry per image; got {len(group_numbers)} entries for {len(numbers)} images."
+            )
+        looks = self._resolve_looks(kind)
         with count_bar("choosing looks", 100, unit="%", show=self.verbose) as bar:
             done = [0.0]
 
-            def told(share: float, leader: str) -> None:
+            def report(share: float, leader: str) -> None:
                 bar.update(100.0 * share - done[0])
                 done[0] = 100.0 * share
                 bar.set_postfix_str(leader)
 
             options = {name: getattr(self, name) for name in ("n_jobs", "memory_budget", "random_state")}
-            task = Task(pictures, numbers, classes, together, kind, float(seconds), options, told)
-            if are_few(numbers, together):
-                experts, choice = choose_by_copies(task, wanted)
-            else:
-                experts, choice = choose_for_all(task, wanted)
-        panel = panel_of(experts, together)
-        self.form_, self.kind_, self.choice_, self.panel_ = form, kind, choice, panel
+            task = Task(pictures, numbers, classes, group_numbers, kind, float(seconds), options, report)
+            choose = choose_few_shot if is_few_shot(numbers, group_numbers) else choose_and_fit
+            members, choice = choose(task, looks)
+        self.form_, self.kind_, self.choice_ = form, kind, choice
+        self.ensemble_ = Ensemble.of(members, group_numbers)
         self.classes_ = classes
 
-    def _wanted(self, kind: PictureKind) -> list[Look]:
-        """The looks to choose from, for pictures of this kind."""
-        given = self.looks
+    def _resolve_looks(self, kind: PictureKind) -> list[Look]:
+        """Return the looks to choose from, for pictures of this kind."""
+        specs = self.looks
         names = all_looks.names()
-        if isinstance(given, str) and given == "auto":
+        if isinstance(specs, str) and specs == "auto":
             return looks_for(kind, names)
-        found: list[Look] = []
-        for one in [given] if isinstance(given, str | Look) or not isinstance(given, Sequence) else given:
-            if isinstance(one, str):
-                look = registry.make(one, kind=kind)
+        looks: list[Look] = []
+        for spec in [specs] if isinstance(specs, str | Look) or not isinstance(specs, Sequence) else specs:
+            if isinstance(spec, str):
+                look = registry.make(spec, kind=kind)
                 if look is None:
-                    raise ParameterError(f"The look '{one}' makes no sense for such pictures ({kind}).")
+                    raise ParameterError(f"The look '{spec}' makes no sense for these pictures ({kind}).")
             else:
-                look = one if isinstance(one, Look) else of_feature(getattr(one, "__name__", "own"), one)
-            found.append(look)
-        if not found or len({look.name for look in found}) < len(found):
-            raise ParameterError(f"looks are names or Looks, each once; got {given!r}. Names: {', '.join(names)}.")
-        return found
+                look = spec if isinstance(spec, Look) else of_feature(getattr(spec, "__name__", "own"), spec)
+            looks.append(look)
+        if not looks or len({look.name for look in looks}) < len(looks):
+            raise ParameterError(f"looks must be names or Looks, each once; got {specs!r}. Names: {', '.join(names)}.")
+        return looks
 
     def plot_looks(self, images: Any = None, path: str | os.PathLike[str] | None = None) -> Any:
-        """What was tried and chosen, as a Matplotlib figure; written to ``path`` if given. With the ``images`` given to
-        ``fit`` it shows an example too, and what each look finds nearest to it.
+        """Draw the looks that were tried and chosen, as a Matplotlib figure; write it to ``path`` if given.
+
+        With the ``images`` given to ``fit`` it also shows an example, and what each look finds nearest to it.
 
         Parameters
         ----------
         images : array, list or None, default=None
             The examples as they were given to ``fit``.
         path : str, path or None, default=None
-            Where to write it.
+            The file to write.
 
         Returns
         -------
@@ -234,20 +234,20 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> clf.plot_looks(path="looks.png")  # doctest: +ELLIPSIS
         <Figure size ...>
         """
-        from kcrc.images.looks.chosen import draw_choice
+        from kcrc.images.looks.choice import draw_choice
 
         check_is_fitted(self)
         return draw_choice(self.choice_, images, self.form_, path)
 
     def partial_fit(self, images: Any, y: Any, classes: Any = None, *, rows: Any = None) -> Self:
-        """Add examples, of classes known or new; looks and parameters stay as they were chosen.
+        """Add examples of known or new classes; looks and parameters stay as they were chosen.
 
         Parameters
         ----------
         images : array or list
             The new examples.
         y : array of shape (n,)
-            Their labels, of classes known or new.
+            Their labels, of known or new classes.
         classes : sequence or None, default=None
             Classes that have no example yet.
         rows : array of int of shape (n,), or None, default=None
@@ -261,39 +261,38 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ParameterError
-            Before ``fit``, where rows or classes are given.
+            Before ``fit``, if rows or classes are given.
         DataError
-            Where images and labels are not of one number, or cannot be read.
+            If there are not as many images as labels, or images cannot be read.
 
         Examples
         --------
         >>> int(clf.partial_fit(images[200:201], [10]).classes_[-1])  # a new class, at once
         10
         """
-        with self._change() as made:
-            if hasattr(made, "panel_"):
-                made._add(images, y, classes, rows)
+        with self._change() as changed:
+            if hasattr(changed, "ensemble_"):
+                changed._add(images, y, classes, rows)
             elif rows is not None or classes is not None:
-                raise ParameterError("Fit first: rows and classes can be given to later calls of partial_fit.")
+                raise ParameterError("The first call of partial_fit takes no rows or classes. Call fit first.")
             else:
-                made.fit(images, y)
+                changed.fit(images, y)
         return self
 
     def _add(self, images: Any, y: Any, classes: Any, rows: Any) -> None:
         labels = _labels(y, len(images))
-        pictures = self.form_.pictures(images)
+        vectors = self.ensemble_.vectors(self.form_.pictures(images), stored=True)
 
-        seen = self.panel_.seen(pictures, stored=True)
+        def add(number: int, classifier: KCRCClassifier) -> None:
+            classifier.partial_fit(vectors[number], labels, classes, rows=rows)
 
-        def added(number: int, classifier: KCRCClassifier) -> None:
-            classifier.partial_fit(seen[number], labels, classes, rows=rows)
-
-        self.panel_ = self.panel_.changed(added)
-        self.classes_ = self.panel_.leader.classes_
+        self.ensemble_ = self.ensemble_.change(add)
+        self.classes_ = self.ensemble_.leader.classes_
 
     def retune(self) -> Self:
-        """Choose the parameters of each look's classifier anew from the examples as they are now; the looks and their
-        weights stay. To choose those anew takes the pictures, which are not kept: ``fit``.
+        """Choose the parameters of each look's classifier again from the current examples.
+
+        The looks and their weights stay. Choosing those again takes the pictures, which are not kept: call ``fit``.
 
         Returns
         -------
@@ -306,12 +305,12 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         {'pixels': 1.0}
         """
         check_is_fitted(self)
-        with self._change() as made:
-            made.panel_ = made.panel_.retuned()
+        with self._change() as changed:
+            changed.ensemble_ = changed.ensemble_.retune()
         return self
 
     def forget(self, rows: Any) -> Self:
-        """Forget the examples with these row numbers; the others keep theirs. ``receipt_`` says what is left.
+        """Forget the examples with these row numbers; the others keep theirs. ``receipt_`` says what remains.
 
         Parameters
         ----------
@@ -326,7 +325,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ParameterError
-            Where a row is not stored, or none would be left.
+            If a row is not stored, or none would remain.
 
         Examples
         --------
@@ -334,14 +333,14 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         (17,)
         """
         check_is_fitted(self)
-        with self._change() as made:
-            made.panel_ = made.panel_.changed(lambda number, classifier: classifier.forget(rows))
-            made.classes_ = made.panel_.leader.classes_
-            made.receipt_ = made.panel_.leader.receipt_
+        with self._change() as changed:
+            changed.ensemble_ = changed.ensemble_.change(lambda number, classifier: classifier.forget(rows))
+            changed.classes_ = changed.ensemble_.leader.classes_
+            changed.receipt_ = changed.ensemble_.leader.receipt_
         return self
 
     def forget_class(self, label: Any) -> Self:
-        """Forget all examples of a class, and the class.
+        """Forget all examples of a class, and the class itself.
 
         Parameters
         ----------
@@ -356,7 +355,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         Raises
         ------
         UnknownName
-            Where there is no such class.
+            If there is no such class.
 
         Examples
         --------
@@ -364,26 +363,26 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         False
         """
         check_is_fitted(self)
-        with self._change() as made:
-            model = made.model_
-            found = np.flatnonzero(model.classes == label)
-            if not len(found):
+        with self._change() as changed:
+            model = changed.model_
+            number = np.flatnonzero(model.classes == label)
+            if not len(number):
                 raise UnknownName("class", str(label), [str(c) for c in model.classes])
-            made.forget(model.ids[model.labels == found[0]])
+            changed.forget(model.ids[model.labels == number[0]])
         return self
 
     def verify(self, receipt: Receipt) -> bool:
-        """Whether ``receipt`` is of this state: none of its rows is stored, with any look.
+        """Whether ``receipt`` matches this state: none of its rows is stored, with any look.
 
         Parameters
         ----------
         receipt : Receipt
-            What ``receipt_`` was after ``forget``.
+            The ``receipt_`` after ``forget``.
 
         Returns
         -------
         bool
-            True where it is.
+            True if it matches.
 
         Examples
         --------
@@ -391,23 +390,23 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        panel = self.panel_
-        gone = all(not np.isin(e.classifier.model_.ids, receipt.rows).any() for e in panel.experts)
-        return gone and panel.leader.verify(receipt)
+        ensemble = self.ensemble_
+        are_gone = all(not np.isin(m.classifier.model_.ids, receipt.rows).any() for m in ensemble.members)
+        return are_gone and ensemble.leader.verify(receipt)
 
-    # Asking -----------------------------------------------------------------------------------------------------
+    # Classifying ------------------------------------------------------------------------------------------------
 
     def predict(self, images: Any, *, reject: float | None = None, unknown: Any = None) -> Array:
-        """The label of each image (n,); ``reject`` and ``unknown`` as in ``KCRCClassifier.predict``.
+        """Predict the label of each image; ``reject`` and ``unknown`` as in ``KCRCClassifier.predict``.
 
         Parameters
         ----------
         images : array of shape (n, h, w) or (n, h, w, 3), or list
             The queries: arrays, paths, bytes of files or Pillow images.
         reject : float or None, default=None
-            The share of known queries that may be called unknown by mistake; None calls none so.
+            The share of known queries that may be called unknown by mistake; None calls no query unknown.
         unknown : object, default=None
-            What to call the unknown; None takes what suits the labels.
+            The label of unknown queries; None takes one that suits the labels.
 
         Returns
         -------
@@ -424,7 +423,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         return np.concatenate(self._read(images, lambda evidence: evidence.labels))
 
     def decision_function(self, images: Any) -> Array:
-        """Scores 1/(1 + residual), (n, classes); of two classes (n,), above 0 for the second.
+        """Return scores 1/(1 + residual) (n, classes), or for two classes one number (n,), positive for the second.
 
         Parameters
         ----------
@@ -442,15 +441,16 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         (3, 10)
         """
         check_is_fitted(self)
-        now = self._snapshot()
-        two = len(now.classes_) == 2
+        snapshot = self._snapshot()
+        is_binary = len(snapshot.classes_) == 2
         return np.concatenate(
-            now._read(images, lambda evidence: leaning(evidence) if two else evidence.scores, explain=two)
+            snapshot._read(images, lambda e: leaning(e) if is_binary else e.scores, explain=is_binary)
         )
 
     def explain(self, images: Any) -> Evidence:
-        """Label, residuals, margin, and every stored example's part in the answer, for each image. Of several looks
-        together: ``kcrc.images.looks.fusion``.
+        """Return the label, residuals, margin, and every stored example's part in the answer, for each image.
+
+        ``kcrc.images.looks.ensemble`` says what these are if several looks answer together.
 
         Parameters
         ----------
@@ -460,18 +460,19 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         Returns
         -------
         Evidence
-            Of all images; index it for one of them.
+            The evidence of all images; index it for one of them.
 
         Examples
         --------
         >>> clf.explain(X_new[:2]).labels
         array([1, 5])
         """
-        return joined(self._read(images, lambda evidence: evidence, explain=True, code_all=True))
+        return join_evidence(self._read(images, lambda evidence: evidence, explain=True, code_all=True))
 
     def what_if(self, images: Any, *, without: Any = (), relabelled: Mapping[int, Any] | None = None) -> Evidence:
-        """The answers as they would be if some examples were not stored, or had other labels; nothing is fitted or
-        chosen again.
+        """Return the answers as they would be if some examples were not stored, or had other labels.
+
+        Nothing is fitted or chosen again.
 
         Parameters
         ----------
@@ -485,12 +486,12 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         Returns
         -------
         Evidence
-            As ``explain`` gives it; its ``labels`` are the answers.
+            The same as from ``explain``; its ``labels`` are the answers.
 
         Raises
         ------
         ParameterError
-            Where a row is not stored, none would be left, or a label is of another kind than the classes are.
+            If a row is not stored, none would remain, or a label is of another kind than the classes.
 
         Examples
         --------
@@ -499,55 +500,55 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> strongest in clf.what_if(X_new[:1], without=[strongest]).rows
         False
         """
-        now = self._snapshot()
-        return now.panel_.what_if(now._pictures(images), without=without, relabelled=relabelled)
+        snapshot = self._snapshot()
+        return snapshot.ensemble_.what_if(snapshot._pictures(images), without=without, relabelled=relabelled)
 
     def _read(
         self, images: Any, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False
     ) -> list[T]:
-        now = self._snapshot()
-        return now.panel_.read(now._pictures(images), read, explain=explain, code_all=code_all)
+        snapshot = self._snapshot()
+        return snapshot.ensemble_.read(snapshot._pictures(images), read, explain=explain, code_all=code_all)
 
     def _pictures(self, images: Any) -> Pictures:
-        """The queries, at least one."""
+        """Return the queries, at least one."""
         check_is_fitted(self)
         pictures = self.form_.pictures(images)
         if not pictures:
-            raise DataError("There are no images to answer for; give at least one.")
+            raise DataError("images must hold at least one image; got none.")
         return pictures
 
     def _side_by_side(self, images: Any) -> Array:
-        look = self.panel_.experts[0].look
+        look = self.ensemble_.members[0].look
         return look.stored(look.see(self.form_.pictures(images)))
 
     @property
-    def model_(self) -> FittedModel:  # type: ignore[override]  # of the panel, which is all that is stored
-        """The examples as the look with the most weight sees them."""
+    def model_(self) -> FittedModel:  # type: ignore[override]  # the ensemble stores it
+        """The model of the look with the most weight, with its vectors of the examples."""
         check_is_fitted(self)
-        return self.panel_.leader.model_
+        return self.ensemble_.leader.model_
 
     @property
     def confidence_(self) -> Confidence:  # type: ignore[override]
-        """What the examples' own answers say of how sure answers are: learned when first asked for."""
+        """How sure answers are, learned from left-out examples when it is first needed."""
         check_is_fitted(self)
-        return self.panel_.confidence()
+        return self.ensemble_.confidence()
 
-    # Keeping ----------------------------------------------------------------------------------------------------
+    # Saving -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to one file without code in it (``load`` reads it back).
+        """Write the fitted classifier to one file that contains no code; ``load`` reads it.
 
         Parameters
         ----------
         path : str or path
-            The file; one that is there is replaced, whole or not at all.
+            The file. An existing one is replaced completely or not at all.
 
         Raises
         ------
         DataError
-            Where a look was made of a function, which no file can hold.
+            If a look is made from a function, which cannot be saved.
         FileError
-            Where it cannot be written.
+            If the file cannot be written.
 
         Examples
         --------
@@ -559,8 +560,9 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ImageClassifier:
-        """The classifier that ``save`` wrote: the same answers. Safe for files of any origin. Which looks it was
-        allowed to choose from is not kept: ``looks`` is "auto".
+        """Read the classifier that ``save`` wrote, which gives the same answers. Safe for files of any origin.
+
+        The looks that it could choose from are not saved: ``looks`` is "auto".
 
         Parameters
         ----------
@@ -570,12 +572,12 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ImageClassifier
-            Fitted, ready to be asked.
+            The fitted classifier.
 
         Raises
         ------
         FileError
-            Where the file is damaged, or is not one that ``save`` wrote.
+            If the file is damaged, or was not written by ``save``.
 
         Examples
         --------
@@ -586,7 +588,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         return saving.load(path, ImageClassifier)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "panel_")
+        return hasattr(self, "ensemble_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -596,11 +598,11 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
 def _labels(y: Any, count: int) -> Array:
     labels = np.asarray(y)
-    if labels.dtype.kind == "T":  # NumPy's own strings, which scikit-learn does not take
+    if labels.dtype.kind == "T":  # NumPy's variable-width strings, which scikit-learn refuses
         labels = np.array(labels.tolist())
     if labels.ndim != 1 or len(labels) != count or not count:
-        raise DataError(f"There are {count} images and labels of shape {labels.shape}; give one label each.")
-    with warnings.catch_warnings():  # one example a class is what few-shot users have, and no regression
+        raise DataError(f"y must have one label per image; got shape {labels.shape} for {count} images.")
+    with warnings.catch_warnings():  # one example per class is few-shot classification, not regression
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         check_classification_targets(labels)
     return labels

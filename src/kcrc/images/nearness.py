@@ -1,4 +1,4 @@
-"""By which look an example is near, where several make one vector: by those that find few other examples nearer."""
+"""By which of several joined looks an example is near a query: those that find few other examples nearer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kcrc.method.fitted_model import FittedModel
 
 
-# What features and looks see, in plain words.
+# What features and looks compare, in plain words.
 
 WORDS = {
     "pixels": "grey values",
@@ -31,18 +31,18 @@ WORDS = {
 
 
 def in_words(look: str) -> str:
-    """What a look sees; a look of the user's own goes by its name."""
+    """Return what a look compares in plain words; a user's own look keeps its name."""
     return WORDS.get(look, look)
 
 
 def listed(looks: Iterable[str]) -> str:
-    """Several of them: outlines, texture and colours."""
+    """Return several of them as a phrase, such as "outlines, texture and colours"."""
     *first, last = [in_words(look) for look in looks]
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def proportioned(weights: Mapping[str, float]) -> str:
-    """Looks with their weights, the heaviest first, in tenths: outlines and texture, 7 to 3."""
+    """Return looks with their weights, the heaviest first, in tenths, such as "outlines and texture, 7 to 3"."""
     order = sorted(weights, key=lambda look: -weights[look])
     if len(order) == 1:
         return in_words(order[0])
@@ -51,49 +51,51 @@ def proportioned(weights: Mapping[str, float]) -> str:
     return f"{listed(order)}, {' to '.join(map(str, tenths))}"
 
 
-ASKED = 1000  # stored examples that are compared with, spread evenly over all
-ALIKE, SLIGHT = 2.0, 0.01  # times the share of its best look, and beside it, up to which a look is named too
+COMPARED = 1000  # stored examples, spread evenly over all, that tell how many are nearer
+# A look is named if its share of nearer examples is at most FACTOR times that of the best look plus MARGIN.
+FACTOR, MARGIN = 2.0, 0.01
 
 
 @dataclass(frozen=True)
 class Near:
-    """``nearer``: by each look alone, the share of the stored examples that are nearer to the query than this one."""
+    """``nearer``: by each look alone, the share of stored examples that are nearer to the query than this one."""
 
     nearer: dict[str, float]
 
     @property
     def by(self) -> tuple[str, ...]:
         """The looks by which it is near, the clearest first."""
-        most = ALIKE * min(self.nearer.values()) + SLIGHT
+        most = FACTOR * min(self.nearer.values()) + MARGIN
         return tuple(look for look in sorted(self.nearer, key=self.nearer.__getitem__) if self.nearer[look] <= most)
 
     @property
     def words(self) -> str:
-        """near by outlines and texture"""
+        """A phrase such as "near by outlines and texture"."""
         return f"near by {listed(self.by)}"
 
 
 def near_by(feature: Feature, model: FittedModel, vector: Array, ids: Sequence[int]) -> dict[int, Near]:
-    """For each of the stored examples ``ids``, by which look it is near to the query ``vector`` (d,) that ``feature``
-    made; none where the feature has no several looks."""
+    """Return by which looks each of the stored examples ``ids`` is near the query ``vector`` (d,) of ``feature``.
+
+    The result is empty unless the feature joins several looks.
+    """
     from kcrc.images.features.joined import JoinedLooks
 
     if not isinstance(feature, JoinedLooks) or len(feature.stretches) < 2:
         return {}
     rows = np.flatnonzero(np.isin(model.ids, list(ids)))
-    some = np.unique(np.linspace(0, len(model.ids) - 1, min(len(model.ids), ASKED)).astype(np.intp))
+    others = np.unique(np.linspace(0, len(model.ids) - 1, min(len(model.ids), COMPARED)).astype(np.intp))
     shares: dict[str, Array] = {}
     for look in feature.stretches:
-        cut = slice(look.start, look.stop)
-        asked, theirs = (_squared(model.raw[of, cut], vector[cut]) for of in (rows, some))
-        shares[look.name] = (theirs[None, :] < asked[:, None]).mean(axis=1)
+        part = slice(look.start, look.stop)
+        own, theirs = (_squared_distances(model.raw[which, part], vector[part]) for which in (rows, others))
+        shares[look.name] = (theirs[None, :] < own[:, None]).mean(axis=1)
     return {
-        int(example): Near({name: float(share[at]) for name, share in shares.items()})
-        for at, example in enumerate(model.ids[rows])
+        int(example): Near({name: float(share[place]) for name, share in shares.items()})
+        for place, example in enumerate(model.ids[rows])
     }
 
 
-def _squared(stored: Array, query: Array) -> Array:
-    """(n,) squared distances."""
-    apart = stored - query
-    return np.asarray(np.einsum("ij,ij->i", apart, apart))
+def _squared_distances(stored: Array, query: Array) -> Array:
+    difference = stored - query
+    return np.asarray(np.einsum("ij,ij->i", difference, difference))

@@ -1,6 +1,6 @@
-"""Answers for many images in bounded memory: a chunk is answered while the files of the next are decoded.
+"""Classify many images in bounded memory: one chunk is classified while the files of the next are decoded.
 
-This is the one way from image files to answers; commands, galleries and reports take it.
+Commands, galleries and reports all use this path from image files to answers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Answered(Generic[T]):
-    """A chunk of images: the names of the files that could be read, what was answered (None where none could), why
-    the others could not, and why there is nothing to make out on some that could (None where there is)."""
+    """The answers for a chunk of images.
+
+    Attributes
+    ----------
+    names : list of str
+        The files that could be read; empty if the images are no files.
+    answers : object or None
+        The answers, or None if no file could be read.
+    problems : list of ImageError
+        Why the other files could not be read.
+    empty : list of str or None
+        For each readable image, why it shows nothing; None if it does.
+    """
 
     names: list[str]
     answers: T | None
@@ -36,36 +47,35 @@ class Answered(Generic[T]):
 def stream(
     images: Sequence[Any], feature: Feature, answer: Callable[[Array], T], *, on_error: OnError = "raise"
 ) -> Iterator[Answered[T]]:
-    """``answer(vectors)`` of the images (files, bytes of files, arrays), a chunk at a time, in their order.
+    """Yield ``answer(vectors)`` of the images (files, bytes of files, arrays), a chunk at a time, in order.
 
-    A file that cannot be read ends it, or with ``on_error="skip"`` is one of the problems. Images that are no files
-    have no names."""
+    A file that cannot be read raises its error, or is listed as a problem with ``on_error="skip"``.
+    """
     if isinstance(images, str | bytes | os.PathLike):
         raise DataError("Give a list of images, not one: [image].")
     if not all(isinstance(image, str | os.PathLike) for image in images):
         for start in range(0, len(images), CHUNK):
-            for given in feature.batches(images[start : start + CHUNK]):
-                found = answer(feature.transform_seen(given))
-                empty = [emptiness(one) if one.ndim > 1 else None for one in given]  # a row is no picture
-                yield Answered([], found, [], empty)
+            for pixels in feature.batches(images[start : start + CHUNK]):
+                answers = answer(feature.transform_pixels(pixels))
+                empty = [emptiness(p) if p.ndim > 1 else None for p in pixels]  # a flat row may be no picture
+                yield Answered([], answers, [], empty)
         return
     for batch in read_chunks(images, feature.view, on_error=on_error, chunk=CHUNK):
         names = [picture.source for picture in batch.pictures]
-        seen = [picture.pixels for picture in batch.pictures]
-        answers = answer(feature.transform_seen(seen)) if names else None
-        yield Answered(names, answers, list(batch.problems), [emptiness(pixels) for pixels in seen])
+        decoded = [picture.pixels for picture in batch.pictures]
+        results = answer(feature.transform_pixels(decoded)) if names else None
+        yield Answered(names, results, list(batch.problems), [emptiness(p) for p in decoded])
 
 
-# Pictures as they arrive in a folder: looked for again and again, each named once, and not before it stopped growing.
-#
-# Nothing but the folder's listing is needed, so it works on any disk, a network's too. A file has arrived when two
-# looks found it the same, size and moment of its last change, or when that moment is long ago.
+# Watch a folder for new pictures: it is listed again and again, and each picture is reported once it is complete. Only
+# the listing is used, so any disk works, a network's too. A file is complete if its size and time of change are the
+# same in two listings, or the change is COMPLETE_AFTER seconds ago.
 
-SETTLED = 60.0  # seconds without a change: nobody is still writing it
+COMPLETE_AFTER = 60.0
 
 
 class Arrivals:
-    """The pictures of ``folder`` and the folders in it, but for those below ``apart``."""
+    """New pictures in ``folder`` and the folders below it, except those below ``apart``."""
 
     def __init__(self, folder: str | os.PathLike[str], *, apart: str | os.PathLike[str] | None = None) -> None:
         self.folder = Path(folder)
@@ -73,23 +83,23 @@ class Arrivals:
         self._named: set[Path] = set()
         self._last: dict[Path, tuple[int, int]] = {}
         if not self.folder.is_dir():
-            raise DataError(f"'{folder}' is not a folder. Give the folder that pictures arrive in.")
+            raise DataError(f"'{folder}' is not a folder. Give the folder in which pictures arrive.")
 
     @property
     def growing(self) -> bool:
-        """Whether the latest look found a picture that may not be whole yet."""
+        """Whether the latest listing had a picture that may be incomplete."""
         return bool(self._last)
 
     def look(self) -> list[str]:
-        """The pictures that have arrived since the look before. One that went away and came again is named again."""
-        found, ready = self._found(), []
-        self._named &= found.keys()
+        """Return the pictures completed since the previous call; one that was removed and came back counts as new."""
+        listing, ready = self._list(), []
+        self._named &= listing.keys()
         waiting: dict[Path, tuple[int, int]] = {}
-        for path, state in found.items():
+        for path, state in listing.items():
             if path in self._named:
                 continue
-            long_ago = time.time() - state[1] / 1e9 > SETTLED
-            if long_ago or self._last.get(path) == state:
+            is_old = time.time() - state[1] / 1e9 > COMPLETE_AFTER
+            if is_old or self._last.get(path) == state:
                 self._named.add(path)
                 ready.append(str(path))
             else:
@@ -98,22 +108,22 @@ class Arrivals:
         return ready
 
     def pass_over(self) -> None:
-        """Name none of the pictures that are there now."""
-        self._named |= self._found().keys()
+        """Never return the pictures that are in the folder now."""
+        self._named |= self._list().keys()
 
-    def _found(self) -> dict[Path, tuple[int, int]]:
-        """Size and last change of each picture."""
-        found = {}
+    def _list(self) -> dict[Path, tuple[int, int]]:
+        """Return the size and time of change of each picture."""
+        listing = {}
         try:
             paths = image_files(self.folder)
         except OSError as problem:
-            raise DataError(f"'{self.folder}' cannot be looked at: {problem.strerror or problem}.") from None
+            raise DataError(f"'{self.folder}' cannot be listed: {problem.strerror or problem}.") from None
         for path in paths:
             if self._apart is not None and Path(os.path.realpath(path.parent)).is_relative_to(self._apart):
                 continue
             try:
                 status = path.stat()
-            except OSError:  # it went away meanwhile
+            except OSError:  # it was removed meanwhile
                 continue
-            found[path] = (status.st_size, status.st_mtime_ns)
-        return found
+            listing[path] = (status.st_size, status.st_mtime_ns)
+        return listing

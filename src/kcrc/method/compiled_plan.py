@@ -247,11 +247,11 @@ def single(model: FittedModel) -> Single | None:
     except KeyError:
         with _making:
             if model not in _prepared:
-                _prepared[model] = Single(model) if _covered(model) else None
+                _prepared[model] = Single(model) if _is_covered(model) else None
             return _prepared[model]
 
 
-def _covered(model: FittedModel) -> bool:
+def _is_covered(model: FittedModel) -> bool:
     method = model.method
     return (
         isinstance(plan(model), Stage)

@@ -352,7 +352,7 @@ def contrast(residuals: Array) -> Array:
     return np.asarray(np.tanh(0.5 * difference))
 
 
-def joined(parts: Sequence[Evidence]) -> Evidence:
+def join_evidence(parts: Sequence[Evidence]) -> Evidence:
     """The evidence of several batches as one; narrower neighbourhoods are padded."""
     if len(parts) == 1:
         return parts[0]
@@ -403,7 +403,7 @@ def leaning(evidence: Evidence) -> Array:
     return lead
 
 
-def signs(evidence: Evidence) -> Array:
+def open_set_features(evidence: Evidence) -> Array:
     """(B, 4) what may give a stranger away; NaN where nothing was coded."""
     batch = np.arange(len(evidence))
     tiny = np.finfo(np.float64).tiny

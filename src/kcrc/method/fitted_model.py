@@ -15,7 +15,7 @@ import numpy as np
 
 from kcrc._base import validation
 from kcrc._base.arrays import Array, in_double
-from kcrc._base.mapped import streamed
+from kcrc._base.mapped import apply_by_blocks
 from kcrc.method.coding.base import Coder
 from kcrc.method.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.method.distances.pair_cache import FILL_SECONDS, PairCache, PairCounts, pair_caches, pair_count
@@ -198,8 +198,8 @@ class FittedModel:
         """What all parts keep of new examples, and the examples as given where the metric changes them. Of a matrix
         that the caller computed, the column of an example is its row number, also when others were forgotten."""
         if method.double_precision and given.dtype != np.float64:
-            given = streamed(in_double, given)
-        vectors = streamed(method.metric.transform, given) if scaled is None else scaled
+            given = apply_by_blocks(in_double, given)
+        vectors = apply_by_blocks(method.metric.transform, given) if scaled is None else scaled
         if vectors is not given:
             validation.check_scaled(vectors, vectors.dtype, type(method.metric).__name__)
         wanted = {part.preparation for part in method.parts}

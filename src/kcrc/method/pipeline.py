@@ -208,7 +208,7 @@ def _fill(
     code: Code,
 ) -> None:
     """Fill in what the examples, whose classes are ``labels``, had to do with the queries ``which``."""
-    energy, contributed = decisions.named(model.method.decision).explained(dictionary, target, code, labels)
+    energy, contributed = decisions.named(model.method.decision).explain(dictionary, target, code, labels)
     verdict.energy[which] = energy
     verdict.coefficients[which] = code.coefficients
     verdict.contributions[which] = contributed

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kcrc._base.arrays import Array, widened
-from kcrc._base.mapped import is_mapped, room, streamed_parts
+from kcrc._base.arrays import Array, widen
+from kcrc._base.mapped import allocate, apply_parts_by_blocks, is_mapped
 
 POSITION = "position"  # of an example among the columns of a matrix that the caller computed
 
@@ -47,7 +47,7 @@ class Prepared:
 
     def take(self, rows: Any) -> Prepared:
         """The samples at ``rows`` (an index array of any shape, a slice or a mask), as something to compute with."""
-        return Prepared({name: widened(part[rows]) for name, part in self.parts.items()})
+        return Prepared({name: widen(part[rows]) for name, part in self.parts.items()})
 
 
 class _Buffer:
@@ -120,7 +120,7 @@ class PreparedExamples:
     def _moved(self, capacity: int) -> dict[str, Array]:
         moved = {}
         for name, array in self._buffer.arrays.items():
-            moved[name] = room((capacity, *array.shape[1:]), array.dtype, mapped=is_mapped(array))
+            moved[name] = allocate((capacity, *array.shape[1:]), array.dtype, mapped=is_mapped(array))
             moved[name][: self._length] = array[: self._length]
         return moved
 
@@ -128,7 +128,7 @@ class PreparedExamples:
         """A store with only the rows where ``keep`` is true, in their order."""
         rows, left = np.flatnonzero(keep), {}
         for name, part in self.prepared.parts.items():
-            left[name] = room((len(rows), *part.shape[1:]), part.dtype, mapped=is_mapped(part))
+            left[name] = allocate((len(rows), *part.shape[1:]), part.dtype, mapped=is_mapped(part))
             np.take(part, rows, axis=0, out=left[name], mode="clip")  # the other modes make a copy on the way
         return PreparedExamples(Prepared(left))
 
@@ -166,7 +166,7 @@ class Samples:
             if self._columns is None:
                 made = part.prepare(self.X)
             else:
-                made = Prepared(streamed_parts(lambda some: part.prepare(some).parts, self.X))
+                made = Prepared(apply_parts_by_blocks(lambda some: part.prepare(some).parts, self.X))
                 if POSITION in made.parts:
                     made = Prepared({**made.parts, POSITION: self._columns})
             self._made[key] = made

@@ -11,7 +11,7 @@ import numpy as np
 from kcrc._base import validation
 from kcrc._base.arrays import Array
 from kcrc._base.views import Layout, are_views
-from kcrc._base.views import joined as joined_views
+from kcrc._base.views import join_views as joined_views
 from kcrc.errors import DataError
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16))
@@ -75,7 +75,7 @@ class SampleForm:
 
 def checked(X: Array, precision: np.dtype[Any]) -> Array:
     """X (n, d) in the working type, or an error where a value is no number or beyond what it can be computed with."""
-    if not validation.served(X, precision):
+    if not validation.are_in_range(X, precision):
         validation.check(X, precision, or_else=or_wider(precision))
     return X.astype(precision, copy=False)
 

@@ -15,10 +15,10 @@ def _load() -> tuple[ModuleType | None, str]:
     wish = os.environ.get("KCRC_NATIVE", "")
     if wish == "0":
         return None, "switched off by KCRC_NATIVE=0"
-    wide, why_not_wide = (None, "") if wish == "_native" else _imported("_native_avx2")
+    wide, why_not_wide = (None, "") if wish == "_native" else _import("_native_avx2")
     if wide is not None and wide.cpu_has_avx2():
         return wide, "this CPU has AVX2 and FMA"
-    plain, why_not = _imported("_native")
+    plain, why_not = _import("_native")
     if plain is not None:
         if wish == "_native":
             return plain, "asked for by KCRC_NATIVE=_native"
@@ -28,7 +28,7 @@ def _load() -> tuple[ModuleType | None, str]:
     return None, f"not built: {reason.read_text().strip()}" if reason.exists() else f"not built ({why_not})"
 
 
-def _imported(name: str) -> tuple[ModuleType | None, str]:
+def _import(name: str) -> tuple[ModuleType | None, str]:
     """A module, or why there is none. Both levels can be imported on any CPU: what is called decides."""
     try:
         return importlib.import_module(f"kcrc.native.{name}"), ""

@@ -14,7 +14,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc._base.words import one_line
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.method.evidence import Evidence
 from kcrc.report.style import LIGHT
 
@@ -60,7 +60,7 @@ def draw_answer(
     pen.text((EDGE + QUERY / 2, FLOOR + 14), "the new picture", LIGHT["ink"], _font(30), anchor="ma")
     _draw_examples(canvas, pen, one, picture_of)
     _draw_beam(pen, one)
-    with aside(path) as file:
+    with atomic_write(path) as file:
         canvas.quantize(128).save(file, format="PNG", optimize=True)
 
 

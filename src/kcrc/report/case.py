@@ -130,7 +130,7 @@ def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | Non
     content = fetch(name)
     feature = gallery.answering.feature()
     pixels = decode(content, feature.view, source=name).pixels
-    vector = feature.transform_seen([pixels])
+    vector = feature.transform_pixels([pixels])
     answers = gallery.answering.asked(explain=True)(vector)
     found = gallery.answering.told(answers, [emptiness(pixels)])
     made = case_from(

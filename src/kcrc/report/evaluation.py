@@ -14,7 +14,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import StateError
-from kcrc.method.evidence import Evidence, joined
+from kcrc.method.evidence import Evidence, join_evidence
 from kcrc.report.case import Case, case_from
 from kcrc.tuning.left_out.sample import class_stays
 
@@ -189,7 +189,7 @@ def of_files(
         progress(len(chunk.names) + len(chunk.problems))
     found.truth = [truth_of[name] for name in found.names]
     if parts:
-        every, probabilities = joined(parts), np.concatenate(chances)
+        every, probabilities = join_evidence(parts), np.concatenate(chances)
 
         def case(at: int) -> Case:
             content, asking = fetch(found.names[at]), gallery.answering

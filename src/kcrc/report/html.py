@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcrc._base.words import visible
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.report.style import STYLE
 
 _VOID = frozenset({"img", "meta", "br", "hr", "col", "input"})  # of HTML; in SVG every element has to be closed
@@ -55,9 +55,9 @@ def escape(text: Any) -> str:
 
 def picture(data: bytes | None, alt: str, **attributes: Any) -> Element:
     """An image with its bytes in the page, without what else its file said; a picture that is missing says so."""
-    from kcrc.images.features.bare import bare
+    from kcrc.images.features.metadata import strip_metadata
 
-    data = None if data is None else bare(data)
+    data = None if data is None else strip_metadata(data)
     kind = next((mime for head, mime in _PICTURES if data is not None and data.startswith(head)), None)
     if data is None or kind is None:
         return element("span", "no picture", class_="nopicture", role="img", aria_label=alt)
@@ -84,5 +84,5 @@ def page(title: str, *body: Any, header: Element | None = None, rules: str = "")
 
 def write_page(path: str | os.PathLike[str], text: str) -> None:
     """Write a page so that it is there whole or not at all."""
-    with aside(path) as file:
+    with atomic_write(path) as file:
         file.write(text.encode("utf-8", "backslashreplace"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kcrc.files.aside import write_aside
+from kcrc.files.atomic import write_bytes
 
 MISSING = "–"
 
@@ -46,8 +46,8 @@ class Table:
         return any(shown) and all(text[:1] in "0123456789+−-–×" and len(text) < 16 for text in shown)
 
     def write(self, folder: Path) -> None:
-        write_aside(folder / f"{self.name}.csv", self.csv().encode())
-        write_aside(folder / f"{self.name}.md", f"{self.caption}\n\n{self.markdown()}".encode())
+        write_bytes(folder / f"{self.name}.csv", self.csv().encode())
+        write_bytes(folder / f"{self.name}.md", f"{self.caption}\n\n{self.markdown()}".encode())
 
 
 def _cell(value: Any) -> str:

@@ -37,7 +37,7 @@ from kcrc.confidence.answers import Answers, answers_of
 from kcrc.errors import KCRCError, StateError, UnknownName
 from kcrc.gallery import Gallery, tuned
 from kcrc.gallery.contract import Coordinates, ExampleRecord, SearchingStore, Snapshot
-from kcrc.method.evidence import Evidence, joined
+from kcrc.method.evidence import Evidence, join_evidence
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.neighbours.approximate.recall import UNKNOWN, Recall
 from kcrc.method.preparation import Samples
@@ -170,7 +170,7 @@ class ServerAnswerer:
             graph = self._graph and there.has_graph()
             search = _Search(reading, there, now, self._followed(reading, there, now).classes, graph=graph)
             rows = now.tip.samples.rows(vectors)
-            found = joined([search.evidence(rows[piece], explain) for piece in chunks(len(rows), AT_ONCE)])
+            found = join_evidence([search.evidence(rows[piece], explain) for piece in chunks(len(rows), AT_ONCE)])
             if graph:
                 found = replace(found, search=f"hnsw on the server, {self._estimated(search).words}")
             return now, found, len(search.later)
@@ -272,7 +272,7 @@ class _Search:
             short = [i for i, query in enumerate(queries) if not self._proven(model, query, named[i], int(asked[i]))]
             if not short:
                 small = Answerer(model, known.tip.known, known.tip.samples)
-                return joined(small.read(vectors, lambda one: one, explain=True, code_all=explain))
+                return join_evidence(small.read(vectors, lambda one: one, explain=True, code_all=explain))
             for i in short:
                 asked[i] *= 4
                 if asked[i] > MOST:

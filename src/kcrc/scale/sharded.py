@@ -25,7 +25,7 @@ from kcrc.confidence.answers import Answers, answers_of
 from kcrc.errors import ParameterError, StateError
 from kcrc.gallery import Gallery
 from kcrc.method import pipeline
-from kcrc.method.evidence import Evidence, joined
+from kcrc.method.evidence import Evidence, join_evidence
 from kcrc.method.fitted_model import FittedModel, Method
 from kcrc.method.neighbours.approximate import LIBRARIES
 from kcrc.method.neighbours.base import Neighbourhood, nearest
@@ -81,7 +81,9 @@ class ShardedAnswerer:
 
     def evidence(self, vectors: Any, *, code_all: bool = False) -> Evidence:
         queries = self.tip.scaled(self.tip.samples.rows(vectors))
-        return joined([self._classified(queries[piece], code_all) for piece in chunks(len(queries), self._chunk)])
+        return join_evidence(
+            [self._classified(queries[piece], code_all) for piece in chunks(len(queries), self._chunk)]
+        )
 
     @property
     def _chunk(self) -> int:

@@ -198,7 +198,7 @@ def staged_margins(
             coder = coder_of(mu)
             code = coder.solve(coder.factorise(dictionary), target)
             for d, rule in enumerate(rules):
-                energy, contributed = rule.explained(dictionary, target, code, classes)
+                energy, contributed = rule.explain(dictionary, target, code, classes)
                 residuals = rule.residuals(energy, contributed, code.coefficients, classes, n_classes, floor=FLOOR)
                 uncoded = ~np.isfinite(residuals.min(axis=1))
                 own = residuals[everyone, truth].copy()

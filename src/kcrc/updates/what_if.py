@@ -17,7 +17,7 @@ from kcrc._base.arrays import Array
 from kcrc.confidence.answerer import Answerer
 from kcrc.errors import DataError, ParameterError, StateError
 from kcrc.method import pipeline
-from kcrc.method.evidence import Evidence, joined
+from kcrc.method.evidence import Evidence, join_evidence
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.samples import or_wider
 from kcrc.method.without import by_the_nearest, evidence_without, named
@@ -103,9 +103,9 @@ def evidence_if(answerer: Answerer, X: Array, *, without: Any, relabelled: Mappi
         queries = answerer.scaled(X)
         step = pipeline.chunk_size(model, len(queries), staged=True)
         parts = [queries[start : start + step] for start in range(0, len(queries), step)]
-        return joined([evidence_without(model, part, gone) for part in parts])
+        return join_evidence([evidence_without(model, part, gone) for part in parts])
     supposed = replace(answerer, model=Supposition(labels=labels, gone=gone).of(model))
-    return joined(supposed.read(X, lambda evidence: evidence, explain=True, code_all=True))
+    return join_evidence(supposed.read(X, lambda evidence: evidence, explain=True, code_all=True))
 
 
 def _relabelled(answerer: Answerer, given: Mapping[int, Any]) -> dict[int, Any]:

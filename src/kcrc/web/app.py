@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import socket
 from collections.abc import AsyncIterator, Callable
 from types import FrameType
@@ -17,6 +18,7 @@ from starlette.routing import Route as Served
 
 from kcrc.errors import KCRCError
 from kcrc.web import guard as failures
+from kcrc.web.connections import Connection
 from kcrc.web.guard import Guard, Guarded
 from kcrc.web.routes import ROUTES, Handler
 from kcrc.web.service import Service
@@ -120,8 +122,8 @@ def server(
         ws="none",
         lifespan="on",
         backlog=256,
-        limit_concurrency=512,
-        timeout_keep_alive=30,
+        http=Connection,
+        timeout_keep_alive=math.ceil(app.state.service.allowed.idle_seconds),
         timeout_graceful_shutdown=GRACE,
         ssl_certfile=certificate,
         ssl_keyfile=key,

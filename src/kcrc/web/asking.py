@@ -19,11 +19,12 @@ from kcrc.report.evidence_page import evidence_page
 from kcrc.report.pieces import facts_of
 from kcrc.updates.turning_points import tipping, turning_points
 from kcrc.updates.what_if import Supposition
-from kcrc.web.bodies import Fields, content, fields
+from kcrc.web.bodies import Fields, fields
 from kcrc.web.current import Current, part
 from kcrc.web.guard import Refusal
 from kcrc.web.pictures import SentPicture
 from kcrc.web.service import Service
+from kcrc.web.teaching import Shown
 from kcrc.web.verdicts import case, short, verdict
 
 FLOATS = "application/x-float32"
@@ -33,8 +34,7 @@ async def upload(request: Request) -> SentPicture:
     """The picture in a body."""
     service: Service = request.app.state.service
     allowed = service.allowed
-    async with service.uploading:
-        data = await content(request, most=allowed.bytes, seconds=allowed.seconds)
+    async with service.arriving.content(request, most=allowed.bytes, seconds=allowed.seconds) as data:
         return await service.taken_in(data, _name(request))
 
 
@@ -75,11 +75,12 @@ async def _vectors(request: Request) -> Response:
     if dim != str(wanted):
         raise Refusal(400, f"X-Kcrc-Dim says how many numbers a vector has; it is {wanted} here, given '{dim[:20]}'.")
     most = 4 * wanted * service.allowed.count
-    data = await content(request, most=most, seconds=service.allowed.seconds)
-    if not data or len(data) % (4 * wanted):
-        raise Refusal(400, f"The body holds vectors of {wanted} float32 each, little-endian; given {len(data)} bytes.")
-    vectors = np.frombuffer(data, "<f4").reshape(-1, wanted)
-    current, answers = await service.ask(vectors, explain=False)
+    async with service.arriving.content(request, most=most, seconds=service.allowed.seconds) as data:
+        if not data or len(data) % (4 * wanted):
+            rule = f"The body must be vectors of {wanted} numbers each, float32 and little-endian"
+            raise Refusal(400, f"{rule}; got {len(data)} bytes.")
+        vectors = np.frombuffer(data, "<f4").reshape(-1, wanted)
+        current, answers = await service.ask(vectors, explain=False)
     return JSONResponse({"verdicts": short(answers), "revision": current.revision})
 
 
@@ -170,6 +171,10 @@ async def preview(request: Request) -> Response:
     act = given.text("act")
     if act not in ACTS:
         raise Refusal(400, f"'act' is one of {', '.join(ACTS)}; given '{act[:40]}'.")
+    shown = Shown.of(request, given)
+    if act != "add":
+        examples = given.numbers("examples")
+        await service.read(lambda: service.gallery.read(lambda reading: shown.check(reading, examples)))
     current = await service.current()
     supposed = await _supposed(service, current, act, given)
     pictures = service.recent.pictures()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,25 +17,44 @@ from kcrc.web.guard import Refusal
 _LARGEST_ID = 1 << 60
 
 
-async def content(request: Request, *, most: int, seconds: float) -> bytes:
-    """The bytes of a body; too many are refused before they are read, where the request says how many they are."""
-    said = request.headers.get("content-length", "0")
-    if said.isascii() and said.isdigit() and int(said[:18]) > most:
-        raise too_large(most)
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(seconds):
-            async for part in request.stream():
-                size += len(part)
-                if size > most:
-                    raise too_large(most)
-                parts.append(part)
-    except TimeoutError:
-        raise Refusal(408, f"The body did not arrive within {seconds:g} seconds. Send it again.") from None
-    except ClientDisconnect:
-        raise Refusal(400, "The connection ended before the whole body had come.") from None
-    return b"".join(parts)
+class Arriving:
+    """The bytes of all bodies that are arriving or wait to be decoded.
+
+    A body counts by what has come of it, so slow ones cost nothing and hold nobody up. At the limit the body that needs
+    more is refused and its bytes are free again; waiting could end with all bodies waiting for each other."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.bytes = 0
+
+    @contextlib.asynccontextmanager
+    async def content(self, request: Request, *, most: int, seconds: float) -> AsyncIterator[bytes]:
+        """The bytes of a body, which count until the block ends. Too many are refused before they are read, if the
+        request says how many they are."""
+        announced = request.headers.get("content-length", "0")
+        if announced.isascii() and announced.isdigit() and int(announced[:18]) > most:
+            raise too_large(most)
+        parts: list[bytes] = []
+        size = 0
+        try:
+            try:
+                async with asyncio.timeout(seconds):
+                    async for part in request.stream():
+                        size += len(part)
+                        self.bytes += len(part)
+                        if size > most:
+                            raise too_large(most)
+                        if self.bytes > self._most:
+                            busy = "Too many bytes are arriving at once. Send it again in a moment."
+                            raise Refusal(503, busy, headers={"Retry-After": "1"})
+                        parts.append(part)
+            except TimeoutError:
+                raise Refusal(408, f"The body did not arrive within {seconds:g} seconds. Send it again.") from None
+            except ClientDisconnect:
+                raise Refusal(400, "The connection ended before the whole body had arrived.") from None
+            yield b"".join(parts)
+        finally:
+            self.bytes -= size
 
 
 def too_large(most: int) -> Refusal:
@@ -43,14 +63,15 @@ def too_large(most: int) -> Refusal:
 
 async def fields(request: Request) -> Fields:
     """The fields of a JSON object; an empty body is an object without fields."""
-    allowed = request.app.state.service.allowed
-    data = await content(request, most=allowed.json_bytes, seconds=allowed.seconds)
-    try:
-        found = read_json(data) if data.strip() else {}
-    except ValueError as problem:
-        raise Refusal(400, f"The body is not JSON: {problem}.") from None
+    service = request.app.state.service
+    allowed = service.allowed
+    async with service.arriving.content(request, most=allowed.json_bytes, seconds=allowed.seconds) as data:
+        try:
+            found = read_json(data) if data.strip() else {}
+        except ValueError as problem:
+            raise Refusal(400, f"The body must be JSON: {problem}.") from None
     if not isinstance(found, dict):
-        raise Refusal(400, "The body is a JSON object, {…}; given something else.")
+        raise Refusal(400, f"The body must be a JSON object, {{…}}; got {_shown(found)}.")
     return Fields(found, allowed.count)
 
 
@@ -126,18 +147,38 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Allowed:
-    """``bytes`` and ``pixels`` of one picture, ``count`` pictures or examples of one request, ``seconds`` that a body
-    may take to arrive, ``json_bytes`` of a request in JSON, ``held`` pictures that wait to be asked again, ``uploads``
-    that are read at the same time."""
+    """The limits of one server.
+
+    =================== ===================================================================
+    bytes, pixels       of one picture
+    count               pictures or examples in one request
+    json_bytes          of a request in JSON
+    seconds             in which a body has to arrive
+    arriving_bytes      of all bodies that are arriving or wait to be decoded
+    held, held_bytes    pictures that are kept to be asked about again
+    connections         open at the same time
+    of_address          of them from one address that is not the loopback
+    header_seconds      in which the headers of a request have to arrive
+    idle_seconds        that a connection may be open between two requests
+    stalled_seconds     that a client may leave its answer unread
+    listeners           to events
+    =================== ===================================================================
+    """
 
     bytes: int = 32_000_000
     pixels: int = 64_000_000
     count: int = 500
-    seconds: float = 30.0
     json_bytes: int = 1_000_000
+    seconds: float = 30.0
+    arriving_bytes: int = 512_000_000
     held: int = 4000
     held_bytes: int = 200_000_000
-    uploads: int = 16
+    connections: int = 512
+    of_address: int = 64
+    header_seconds: float = 10.0
+    idle_seconds: float = 30.0
+    stalled_seconds: float = 30.0
+    listeners: int = 64
 
     @property
     def of_pictures(self) -> Limits:

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from kcrc._base.words import file_name
 from kcrc.errors import DataError
@@ -49,7 +49,7 @@ async def gallery(request: Request) -> Response:
             },
         }
 
-    return JSONResponse(await service.apart(told))
+    return JSONResponse(await service.read(told))
 
 
 async def thumbnail(request: Request) -> Response:
@@ -60,7 +60,7 @@ async def thumbnail(request: Request) -> Response:
         record = next(reading.found(ExampleRecord, id=example), None)  # one that was removed may be in the history
         return None if record is None else reading.thumbnail(record)
 
-    found = await service.apart(lambda: service.gallery.read(look))
+    found = await service.read(lambda: service.gallery.read(look))
     if found is None:
         raise Refusal(404, f"There is no picture of example {example}.")
     kind = "image/png" if found[:1] == b"\x89" else "image/webp" if found[:4] == b"RIFF" else "image/jpeg"
@@ -117,7 +117,7 @@ async def examples(request: Request) -> Response:
             "revision": service.gallery.settings.revision,
         }
 
-    return JSONResponse(await service.apart(told))
+    return JSONResponse(await service.read(told))
 
 
 def _count(request: Request, name: str, usual: int, most: int) -> int:
@@ -148,22 +148,22 @@ async def history(request: Request) -> Response:
         ]
         return {"entries": entries, "revision": service.gallery.settings.revision}
 
-    return JSONResponse(await service.apart(told))
+    return JSONResponse(await service.read(told))
 
 
 async def health(request: Request) -> Response:
     """Whether answers can be had: the gallery can be read."""
     service: Service = request.app.state.service
-    revision = await service.apart(lambda: service.gallery.settings.revision)
+    revision = await service.read(lambda: service.gallery.settings.revision)
     return JSONResponse({"healthy": True, "revision": revision})
 
 
 async def metrics(request: Request) -> Response:
     service: Service = request.app.state.service
-    text = await service.apart(lambda: service.metrics.text(service))
+    text = await service.read(lambda: service.metrics.text(service))
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
 async def events(request: Request) -> Response:
-    lines = request.app.state.service.events.listen()
-    return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    stream: Response = request.app.state.service.events.listen()
+    return stream

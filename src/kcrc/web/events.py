@@ -9,22 +9,26 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from kcrc.web.guard import Refusal
 
 if TYPE_CHECKING:
     from kcrc.web.service import Service
 
-LISTENERS, BEHIND = 64, 100  # at most; events that one may be behind before the oldest are dropped
-QUIET = 15.0  # seconds after which a line is sent so that nobody takes the connection for dead
+BEHIND = 100  # events that a listener may be behind before the oldest are dropped
+QUIET = 15.0  # seconds after which a line is sent, so that the connection is not taken for dead
 
 
 class Events:
     """One for all threads; listeners are of the loop that serves requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[asyncio.Queue[str | None]] = set()
 
@@ -51,32 +55,46 @@ class Events:
                 listener.get_nowait()
             listener.put_nowait(line)
 
-    def listen(self) -> AsyncIterator[str]:
-        """The events from now on, as they are sent."""
-        if len(self._listeners) >= LISTENERS:
-            raise Refusal(503, f"There are {LISTENERS} listeners already. Close a page.", headers={"Retry-After": "10"})
-        return self._lines()
-
-    async def _lines(self) -> AsyncIterator[str]:
+    def listen(self) -> EventStream:
+        """The events from now on, as a response. The place is taken now, so the limit holds for any number of clients
+        that connect at the same time."""
+        if len(self._listeners) >= self._most:
+            full = f"{self._most} pages listen already, which is the limit. Close one."
+            raise Refusal(503, full, headers={"Retry-After": "10"})
         listener: asyncio.Queue[str | None] = asyncio.Queue()
-        self._listeners.add(listener)  # here, so that one who leaves before the first line was never there
-        try:
-            yield ": listening\n\n"
-            while True:
-                try:
-                    line = await asyncio.wait_for(listener.get(), QUIET)
-                except TimeoutError:
-                    yield ": still here\n\n"
-                    continue
-                if line is None:
-                    return
-                yield f"data: {line}\n\n"
-        finally:
-            self._listeners.discard(listener)
+        self._listeners.add(listener)
+        return EventStream(listener, lambda: self._listeners.discard(listener))
 
     @property
     def listeners(self) -> int:
         return len(self._listeners)
+
+
+class EventStream(StreamingResponse):
+    """The events of one listener, whose place is free again when the response ends, whether or not it was read."""
+
+    def __init__(self, listener: asyncio.Queue[str | None], leave: Callable[[], None]) -> None:
+        super().__init__(_lines(listener), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._leave = leave
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._leave()
+
+
+async def _lines(listener: asyncio.Queue[str | None]) -> AsyncIterator[str]:
+    yield ": listening\n\n"
+    while True:
+        try:
+            line = await asyncio.wait_for(listener.get(), QUIET)
+        except TimeoutError:
+            yield ": still here\n\n"
+            continue
+        if line is None:
+            return
+        yield f"data: {line}\n\n"
 
 
 # What the server counts, in the text form that Prometheus reads.

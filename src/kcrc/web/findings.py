@@ -16,6 +16,7 @@ from kcrc.web.bodies import fields
 from kcrc.web.current import Current
 from kcrc.web.guard import Refusal
 from kcrc.web.service import Service
+from kcrc.web.teaching import Shown
 
 SHOWN = 200  # suspects
 NEAREST = 6  # examples of either class beside a suspect
@@ -115,7 +116,9 @@ def _nearest(current: Current, example: int, label: str) -> list[int]:
 async def keep(request: Request) -> Response:
     """A label was looked at and is right: it is not asked about again while the server runs."""
     service: Service = request.app.state.service
-    example = (await fields(request)).number("id")
+    given = await fields(request)
+    example, shown = given.number("id"), Shown.of(request, given)
+    await service.read(lambda: service.gallery.read(lambda reading: shown.check(reading, [example])))
     current = await service.current()
     record = current.records.get(example)
     if record is None:

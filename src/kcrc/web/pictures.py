@@ -41,7 +41,7 @@ class SentPicture:
 def looked_at(content: bytes, feature: Feature, *, name: str, allowed: Allowed) -> SentPicture:
     """A picture from the bytes of its file; an error where it is none, or too large."""
     seen = decode(content, feature.view, source=name, thumbnail=SIDE, limits=allowed.of_pictures)
-    vector = feature.transform_seen([seen.pixels])[0]
+    vector = feature.transform_pixels([seen.pixels])[0]
     height, width = seen.original_size
     return SentPicture(vector, seen.sha256, name, (width, height), seen.thumbnail, emptiness(seen.pixels))
 

@@ -179,7 +179,8 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST", "/api/preview", asking.preview, "Which of the last answers a change would change.",
-        takes=_json(record({"picture": PICTURE, "pictures": PICTURES, "examples": IDS, "label": LABEL},
+        takes=_json(record({"picture": PICTURE, "pictures": PICTURES, "examples": IDS, "label": LABEL,
+                            "revision": WHOLE},
                            act={"type": "string", "enum": list(asking.ACTS)})),
         gives=_json(record(changed=some(record(picture=TEXT, before=TEXT, after=TEXT)), answers=some(TEXT), of=WHOLE,
                            sentence=TEXT, revision=WHOLE)),
@@ -188,20 +189,21 @@ ROUTES: tuple[Route, ...] = (
           gives={"text/html": TEXT}),
     Route(
         "POST", "/api/add", teaching.add, "Add pictures as examples of a class.",
-        takes=_json(record({"new_class": FLAG}, pictures=PICTURES, label=LABEL)), gives=_json(_ACT),
+        takes=_json(record({"new_class": FLAG, "revision": WHOLE}, pictures=PICTURES, label=LABEL)), gives=_json(_ACT),
     ),
     Route(
         "POST", "/api/relabel", teaching.relabel, "Give examples another class.",
-        takes=_json(record({"expect": {"type": "object"}, "new_class": FLAG}, examples=IDS, label=LABEL)),
+        takes=_json(record({"expect": {"type": "object"}, "new_class": FLAG, "revision": WHOLE},
+                           examples=IDS, label=LABEL)),
         gives=_json(_ACT),
     ),
     Route(
         "POST", "/api/remove", teaching.remove, "Take examples out, or (erase) out of the file for good.",
-        takes=_json(record({"erase": FLAG}, examples=IDS)), gives=_json(_ACT),
+        takes=_json(record({"erase": FLAG, "revision": WHOLE}, examples=IDS)), gives=_json(_ACT),
     ),
     Route(
         "POST", "/api/rename", teaching.rename, "Give a class another name, or make it one with another.",
-        takes=_json(record({"merge": FLAG}, old=LABEL, new=LABEL)), gives=_json(_ACT),
+        takes=_json(record({"merge": FLAG, "revision": WHOLE}, old=LABEL, new=LABEL)), gives=_json(_ACT),
     ),
     Route("POST", "/api/undo", teaching.undo, "Take back one's own latest change, or the one named.",
           takes=_json(record({"act": WHOLE})), gives=_json(_ACT)),
@@ -229,7 +231,7 @@ ROUTES: tuple[Route, ...] = (
         gives=_json(record(suspects=some(_SUSPECT), working=FLAG, revision=WHOLE)),
     ),
     Route("POST", "/api/audit/keep", findings.keep, "A label was looked at and is right.",
-          takes=_json(record(id=WHOLE)), gives=_json(record(kept=WHOLE, revision=WHOLE))),
+          takes=_json(record({"revision": WHOLE}, id=WHOLE)), gives=_json(record(kept=WHOLE, revision=WHOLE))),
     Route(
         "GET", "/api/map", findings.plane, "The examples as points of a plane.",
         gives=_json(record(points=some(record(id=WHOLE, x=NUMBER, y=NUMBER, label=TEXT)), working=FLAG,
@@ -243,7 +245,8 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/api/queue", labelling.drop, "Put a picture into the queue.", takes={IMAGE: _BYTES}, headers=_NAME,
           status=201, gives=_json(record(picture=TEXT, revision=WHOLE))),
     Route("POST", "/api/queue/label", labelling.label, "Label pictures of the queue.",
-          takes=_json(record({"new_class": FLAG}, pictures=PICTURES, label=LABEL)), gives=_json(_ACT)),
+          takes=_json(record({"new_class": FLAG, "revision": WHOLE}, pictures=PICTURES, label=LABEL)),
+          gives=_json(_ACT)),
     Route("POST", "/api/queue/skip", labelling.skip, "Ask about pictures of the queue no more.",
           takes=_json(record(pictures=PICTURES)), gives=_json(record(total=WHOLE, revision=WHOLE))),
     Route(

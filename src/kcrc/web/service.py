@@ -18,7 +18,7 @@ from kcrc.confidence.answers import Answers
 from kcrc.errors import KCRCError
 from kcrc.gallery import Gallery
 from kcrc.images.features.base import Feature
-from kcrc.web.bodies import Allowed
+from kcrc.web.bodies import Allowed, Arriving
 from kcrc.web.computing import Behind, Computation
 from kcrc.web.current import Asked, Batcher, Current, Now
 from kcrc.web.events import Events, Metrics
@@ -32,7 +32,7 @@ from kcrc.web.writer import Learner, Writer
 T = TypeVar("T")
 LOOKS = 1.0  # seconds between two looks whether another process changed the gallery
 CONFIRMED = 10_000  # labels, at most
-THREADS = 4  # for pictures and what takes more than a moment
+THREADS = 4  # of each pool: pictures, what takes a moment to compute, and reading the gallery
 
 
 class Service:
@@ -43,14 +43,17 @@ class Service:
         self.name = gallery.name
         self.allowed = allowed or Allowed()
         self.note = note
-        self.events, self.metrics, self.people, self.recent = Events(), Metrics(), People(), Recent()
+        self.events, self.metrics = Events(self.allowed.listeners), Metrics()
+        self.people, self.recent = People(), Recent()
         self.shelf = Shelf(self.allowed)
         self.now = Now(gallery)
         self.batcher = Batcher(self._answered)
         self.learner = Learner(gallery, learn=self._learn, finished=self._learned, failed=note)
         self.writer = Writer(self._changed)
-        self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="kcrc-web")
-        self.uploading = asyncio.Semaphore(self.allowed.uploads)
+        self.pictures, self.computing, self.reading = (
+            ThreadPoolExecutor(THREADS, thread_name_prefix=f"kcrc-{work}") for work in ("pictures", "compute", "read")
+        )
+        self.arriving = Arriving(self.allowed.arriving_bytes)
         self.behind = Behind()
         self.advice = Computation("advise", advice, self.behind, self.events)
         self.audit = Computation("audit", partial(audited, self.thumbnail), self.behind, self.events)
@@ -69,8 +72,16 @@ class Service:
         return self.gallery.answering.feature()
 
     async def apart(self, work: Callable[[], T]) -> T:
-        """What ``work`` gives, done beside the loop."""
-        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+        """The result of ``work``, which takes a moment, from another thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.computing, work)
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """The result of ``work``, which only reads the gallery, from a thread that no slow work keeps busy."""
+        return await asyncio.get_running_loop().run_in_executor(self.reading, work)
+
+    async def look(self, work: Callable[[], T]) -> T:
+        """The result of ``work``, which decodes pictures, from a thread for that."""
+        return await asyncio.get_running_loop().run_in_executor(self.pictures, work)
 
     async def changed_by(self, change: Callable[[], T]) -> T:
         """What a change gives, once it is kept for good."""
@@ -84,7 +95,7 @@ class Service:
         """A picture by its name: one that was sent, was answered lately, or waits for a label."""
         waiting = self.queue.get(name)
         if waiting is not None and name not in self.shelf:
-            return self.shelf.put(await self.apart(lambda: loaded(self, name, waiting)))
+            return self.shelf.put(await self.look(lambda: loaded(self, name, waiting)))
         return self.recent.get(name) or self.shelf.get(name)
 
     def thumbnail(self, example: int) -> bytes | None:
@@ -114,7 +125,7 @@ class Service:
 
     async def taken_in(self, content: bytes, name: str) -> SentPicture:
         """A picture that was sent, held for a while."""
-        seen = await self.apart(lambda: looked_at(content, self.feature(), name=name, allowed=self.allowed))
+        seen = await self.look(lambda: looked_at(content, self.feature(), name=name, allowed=self.allowed))
         return self.shelf.put(seen)
 
     def learning(self, current: Current) -> bool:
@@ -159,7 +170,7 @@ class Service:
         while True:
             await asyncio.sleep(LOOKS)
             with contextlib.suppress(Exception):  # the next question says what is wrong with the file
-                await self.apart(self.watched)
+                await self.read(self.watched)
 
     def close(self) -> None:
         """Answer and write what waits, then let go of everything; nothing that was acknowledged is lost."""
@@ -169,5 +180,6 @@ class Service:
         self.batcher.close()
         self.writer.close()
         self.learner.close()
-        self.pool.shutdown()
+        for pool in (self.pictures, self.computing, self.reading):
+            pool.shutdown()
         self.gallery.close()

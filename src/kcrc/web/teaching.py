@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from starlette.requests import Request
@@ -14,11 +15,11 @@ from kcrc._base.words import counted
 from kcrc.gallery.acts import Relabel, Remove, Rename
 from kcrc.gallery.adding import Add, Added, checked_examples
 from kcrc.gallery.building import THUMBNAIL
-from kcrc.gallery.contract import ActRecord, ExampleRecord, Transaction
+from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction
 from kcrc.gallery.examples import checked_ids, checked_label
 from kcrc.gallery.history import Entry
 from kcrc.gallery.undoing import Overtaken, RedoOne, UndoOne
-from kcrc.web.bodies import fields
+from kcrc.web.bodies import Fields, fields
 from kcrc.web.guard import Refusal
 from kcrc.web.people import person_of
 from kcrc.web.pictures import thumbnail_of
@@ -32,10 +33,13 @@ async def add(request: Request) -> Response:
     given = await fields(request)
     service: Service = request.app.state.service
     found = [await service.picture(name) for name in given.texts("pictures")]
-    label, new_class, person = checked_label(given.text("label")), given.flag("new_class"), person_of(request)
-    smalls = await service.apart(lambda: [thumbnail_of(one, THUMBNAIL) for one in found])
+    label, new_class = checked_label(given.text("label")), given.flag("new_class")
+    shown, person = Shown.of(request, given), person_of(request)
+    smalls = await service.look(lambda: [thumbnail_of(one, THUMBNAIL) for one in found])
 
     def change() -> dict[str, Any]:
+        if not new_class:
+            service.gallery.read(lambda reading: shown.check_class(reading, label))
         _check_class(service, label, new_class)
         batch = checked_examples(
             service.gallery.settings,
@@ -74,17 +78,14 @@ def _check_class(service: Service, label: str, new_class: bool) -> None:
 async def relabel(request: Request) -> Response:
     service: Service = request.app.state.service
     given, person = await fields(request), person_of(request)
-    ids, label, expected = (
-        given.numbers("examples"),
-        checked_label(given.text("label")),
-        given.labels_by_number("expect"),
-    )
-    new_class = given.flag("new_class")
+    ids, label = given.numbers("examples"), checked_label(given.text("label"))
+    expected, new_class, shown = given.labels_by_number("expect"), given.flag("new_class"), Shown.of(request, given)
 
     def change() -> dict[str, Any]:
         _check_class(service, label, new_class)
 
         def act(writing: Transaction) -> tuple[int, ...]:
+            shown.check(writing, ids)
             _check_as_seen(writing, expected)
             return Relabel(checked_ids(ids), label)(writing)
 
@@ -95,7 +96,7 @@ async def relabel(request: Request) -> Response:
 
 
 def _check_as_seen(writing: Transaction, expected: dict[int, str]) -> None:
-    """A conflict where an example is no longer what the page showed."""
+    """A conflict if an example is no longer labelled as the client expects."""
     found = {record.id: record for record in writing.found(ExampleRecord, id=sorted(expected), removed_by=None)}
     now = {example: found[example].label if example in found else None for example in expected}
     other = {str(example): label for example, label in now.items() if label != expected[example]}
@@ -105,17 +106,94 @@ def _check_as_seen(writing: Transaction, expected: dict[int, str]) -> None:
         raise Refusal(409, f"Example {first} {said}. Nothing was changed; look at it again.", {"labels": other})
 
 
+# Two people, one case: a change names the revision it was decided on, and is refused if somebody else has changed the
+# same examples since.
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a client saw when it decided on a change: the revision (None: it does not say), and who it is."""
+
+    service: Service
+    person: str
+    revision: int | None
+
+    @classmethod
+    def of(cls, request: Request, given: Fields) -> Shown:
+        revision = given.number("revision") if given.given.get("revision") is not None else None
+        return cls(request.app.state.service, person_of(request), revision)
+
+    def check(self, reading: Snapshot, examples: Iterable[int]) -> None:
+        """A conflict, with both versions, if somebody else has changed or removed one of these examples since."""
+        if self.revision is None:
+            return
+        ids = sorted(set(examples))
+        changes = [(change.act, change) for change in reading.found(LabelRecord, example=ids)]
+        changes = sorted(entry for entry in changes if self._is_of_others(entry[0]))
+        before = {change.example: change.before for _, change in reversed(changes)}  # the earliest of each example
+        now: dict[int, str | None] = dict.fromkeys(ids)
+        acts = {act for act, _ in changes}
+        for row in reading.found(ExampleRecord, id=ids):
+            if row.removed_by is None:
+                now[row.id] = row.label
+            elif self._is_of_others(row.removed_by):
+                before.setdefault(row.id, row.label)
+                acts.add(row.removed_by)
+        differing = {example: label for example, label in before.items() if label != now[example]}
+        if differing:
+            self._refuse(reading, differing, now, acts)
+
+    def check_class(self, reading: Snapshot, label: str) -> None:
+        """A conflict if somebody else has given all examples of a class another one since."""
+        if self.revision is None or next(reading.found(ExampleRecord, label=label, removed_by=None), None) is not None:
+            return
+        later = list(range(self.revision + 1, reading.settings().revision + 1))
+        self.check(reading, {one.example for one in reading.found(LabelRecord, act=later) if one.before == label})
+
+    def _is_of_others(self, act: int) -> bool:
+        assert self.revision is not None
+        return act > self.revision and (not self.person or self.service.people.made(act) != self.person)
+
+    def _refuse(
+        self, reading: Snapshot, shown: dict[int, str], now: dict[int, str | None], acts: Collection[int]
+    ) -> NoReturn:
+        first = min(shown)
+        fate = "no longer in the gallery" if now[first] is None else f"{now[first]} now"
+        more = f", and {counted(len(shown) - 1, 'more example')} changed too" if len(shown) > 1 else ""
+        raise Refusal(
+            409,
+            f"Example {first} was {shown[first]} when you looked, and is {fate}{more}. "
+            "Your change was not made; look again.",
+            {
+                "labels": {str(example): now[example] for example in shown},
+                "shown": {str(example): label for example, label in shown.items()},
+                "shown_revision": self.revision,
+                "revision": reading.settings().revision,
+                "by": [
+                    {"act": act.id, "sentence": sentence(act.summary)}
+                    for act in reading.found(ActRecord, id=sorted(acts))
+                ],
+            },
+        )
+
+
 async def remove(request: Request) -> Response:
     service: Service = request.app.state.service
     given, person = await fields(request), person_of(request)
     ids, erase = checked_ids(given.numbers("examples")), given.flag("erase")
+    shown = Shown.of(request, given)
+
+    def act(writing: Transaction) -> tuple[int, ...]:
+        shown.check(writing, ids)
+        return Remove(ids)(writing)
 
     def change() -> dict[str, Any]:
         if erase:
+            service.gallery.read(lambda reading: shown.check(reading, ids))
             erased = service.gallery.erase(ids)
             said = f"Erased {counted(len(erased.ids), 'example')} for good."
             return told(service, person, None, said, erased.ids)
-        done, entry = _written(service, Remove(ids))
+        done, entry = _written(service, act)
         return told(service, person, entry, f"Removed {counted(len(done), 'example')}.", done)
 
     return JSONResponse(await service.changed_by(change))
@@ -125,13 +203,18 @@ async def rename(request: Request) -> Response:
     service: Service = request.app.state.service
     given, person = await fields(request), person_of(request)
     old, new, merge = checked_label(given.text("old")), checked_label(given.text("new")), given.flag("merge")
+    shown = Shown.of(request, given)
+
+    def act(writing: Transaction) -> tuple[int, ...]:
+        shown.check_class(writing, old)
+        return Rename(old, new)(writing)
 
     def change() -> dict[str, Any]:
         counts = service.gallery.counts
         if new in counts and new != old and not merge:
             why = f"There is a class '{new}' already. Say that the two are to become one, or choose another name."
             raise Refusal(409, why, {"merge": new, "count": counts[new]})
-        done, entry = _written(service, Rename(old, new))
+        done, entry = _written(service, act)
         word = "Merged" if new in counts else "Renamed"
         return told(service, person, entry, f"{word} {old} to {new}: {counted(len(done), 'example')}.", done)
 

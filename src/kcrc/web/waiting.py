@@ -121,7 +121,7 @@ class WaitingPictures:
             for batch in read_chunks(paths[start : start + CHUNK], feature.view, on_error="skip", limits=limits):
                 if self._closing.is_set():
                     return
-                vectors = feature.transform_seen([one.pixels for one in batch.pictures])
+                vectors = feature.transform_pixels([one.pixels for one in batch.pictures])
                 for one, vector in zip(batch.pictures, vectors, strict=True):
                     name = f"q{one.sha256[:24]}"
                     if name not in self._waiting:

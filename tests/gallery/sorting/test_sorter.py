@@ -186,7 +186,7 @@ def test_a_class_folder_that_leads_elsewhere_is_refused(images: list[Path], out:
     (tmp_path / "elsewhere").mkdir()
     out.mkdir()
     (out / "wren").symlink_to(tmp_path / "elsewhere")
-    with Sorter(out, ["wren"]) as sorter, pytest.raises(FileError, match="lies outside of"):
+    with Sorter(out, ["wren"]) as sorter, pytest.raises(FileError, match="lies outside"):
         sorter.take(images[0], SURE)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kcrc.errors import DataError, ParameterError
-from kcrc.files.folders import sha256
+from kcrc.files.safe_paths import sha256
 from kcrc.images.decoding.resizing import view_array
 from kcrc.images.features import embedding, make
 from kcrc.images.network.efficientnet import efficientnet_lite0

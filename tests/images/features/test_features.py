@@ -162,7 +162,7 @@ def test_what_has_to_be_fitted_says_so(name, pictures):
         made(name).transform(pictures)
     with pytest.raises(StateError, match="fit"):
         made(name).fingerprint  # noqa: B018
-    with pytest.raises(DataError, match="no images"):
+    with pytest.raises(DataError, match="got none"):
         made(name).fit(pictures[:0])
 
 

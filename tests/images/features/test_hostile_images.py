@@ -11,7 +11,7 @@ from images.features.hostile_images import case, hostile_image, hostile_images
 from kcrc.errors import KCRCError
 from kcrc.images.decoding.reading import decode, read_many
 from kcrc.images.decoding.resizing import View
-from kcrc.images.features.bare import bare, is_bare
+from kcrc.images.features.metadata import has_no_metadata, strip_metadata
 
 VIEWS = (View((224, 224)), View((64, 64), False), View((100, 80), fit="crop"), View((50, 50), fit="inside"), View())
 
@@ -50,7 +50,7 @@ def test_many_threads_among_hostile_files(tmp_path):
 
 
 def test_pictures_for_pages_are_bare_or_none():
-    made = [bare(content) for _, content in hostile_images(11, 60)]
+    made = [strip_metadata(content) for _, content in hostile_images(11, 60)]
     assert 0 < len([one for one in made if one is not None]) < len(made)
     for one in made:
-        assert one is None or is_bare(one)
+        assert one is None or has_no_metadata(one)

@@ -15,7 +15,7 @@ from images.features.small_hub import COMMIT, SmallHub
 from kcrc.cli import main
 from kcrc.errors import DataError, ParameterError
 from kcrc.images.features import make, restore
-from kcrc.images.features.pyramid import POOLINGS, chosen, pooled
+from kcrc.images.features.pyramid import POOLINGS, choose_pooling, pool_tokens
 from kcrc.images.network.efficientnet import GraphWriter
 
 pytest.importorskip("onnxruntime")
@@ -193,13 +193,13 @@ def test_a_gallery_pins_the_commit_and_the_content(hub, tmp_path):
         ("hub:someone/several", {}, ParameterError, "several networks: a.onnx, b.onnx"),
         ("hub:someone/several", {"file": "c.onnx"}, ParameterError, "no file 'c.onnx'"),
         ("hub:someone/none", {}, DataError, "no ONNX file"),
-        ("hub:someone/broken", {}, DataError, "not a table of settings in JSON"),
-        ("hub:someone/odd", {}, DataError, "no size of a picture"),
-        ("hub:someone/list", {}, DataError, "no size of a picture"),
-        ("hub:someone/deep", {}, DataError, "not a table of settings in JSON"),
-        ("hub:someone/nan", {}, DataError, "not a table of settings in JSON"),
-        ("hub:someone/faint", {}, DataError, "rescale_factor 1e-320; it is 1e-06 to 1"),
-        ("hub:someone/narrow", {}, DataError, "it is 1e-06 or more"),
+        ("hub:someone/broken", {}, DataError, "must be a JSON object"),
+        ("hub:someone/odd", {}, DataError, "it must be a number, shortest_edge"),
+        ("hub:someone/list", {}, DataError, "it must be a number, shortest_edge"),
+        ("hub:someone/deep", {}, DataError, "must be a JSON object"),
+        ("hub:someone/nan", {}, DataError, "must be a JSON object"),
+        ("hub:someone/faint", {}, DataError, "rescale_factor 1e-320; it must be 1e-06 to 1"),
+        ("hub:someone/narrow", {}, DataError, "it must be at least 1e-06"),
         ("hub:someone/encoder@..", {}, ParameterError, "hub:OWNER/NAME"),
         ("hub:someone/encoder@../../x", {}, ParameterError, "hub:OWNER/NAME"),
         ("hub:someone/encoder@a/../b", {}, ParameterError, "hub:OWNER/NAME"),
@@ -237,7 +237,7 @@ def test_where_the_hub_tells_no_size_or_another_no_more_than_the_limit_is_fetche
 
 def test_what_is_not_as_the_hub_describes_it_is_refused(hub):
     hub.lies["onnx/model.onnx"] = {"sha256": "0" * 64}
-    with pytest.raises(DataError, match=r"not what the hub describes .*in place of 000000000000"):
+    with pytest.raises(DataError, match=r"that the hub gives, 000000000000"):
         make("hub:someone/encoder")
     hub.lies.clear()
     assert make("hub:someone/encoder").options()["source"].endswith("/onnx/model.onnx")
@@ -264,7 +264,7 @@ def test_a_library_that_cannot_be_stopped_fetches_nothing(hub, monkeypatch):
 
 def test_without_a_connection_and_nothing_from_before(hub, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(DataError, match="was not fetched before"):
+    with pytest.raises(DataError, match="is not in the cache"):
         make("hub:someone/encoder")
 
 
@@ -273,10 +273,10 @@ def test_the_pooling_that_tells_examples_apart_is_chosen():
     labels = np.repeat(["a", "b", "c"], 20)
     tokens = rng.normal(size=(60, 10, 6))
     tokens[:, 1:] += 3 * rng.normal(size=(3, 6))[np.repeat([0, 1, 2], 20)][:, None]  # only the patches tell
-    assert chosen(pooled([tokens[:25], tokens[25:]]), list(labels)) != "cls"
+    assert choose_pooling(pool_tokens([tokens[:25], tokens[25:]]), list(labels)) != "cls"
     first = rng.normal(size=(60, 10, 6))
     first[:, 0] += 6 * rng.normal(size=(3, 6))[np.repeat([0, 1, 2], 20)]  # only the first tells
-    assert chosen(pooled([first]), list(labels)) == "cls"
+    assert choose_pooling(pool_tokens([first]), list(labels)) == "cls"
 
 
 def two_outputs(first: str) -> bytes:

@@ -30,7 +30,7 @@ def test_each_part_of_a_vector_is_a_look_of_length_1_times_the_root_of_its_weigh
     for place, member, weight in zip(feature.stretches, feature.members, (0.6, 0.3, 0.1), strict=True):
         part = vectors[:, place.start : place.stop]
         seen = [view_array(view_array(picture, feature.view), member.view) for picture in pictures]
-        alone = member.transform_seen(seen)
+        alone = member.transform_pixels(seen)
         alone *= np.sqrt(weight) / np.linalg.norm(alone, axis=1, keepdims=True)
         assert place.weight == pytest.approx(weight)
         np.testing.assert_allclose(part, alone, atol=1e-6)
@@ -86,13 +86,13 @@ def test_the_picture_is_large_enough_for_every_member(pictures):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"names": ("a", "a", "b")}, "each once"),
-        ({"names": ("a", "b\n", "c")}, "each once"),
+        ({"names": ("a", "a", "b")}, "different texts"),
+        ({"names": ("a", "b\n", "c")}, "different texts"),
         ({"names": ("a", "b")}, "2 names"),
         ({"weights": (1, 0, 1)}, "above 0"),
         ({"weights": (1, float("nan"), 1)}, "above 0"),
         ({"members": ()}, "got 0 features"),
-        ({"members": ("hog", "lbp", "pixels")}, "cannot be joined"),
+        ({"members": ("hog", "lbp", "pixels")}, "must be features of pictures other than"),
     ],
 )
 def test_what_cannot_be_joined_is_said(pictures, wrong, said):
@@ -104,7 +104,7 @@ def test_a_member_that_no_state_brings_back_is_refused(pictures):
     from kcrc.images.features.callables import FunctionFeature
 
     own = FunctionFeature(lambda batch: np.ones((len(batch), 2)))
-    with pytest.raises(ParameterError, match="cannot be joined"):
+    with pytest.raises(ParameterError, match="must be features of pictures other than"):
         JoinedLooks(names=("own",), members=(own,), weights=(1,)).transform(pictures)
 
 

@@ -64,7 +64,7 @@ def test_directions_without_variance_are_left_out():
 def test_another_number_of_pixels_is_refused():
     for name in ("random-faces", "eigenfaces"):
         feature = make(name, n_components=2).fit(np.random.default_rng(0).random((4, 10)))
-        with pytest.raises(DataError, match="10 values; these have 9"):
+        with pytest.raises(DataError, match="10 values; got 9"):
             feature.transform(np.zeros((1, 9)))
 
 

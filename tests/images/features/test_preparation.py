@@ -11,11 +11,11 @@ from PIL import Image
 from kcrc.errors import DataError, ParameterError
 from kcrc.images.decoding.resizing import FILTERS, View, fit_image, view_array
 from kcrc.images.features.onnx import Onnx
-from kcrc.images.features.preparation import prepared_by
+from kcrc.images.features.preparation import onnx_options
 
 
 def shape(told: dict) -> tuple:
-    found = prepared_by(told, "x")
+    found = onnx_options(told, "x")
     return found["size"], found["crop"], found["fit_to"]
 
 
@@ -26,7 +26,7 @@ def test_preparations_of_well_known_encoders():
     assert shape(dino) == ((256, 256), (224, 224), "crop")
     siglip = {"size": {"height": 224, "width": 224}, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
     assert shape(siglip) == ((224, 224), None, "stretch")
-    assert prepared_by(siglip, "x")["mean"] == (127.5, 127.5, 127.5)
+    assert onnx_options(siglip, "x")["mean"] == (127.5, 127.5, 127.5)
     clip = {"size": {"shortest_edge": 224}, "crop_size": {"height": 224, "width": 224}, "do_center_crop": True}
     assert shape(clip) == shape({"size": 224, "crop_size": 224}) == ((224, 224), None, "crop")
     assert shape({"size": 224, "feature_extractor_type": "ViTFeatureExtractor"}) == ((224, 224), None, "stretch")
@@ -42,7 +42,7 @@ def test_preparations_of_well_known_encoders():
 
 def seen(told: dict, picture: np.ndarray) -> np.ndarray:
     """What the network would be given: (3, h, w)."""
-    feature = Onnx("not opened", **prepared_by(told, "x"))
+    feature = Onnx("not opened", **onnx_options(told, "x"))
     feature._check()
     return feature._prepared(view_array(picture, feature.view)[None].astype(np.float32))[0]
 
@@ -60,7 +60,7 @@ def test_the_filter_is_the_one_named(number):
 
 def test_without_a_filter_or_with_the_usual_one_the_options_are_those_of_earlier_versions():
     for told in ({}, {"resample": None}, {"resample": 3}):
-        assert prepared_by(told, "x")["resample"] is None
+        assert onnx_options(told, "x")["resample"] is None
 
 
 def test_every_step_in_its_order():
@@ -87,35 +87,37 @@ def test_pictures_that_are_not_resized_are_cut_with_a_black_border_where_they_ar
 
 
 def test_what_is_not_understood_is_named():
-    with pytest.warns(UserWarning, match=r"not understood: 'do_pad', 'rescale_offset'\. Pictures are prepared without"):
-        prepared_by({"rescale_offset": True, "do_pad": True, "size_divisor": None, "do_thumbnail": False}, "x")
-    with pytest.warns(UserWarning, match="do_normalize but not image_mean and image_std: 0 and 1"):
-        prepared_by({"do_normalize": True}, "x")
-    with pytest.warns(UserWarning, match="not understood: 'data_format'"):
-        prepared_by({"data_format": "channels_last"}, "x")
+    with pytest.warns(
+        UserWarning, match=r"unknown settings: 'do_pad', 'rescale_offset'\. Pictures are preprocessed without"
+    ):
+        onnx_options({"rescale_offset": True, "do_pad": True, "size_divisor": None, "do_thumbnail": False}, "x")
+    with pytest.warns(UserWarning, match="do_normalize but not image_mean and image_std; 0 and 1"):
+        onnx_options({"do_normalize": True}, "x")
+    with pytest.warns(UserWarning, match="unknown settings: 'data_format'"):
+        onnx_options({"data_format": "channels_last"}, "x")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        prepared_by({"do_convert_rgb": True, "processor_class": "CLIPProcessor", "data_format": "channels_first"}, "x")
+        onnx_options({"do_convert_rgb": True, "processor_class": "CLIPProcessor", "data_format": "channels_first"}, "x")
 
 
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ({"resample": 6}, "resample 6; it is a number from 0 to 5"),
-        ({"resample": "bicubic"}, "resample bicubic; it is a number"),
-        ({"do_resize": "no"}, "do_resize no; it is true or false"),
-        ({"crop_pct": 0}, "crop_pct 0; it is 0.1 to 1"),
-        ({"crop_pct": 1e999}, "crop_pct inf; it is 0.1 to 1"),
-        ({"size": {"shortest_edge": 224, "longest_edge": 500}}, "no size of a picture"),
-        ({"size": {"longest_edge": 500}}, "no size of a picture"),
-        ({"size": 224, "crop_size": 256}, "crop_size 256; it is within the size, which is 224×224"),
+        ({"resample": 6}, "resample 6; it must be 0 to 5"),
+        ({"resample": "bicubic"}, "resample bicubic; it must be"),
+        ({"do_resize": "no"}, "do_resize no; it must be true or false"),
+        ({"crop_pct": 0}, "crop_pct 0; it must be 0.1 to 1"),
+        ({"crop_pct": 1e999}, "crop_pct inf; it must be 0.1 to 1"),
+        ({"size": {"shortest_edge": 224, "longest_edge": 500}}, "it must be a number, shortest_edge"),
+        ({"size": {"longest_edge": 500}}, "it must be a number, shortest_edge"),
+        ({"size": 224, "crop_size": 256}, "crop_size 256; it must be within the size, 224×224"),
         ({"image_std": [0, 1, 1]}, "image_std"),
         ({"image_mean": [True, 1, 1]}, "image_mean"),
     ],
 )
 def test_what_makes_no_sense_is_refused(told, words):
     with pytest.raises(DataError, match=words):
-        prepared_by(told, "x")
+        onnx_options(told, "x")
 
 
 def test_a_view_knows_its_filters():

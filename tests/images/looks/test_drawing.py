@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from images.looks.drawings import drawings
-from kcrc.images.looks.chosen import draw_choice
+from kcrc.images.looks.choice import draw_choice
 
 
 def test_every_look_that_was_tried_has_a_line(fitted, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from images.looks.drawings import drawings
 from kcrc import ImageClassifier, looks
 from kcrc.errors import DataError, ParameterError
-from kcrc.images.looks import choosing, jury
+from kcrc.images.looks import choosing, evaluation
 from kcrc.images.looks.base import registry
 
 
@@ -98,21 +98,25 @@ def test_an_option_that_is_wrong_for_every_look_is_said_once():
 
 
 def test_a_look_that_fails_for_an_example_beyond_those_it_was_chosen_with_is_left_out(monkeypatch):
-    monkeypatch.setattr(jury, "SAMPLE", 24)
-    monkeypatch.setattr(choosing, "SAMPLE", 24)
+    monkeypatch.setattr(evaluation, "MOST_EXAMPLES", 24)
+    monkeypatch.setattr(choosing, "MOST_EXAMPLES", 24)
     images, labels = drawings(12)
-    lost = sorted(set(range(36)) - set(jury.sampled(np.unique(labels, return_inverse=True)[1], 24)))[0]
+    lost = sorted(set(range(36)) - set(evaluation.balanced_sample(np.unique(labels, return_inverse=True)[1], 24)))[0]
     images[lost] = 7
 
-    def told(pictures):
+    def vectors(pictures):
         if any(np.all(picture == 7) for picture in pictures):
             raise RuntimeError("over-exposed")
         return np.stack([picture.mean(axis=2)[::8, ::8].ravel() + 1.0 for picture in pictures])
 
-    own = looks.of_feature("own", told, price=looks.Price(picture=1))
+    own = looks.of_feature("own", vectors, price=looks.Price(picture=1))
     made = ImageClassifier(looks=[own, "hog"], verbose=False)
-    monkeypatch.setattr(choosing, "_settled", lambda *given: True)  # the first look leads alone, whichever it is
-    monkeypatch.setattr(choosing, "_not_worth", lambda look, left, jury, tried, sparing: "no" if tried else "")
+    monkeypatch.setattr(
+        choosing, "_nothing_left_to_win", lambda *given: True
+    )  # the first look leads alone, whichever it is
+    monkeypatch.setattr(
+        choosing, "_reason_to_skip", lambda look, left, evaluator, results, sparing: "no" if results else ""
+    )
     made.fit(images, labels)
     assert made.choice_.weights == {"hog": 1.0}
     assert "over-exposed" in notes_of(made)["own"]

@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 from images.looks.drawings import SHAPES, drawing, drawings
 from kcrc import ImageClassifier, KCRCClassifier, errors, looks
 from kcrc.files.archive import read_archive, write_archive
-from kcrc.images.looks.chosen import Choice, LookScore
+from kcrc.images.looks.choice import Choice, LookScore
 
 NEW, TRUTH = drawings(4, first=100)
 
@@ -141,9 +141,9 @@ def test_the_range_of_numbers_does_not_matter():
         ("one.png", "Give a list of images"),
         (Image.new("L", (4, 4)), "Give a list of images"),
         ([np.zeros((3, 3, 5))] * 4, r"A picture is an array \(h, w\) or \(h, w, 3\)"),
-        (np.full((4, 3, 3), np.nan), "no numbers"),
+        (np.full((4, 3, 3), np.nan), "finite numbers"),
         ([b"nonsense"] * 4, "not an image"),
-        (7, "a list of images"),
+        (7, "or a list; got"),
     ],
 )
 def test_what_is_no_image_is_refused(images, said):
@@ -155,13 +155,13 @@ def test_wrong_options_are_refused():
     images, labels = drawings(3)
     with pytest.raises(errors.UnknownName, match=r"Unknown look 'hogg'.*Did you mean 'hog'"):
         small(looks=["hogg"]).fit(images, labels)
-    with pytest.raises(errors.ParameterError, match="makes no sense for such pictures"):
+    with pytest.raises(errors.ParameterError, match="makes no sense for these pictures"):
         small(looks=["colour"]).fit(images, labels)
-    with pytest.raises(errors.ParameterError, match="tuning_seconds is a number above 0"):
+    with pytest.raises(errors.ParameterError, match="tuning_seconds must be a positive number"):
         small(tuning_seconds=0).fit(images, labels)
-    with pytest.raises(errors.DataError, match="give one label each"):
+    with pytest.raises(errors.DataError, match="one label per image"):
         small().fit(images, labels[:-1])
-    with pytest.raises(errors.DataError, match="groups has 2 entries"):
+    with pytest.raises(errors.DataError, match="got 2 entries"):
         small().fit(images, labels, groups=[1, 2])
 
 
@@ -194,8 +194,8 @@ def test_a_damaged_file_is_refused(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda header: header["experts"][0].update(weight=-1.0), "no weight"),
-        (lambda header: header["form"].update(side="wide"), "PictureForm is not made of such numbers"),
+        (lambda header: header["experts"][0].update(weight=-1.0), "must be positive"),
+        (lambda header: header["form"].update(side="wide"), "PictureForm must have numbers"),
         (lambda header: header["experts"][0]["look"]["dict"].update(look="python"), "does not describe"),
         (lambda header: header.update(version=9), "newer kcrc"),
         (lambda header: header.pop("choice"), "does not describe"),
@@ -214,11 +214,11 @@ def test_a_look_made_of_a_function_is_not_saved(tmp_path):
     images, labels = drawings(4)
     own = looks.of_feature("sums", lambda pictures: np.stack([p.sum(axis=(0, 2))[:8] + 1 for p in pictures]))
     made = small(looks=[own]).fit(images, labels)
-    with pytest.raises(errors.DataError, match="made of a function, which no file can keep"):
+    with pytest.raises(errors.DataError, match="functions cannot be saved"):
         made.save(tmp_path / "own.kcrc")
 
 
-def test_parameters_are_chosen_anew_and_rows_stay(fitted):
+def test_retune_chooses_parameters_and_keeps_rows(fitted):
     images, labels = drawings(12)
     made = clone(fitted).fit(images, labels).partial_fit(NEW, TRUTH).forget([3])
     weights = made.choice_.weights

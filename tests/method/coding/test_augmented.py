@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kcrc import KCRCClassifier, methods
-from kcrc.method.coding.augmented import pursued
+from kcrc.method.coding.augmented import matching_pursuit
 
 
 def in_few_directions(seed: int, n: int = 60, d: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -18,30 +18,30 @@ def in_few_directions(seed: int, n: int = 60, d: int = 8) -> tuple[np.ndarray, n
 @pytest.mark.parametrize("seed", range(8))
 def test_the_pursuit_ends_where_all_directions_are_taken(seed):
     D, y = in_few_directions(seed)
-    x = pursued(D.T @ D, D.T @ y, 50)
+    x = matching_pursuit(D.T @ D, D.T @ y, 50)
     np.testing.assert_allclose(D @ x, y, atol=1e-5)
     assert 1 <= np.count_nonzero(x) <= len(D)
     rounded = D.astype(np.float32)
     H, b = rounded.T @ rounded, rounded.T @ y.astype(np.float32)
-    single = pursued(H, b, 50)
+    single = matching_pursuit(H, b, 50)
     assert np.count_nonzero(single) <= len(D)
     np.testing.assert_allclose(single, x, atol=1e-3 * np.abs(x).max())
-    widened = pursued(H.astype(np.float64), b.astype(np.float64), 50)
+    widened = matching_pursuit(H.astype(np.float64), b.astype(np.float64), 50)
     np.testing.assert_allclose(widened, single, atol=1e-9)
 
 
 def test_an_atom_that_is_a_sum_of_others_does_not_join():
     D = np.array([[1.0, 0.0, 0.6, 1.0], [0.0, 1.0, 0.8, 0.0], [0.0, 0.0, 0.0, 1e-9]])
     y = np.array([0.9, 0.5, 0.4])
-    x = pursued(D.T @ D, D.T @ y, 4)
+    x = matching_pursuit(D.T @ D, D.T @ y, 4)
     assert np.isfinite(x).all()
     assert np.count_nonzero(x) == 2
     np.testing.assert_allclose(D @ x, [0.9, 0.5, 0.0], atol=1e-6)
 
 
 def test_no_atoms_and_a_query_of_zeros_give_zeros():
-    np.testing.assert_array_equal(pursued(np.zeros((3, 3)), np.ones(3), 2), 0.0)
-    np.testing.assert_array_equal(pursued(np.eye(3), np.zeros(3), 2), 0.0)
+    np.testing.assert_array_equal(matching_pursuit(np.zeros((3, 3)), np.ones(3), 2), 0.0)
+    np.testing.assert_array_equal(matching_pursuit(np.eye(3), np.zeros(3), 2), 0.0)
 
 
 def few_directions(seed: int, n: int = 60, d: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

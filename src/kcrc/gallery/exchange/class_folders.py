@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kcrc.errors import FileError
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.files.plain_files import read_json, read_plain
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture
 from kcrc.gallery.exchange.outgoing import new_folder, put_picture
@@ -32,7 +32,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
             written += 1
     changed = {name: label for label, name in names.items() if name != label}
     if changed:
-        with aside(path / CLASSES) as file:
+        with atomic_write(path / CLASSES) as file:
             file.write(json.dumps(changed, indent=1).encode())
     return written
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from kcrc._base.words import some_of
 from kcrc.errors import FileError
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange.columns import file_of
 from kcrc.gallery.exchange.contract import Labelled, Picture
 from kcrc.gallery.exchange.json_file import json_of
@@ -33,7 +33,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
         ],
         "categories": [{"id": number, "name": label} for label, number in numbers.items()],
     }
-    with aside(path) as file:
+    with atomic_write(path) as file:
         file.write(json.dumps(found, indent=1).encode())
     return len(rows)
 

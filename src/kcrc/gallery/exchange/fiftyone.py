@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kcrc.errors import FileError
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange.coco import is_coco, rows_of
 from kcrc.gallery.exchange.contract import Labelled, Picture
 from kcrc.gallery.exchange.json_file import json_of
@@ -29,7 +29,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
         content = picture(row)
         if content is not None:
             labels[put_picture(path / "data", row, content)] = numbers[row.label]
-    with aside(path / "labels.json") as file:
+    with atomic_write(path / "labels.json") as file:
         file.write(json.dumps({"classes": classes, "labels": labels}, indent=1).encode())
     return len(labels)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from kcrc._base.words import file_name
 from kcrc.errors import DataError, FileError, KCRCError
-from kcrc.files.folders import inside
+from kcrc.files.safe_paths import safe_path
 from kcrc.gallery.building import Intake, add_images
 from kcrc.gallery.examples import checked_label
 from kcrc.gallery.exchange import format_of
@@ -186,7 +186,7 @@ def _file(root: Path, image: str) -> Path:
     if "://" in image or image.startswith("data:"):
         raise FileError(f"'{image[:200]}' is an address, and nothing is fetched.")
     path = _from_windows(root, image) if "\\" in image else None
-    path = inside(root, image) if path is None else path
+    path = safe_path(root, image) if path is None else path
     if not os.path.isfile(path):  # False too where no file can have such a name
         raise FileError(f"'{image[:200]}' is not a file below '{root}'; --images names another folder.")
     return path
@@ -198,7 +198,7 @@ def _from_windows(root: Path, image: str) -> Path | None:
     starts = [at + 1 for at, part in enumerate(parts) if part.casefold() == folder]
     if not PureWindowsPath(image).anchor:
         starts.insert(0, 0)
-    found = (inside(root, "/".join(parts[start:])) for start in starts if start < len(parts))
+    found = (safe_path(root, "/".join(parts[start:])) for start in starts if start < len(parts))
     return next((path for path in found if os.path.isfile(path)), None)
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.files.plain_files import read_json_lines
 from kcrc.gallery.exchange.columns import labelled_rows
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture, to_mapping
@@ -16,7 +16,7 @@ HAS_COLUMNS = True
 
 
 def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
-    with aside(path) as file:
+    with atomic_write(path) as file:
         for row in rows:
             file.write(json.dumps(to_mapping(row)).encode() + b"\n")
     return len(rows)

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kcrc.errors import FileError
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange.columns import file_of
 from kcrc.gallery.exchange.contract import IMAGE_NAMES, Labelled, Picture
 from kcrc.gallery.exchange.json_file import json_of
@@ -42,7 +42,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
         }
         for row in rows
     ]
-    with aside(path) as file:
+    with atomic_write(path) as file:
         file.write(json.dumps(tasks, indent=1).encode())
     return len(rows)
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from kcrc._base.words import file_name
 from kcrc.errors import FileError, KCRCError
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange import format_of
 from kcrc.gallery.exchange.contract import Labelled
 from kcrc.gallery.listing import facts_of, listed
 from kcrc.images.decoding.reading import fetch
-from kcrc.images.features.bare import bare
+from kcrc.images.features.metadata import strip_metadata
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery
@@ -53,7 +53,7 @@ def send(
 
     def picture(row: Labelled) -> bytes | None:
         whole = _original(sources[row.sha256], row.sha256) if originals else None
-        content = whole or bare(gallery.thumbnail(row.id or 0) or b"")
+        content = whole or strip_metadata(gallery.thumbnail(row.id or 0) or b"")
         told.originals += whole is not None
         told.small += whole is None and content is not None
         told.without += content is None
@@ -95,6 +95,6 @@ def put_picture(folder: Path, row: Labelled, content: bytes) -> str:
     while any((folder / f"{name}{kind}").exists() for kind in {*dict(_KINDS).values(), ".tif"}):
         number += 1
         name = f"{row.picture_name}.{number}"
-    with aside(folder / f"{name}{suffix}", parents=True, overwrite=False) as file:
+    with atomic_write(folder / f"{name}{suffix}", parents=True, overwrite=False) as file:
         file.write(content)
     return name

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from kcrc.errors import FileError, ParameterError
-from kcrc.files.aside import aside
-from kcrc.files.parquet_footer import class_names, opened_parquet
+from kcrc.files.atomic import atomic_write
+from kcrc.files.parquet_footer import class_names, open_parquet
 from kcrc.files.plain_files import read_plain
 from kcrc.gallery.exchange.columns import Columns
 from kcrc.gallery.exchange.contract import BYTES, ROWS, Labelled, Picture, to_mapping
@@ -30,7 +30,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     text = arrow.string()
     columns = {"image": text, "label": text, "id": arrow.int64(), "sha256": text, "added_at": text}
     table = arrow.Table.from_pylist([to_mapping(row) for row in rows], schema=arrow.schema(columns))
-    with aside(path) as file:
+    with atomic_write(path) as file:
         parquet.write_table(table, file)
     return len(rows)
 
@@ -39,7 +39,7 @@ def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     _pyarrow()
     content = read_plain(path, limit=BYTES, what="file of labels")
     try:
-        yield from _rows(opened_parquet(io.BytesIO(content), str(path), FileError), path, label_column)
+        yield from _rows(open_parquet(io.BytesIO(content), str(path), FileError), path, label_column)
     except FileError:
         raise
     except Exception as problem:  # pyarrow raises of many kinds for a damaged file

@@ -10,8 +10,8 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kcrc.files.aside import aside
-from kcrc.files.plain_files import guarded, read_table, unguarded
+from kcrc.files.atomic import atomic_write
+from kcrc.files.plain_files import escape_formula, read_table, unescape_formula
 from kcrc.gallery.exchange.columns import is_image, labelled_rows
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture, to_mapping
 
@@ -22,12 +22,12 @@ HAS_COLUMNS = True
 
 
 def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
-    with aside(path) as file:
+    with atomic_write(path) as file:
         text = io.StringIO(newline="")
         table = csv.DictWriter(text, COLUMNS, lineterminator="\r\n")
         table.writeheader()
         for row in rows:
-            table.writerow({**to_mapping(row), "image": guarded(row.image), "label": guarded(row.label)})
+            table.writerow({**to_mapping(row), "image": escape_formula(row.image), "label": escape_formula(row.label)})
         content = text.getvalue().encode()
         file.write(gzip.compress(content, mtime=0) if path.suffix.lower() == ".gz" else content)
     return len(rows)
@@ -35,5 +35,5 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     rows = read_table(path, limit=BYTES, what="file of labels", has_header=lambda first: not any(map(is_image, first)))
-    plain = ((number, {name: unguarded(cell) for name, cell in row.items()}) for number, row in rows)
+    plain = ((number, {name: unescape_formula(cell) for name, cell in row.items()}) for number, row in rows)
     return labelled_rows(((f"Line {number} of '{path}'", row) for number, row in plain), path, label_column)

@@ -20,9 +20,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from kcrc.errors import FileError, KCRCError, ParameterError, StateError
-from kcrc.files.aside import GrowingLog, NameTaken, aside, leftovers, move_aside, unlink_or_else
-from kcrc.files.folders import inside
+from kcrc.files.atomic import AppendLog, NameTaken, atomic_write, leftovers, move_file, unlink_or_undo
 from kcrc.files.plain_files import read_json_lines
+from kcrc.files.safe_paths import safe_path
 from kcrc.images.datasets import EXTENSIONS
 from kcrc.images.decoding.reading import fetch
 
@@ -92,13 +92,13 @@ class Placed:
     sha256: str
 
 
-def new_log(out: Path, facts: dict[str, Any]) -> GrowingLog:
+def new_log(out: Path, facts: dict[str, Any]) -> AppendLog:
     """A log beside those of earlier sortings, which stay as they are."""
     number = max(logs(out), default=0) + 1
     while True:
         name = NAME if number == 1 else f"kcrc-sort-{number}.jsonl"
         try:
-            log = GrowingLog(out / name)
+            log = AppendLog(out / name)
         except NameTaken:  # another sorting began at this moment
             number += 1
         else:
@@ -174,7 +174,7 @@ class Sorter:
         self.out, self.how, self.below = Path(os.path.abspath(out)), how, below
         self.folders = folder_names(labels, taken=[DOUBTFUL, NAME])
         self._facts = {**(facts or {}), "how": how, "below": below}
-        self._log: GrowingLog | None = None
+        self._log: AppendLog | None = None
         self._open = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -221,7 +221,7 @@ class Sorter:
         raise FileError(f"'{image}' finds no free name in '{folder}'.")
 
     def _made(self, name: str) -> Path:
-        folder = inside(self.out, name)
+        folder = safe_path(self.out, name)
         if not folder.is_dir():
             self._noted({"folder": name})
             try:
@@ -250,13 +250,13 @@ def put(source: Path, goal: Path, content: bytes, how: str) -> None:
         return
     if how == "move":
         try:
-            return move_aside(source, goal)
+            return move_file(source, goal)
         except NameTaken:
             raise
         except OSError:  # another disk, or one without links: copied, and only then taken away
             pass
     status = source.stat()
-    with aside(goal, overwrite=False) as file:
+    with atomic_write(goal, overwrite=False) as file:
         file.write(content)
         file.flush()
         if os.utime in os.supports_fd:  # not on every system
@@ -264,7 +264,7 @@ def put(source: Path, goal: Path, content: bytes, how: str) -> None:
     if how == "move":
         if fetch(source) != content:
             raise FileError(f"'{source}' changed while it was moved: it stays, and the copy in '{goal}' too.")
-        unlink_or_else(source, goal)
+        unlink_or_undo(source, goal)
 
 
 def _names(folder: Path, name: str) -> Iterator[Path]:
@@ -344,7 +344,7 @@ def take_back(out: str | os.PathLike[str], *, dry_run: bool = False) -> TakenBac
 
 def _way_back(root: Path, one: Placed) -> Callable[[], None]:
     """What takes one file back; an error where it is not as it was."""
-    source, goal = Path(one.source), inside(root, one.to) if one.how != "link" else _link_inside(root, one.to)
+    source, goal = Path(one.source), safe_path(root, one.to) if one.how != "link" else _link_inside(root, one.to)
     if not os.path.lexists(goal):
         if one.how == "move" and not os.path.lexists(source):
             raise FileError("It is gone from both places.")
@@ -378,7 +378,7 @@ def _put_back(goal: Path, source: Path, content: bytes) -> None:
 
 def _link_inside(root: Path, name: str) -> Path:
     """The path of a link below the root, which itself leads wherever it leads."""
-    return inside(root, os.path.dirname(name)) / os.path.basename(name)
+    return safe_path(root, os.path.dirname(name)) / os.path.basename(name)
 
 
 def _digest(path: Path) -> str | None:
@@ -392,7 +392,7 @@ def _digest(path: Path) -> str | None:
 def _let_go(root: Path, name: str) -> None:
     """Delete a folder that the sorting made, if it is empty."""
     try:
-        folder = inside(root, name)
+        folder = safe_path(root, name)
         if not folder.is_symlink():
             folder.rmdir()
     except (KCRCError, OSError):

@@ -14,7 +14,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError
 from kcrc.files.box import Box, Broken
-from kcrc.files.folders import sha256
+from kcrc.files.safe_paths import sha256
 from kcrc.images.decoding.limits import (
     EXTENSION_FORMATS,
     FORMATS,

@@ -39,8 +39,9 @@ register = registry.register
 
 
 def make(name: str, **options: Any) -> Feature:
-    """The feature called ``name``, or the encoder that ``hub:OWNER/NAME`` names on a model hub; an option it does not
-    take is an error that lists those it does.
+    """Make the feature called ``name``, or the encoder that ``hub:OWNER/NAME`` names on a model hub.
+
+    An unknown option is an error that lists the known ones.
 
     Parameters
     ----------
@@ -57,9 +58,9 @@ def make(name: str, **options: Any) -> Feature:
     Raises
     ------
     UnknownName
-        Where there is no such feature.
+        If there is no such feature.
     ParameterError
-        Where it has no such option, or an option is not what it takes.
+        If it has no such option, or an option has an invalid value.
 
     Examples
     --------
@@ -71,10 +72,10 @@ def make(name: str, **options: Any) -> Feature:
         from kcrc.images.features.hub import from_hub
 
         return from_hub(name, **options)
-    made = registry.make(name, **options)
+    feature = registry.make(name, **options)
     if options:
-        made.check()
-    return made
+        feature.check()
+    return feature
 
 
 def restore(
@@ -83,13 +84,15 @@ def restore(
     function: Callable[..., Any] | None = None,
     model: str | os.PathLike[str] | None = None,
 ) -> Feature:
-    """The fitted feature that ``feature.state()`` described; ``function`` where it was made from one, ``model`` where
-    it was made from a network file (of the user's choice: a state is no reason to open a file).
+    """Restore the fitted feature that ``feature.state()`` described.
+
+    A feature made from a function needs the ``function`` again, and one made from a network file the ``model``: a state
+    from an unknown source must not decide which file is opened.
 
     Parameters
     ----------
     state : mapping of str to object
-        What ``feature.state()`` gave.
+        The result of ``feature.state()``.
     function : callable or None, default=None
         The function it was made from.
     model : str, path or None, default=None
@@ -98,14 +101,14 @@ def restore(
     Returns
     -------
     Feature
-        Fitted as it was.
+        Fitted as before.
 
     Raises
     ------
     DataError
-        Where the state is not one.
+        If the state is damaged or unknown.
     ParameterError
-        Where a network file is given for a feature that needs none.
+        If a network file is given for a feature that needs none.
 
     Examples
     --------
@@ -136,7 +139,7 @@ def restore(
 
 
 def resolve(spec: str | Feature | Callable[..., Any], **options: Any) -> Feature:
-    """A name, a Feature, or a function from a list of pictures to vectors -> a Feature.
+    """Return a Feature from a name, a Feature, or a function from a list of pictures to vectors.
 
     Parameters
     ----------
@@ -153,9 +156,9 @@ def resolve(spec: str | Feature | Callable[..., Any], **options: Any) -> Feature
     Raises
     ------
     UnknownName
-        Where there is no such name.
+        If there is no such name.
     ParameterError
-        Where it is nothing of the kind, or has no such option.
+        If ``spec`` is none of these, or has no such option.
 
     Examples
     --------

@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.validation import called, described, numbers
+from kcrc._base.validation import call_function, describe, to_numbers
 from kcrc.errors import DataError, ParameterError, StateError
 from kcrc.images.decoding.resizing import Fit, View
 from kcrc.images.features.base import Feature, Pictures
 
 
 class FunctionFeature(Feature):
-    """v = function(pictures): a list of uint8 arrays in, (n, d) out.
+    """v = function(pictures): takes a list of uint8 arrays and returns (n, d) numbers.
 
-    ``name`` stands for the function in fingerprints: change it whenever the vectors change. A function cannot be
-    kept in a file, so ``restore(state, function=...)`` has to be given it again.
+    ``name`` represents the function in fingerprints: change it whenever the vectors change. A function cannot be saved,
+    so ``restore(state, function=...)`` needs it again.
     """
 
     kind: ClassVar[str] = "callable"
@@ -46,7 +46,9 @@ class FunctionFeature(Feature):
     def _check(self) -> None:
         _ = self.view
         if not callable(self.function):
-            raise ParameterError(f"function is a function from a list of pictures to vectors; got {self.function!r}.")
+            raise ParameterError(
+                f"function must be a function from a list of pictures to vectors; got {self.function!r}."
+            )
 
     @property
     def dim(self) -> int:
@@ -58,17 +60,17 @@ class FunctionFeature(Feature):
         def about() -> str:
             return f"{len(batch)} pictures"
 
-        wanted = f"({len(batch)}, d) numbers are needed, a line for each"
-        value = called("function", self.function, about, list(batch))
-        vectors = numbers("function", self.function, value, about, wanted)
+        wanted = f"it must return ({len(batch)}, d) numbers, one row per picture"
+        value = call_function("function", self.function, about, list(batch))
+        vectors = to_numbers("function", self.function, value, about, wanted)
         if vectors.ndim != 2 or len(vectors) != len(batch) or vectors.dtype.kind == "b":
-            raise DataError(f"The function {self.function!r} returned {described(vectors)} for {about()}; {wanted}.")
+            raise DataError(f"The function {self.function!r} returned {describe(vectors)} for {about()}; {wanted}.")
         with np.errstate(over="ignore"):
             narrow = vectors.astype(np.float32)
         if not np.isfinite(narrow).all():
             raise DataError(
                 f"The function {self.function!r} returned NaN, infinite or too large numbers for {about()}; {wanted}, "
-                "finite ones of up to 3e38."
+                "finite and at most 3e38."
             )
         return narrow
 
@@ -78,16 +80,16 @@ class FunctionFeature(Feature):
 
     @classmethod
     def from_state_with(cls, state: Mapping[str, Any], function: Callable[..., Any] | None) -> FunctionFeature:
-        """The feature again, given its function."""
+        """Restore the feature, given its function."""
         options: dict[str, Any] = dict(state.get("options") or {})
         if function is None:
             raise StateError(
-                f"These vectors were made by the function {options.get('name')!r}, which no file can keep. "
+                f"These vectors were made by the function {options.get('name')!r}, and functions cannot be saved. "
                 "Give it again: restore(state, function=...)."
             )
         try:
-            given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-            restored = cls(function, **given)
+            arguments: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+            restored = cls(function, **arguments)
             restored.check()
         except TypeError as problem:
             raise DataError(f"The state of the feature 'callable' is damaged: {problem}.") from problem

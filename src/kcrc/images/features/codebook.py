@@ -1,4 +1,4 @@
-"""Descriptors written in visual words: the nearest word, or a few near ones that rebuild it (LLC)."""
+"""Code descriptors in visual words: the nearest word, or a few near ones that reconstruct it (LLC)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError
 
-_RIDGE = 1e-4  # of the trace, as Wang et al. have it
+_RIDGE = 1e-4  # λ, relative to the trace (Wang et al. 2010)
 
 
 def learn_words(descriptors: Array, n_words: int, *, seed: int) -> Array:
-    """``n_words`` cluster centres (n_words, d) of descriptors (n, d) by k-means on batches."""
+    """Learn ``n_words`` cluster centres (n_words, d) of descriptors (n, d) by mini-batch k-means."""
     from sklearn.cluster import MiniBatchKMeans
 
     if len(descriptors) < n_words:
@@ -26,19 +26,19 @@ def learn_words(descriptors: Array, n_words: int, *, seed: int) -> Array:
 
 
 def nearest_words(descriptors: Array, words: Array, k: int) -> Array:
-    """Rows (n, k) of the nearest words, nearest first."""
+    """Return the rows (n, k) of the nearest words, nearest first."""
     squared = descriptors @ (-2.0 * words.T)
     squared += np.einsum("ij,ij->i", words, words)
     nearest = np.empty((len(descriptors), k), np.intp)
     rows = np.arange(len(descriptors))
-    for j in range(k):  # k passes of argmin beat a partition for the five words of LLC
+    for j in range(k):  # for the five words of LLC, k passes of argmin are faster than a partition
         nearest[:, j] = squared.argmin(axis=1)
         squared[rows, nearest[:, j]] = np.inf
     return nearest
 
 
 def llc(descriptors: Array, words: Array, *, k: int = 5) -> tuple[Array, Array]:
-    """Locality-constrained linear coding (Wang et al. 2010, approximated): (words (n, k), weights (n, k)).
+    """Code by locality-constrained linear coding (Wang et al. 2010, approximated); return words and weights (n, k).
 
     c = argmin ‖x − Bᵀc‖² + λ tr(C)‖c‖², Σc = 1 over the k nearest words B, C = (B − 1xᵀ)(B − 1xᵀ)ᵀ:
     c ∝ (C + λ tr(C) I)⁻¹ 1.
@@ -54,6 +54,6 @@ def llc(descriptors: Array, words: Array, *, k: int = 5) -> tuple[Array, Array]:
 
 
 def hard(descriptors: Array, words: Array) -> tuple[Array, Array]:
-    """The nearest word alone: (words (n, 1), weights (n, 1) of one)."""
+    """Code by the nearest word alone; return words (n, 1) and weights (n, 1), all 1."""
     near = nearest_words(descriptors, words, 1)
     return near, np.ones(near.shape, np.float32)

@@ -11,17 +11,17 @@ from kcrc.errors import ParameterError
 from kcrc.images.decoding.resizing import Fit, View
 from kcrc.images.features.base import Feature, Pictures, register, stacked
 
-_MOST_BINS = 4096
+_MOST_BINS = 4096  # of all three axes together
 
 
 @register("colour")
 class ColourHistogram(Feature):
-    """Square roots of the shares of colours in 1 + 4 + … + ``levels``² regions: (regions · bins,).
+    """Square roots of colour histograms in 1 + 4 + … + ``levels``² regions: (regions · bins,).
 
-    A colour is its lightness (R + G + B)/3 and two opponent colours, ½ + (R − G) and ½ + (R + G − 2B)/2, cut to 0…1:
-    colours of the world are mostly grey, so the middle is stretched to twice its width. ``bins`` are those of each.
-    Regions of level l weigh 1/l, so that every level counts as much. Roots make Euclidean distances compare histograms
-    as Hellinger does.
+    A colour is its lightness (R + G + B)/3 and two opponent colours, ½ + (R − G) and ½ + (R + G − 2B)/2, clipped to
+    0…1. Most colours in photographs are nearly grey, so the middle is stretched to twice its width. ``bins`` are the
+    numbers of bins of the three. Regions of level l have the weight 1/l, so that all levels count equally. With square
+    roots, Euclidean distances are Hellinger distances of the histograms.
     """
 
     kind: ClassVar[str] = "colour"
@@ -54,11 +54,15 @@ class ColourHistogram(Feature):
     def _check(self) -> None:
         _ = self.view
         if self.fit_to == "inside":
-            raise ParameterError("The feature 'colour' needs one shape: fit_to is 'stretch', 'crop' or 'cut'.")
+            raise ParameterError(
+                "The feature 'colour' needs one shape: fit_to must be 'stretch', 'crop' or 'cut'; got 'inside'."
+            )
         if len(self.bins) != 3 or min(self.bins) < 1 or self._count > _MOST_BINS:
-            raise ParameterError(f"bins are three numbers above 0, together at most {_MOST_BINS}; got {self.bins!r}.")
+            raise ParameterError(
+                f"bins must be three positive numbers with a product of at most {_MOST_BINS}; got {self.bins!r}."
+            )
         if not 1 <= self.levels <= min(8, *self.size):
-            raise ParameterError(f"levels is 1 to 8, and no more than the size has pixels; got {self.levels!r}.")
+            raise ParameterError(f"levels must be 1 to 8, and at most the smaller side of size; got {self.levels!r}.")
 
     def _vectors(self, batch: Pictures) -> Array:
         pixels = np.clip(stacked(batch, self.kind), 0.0, 1.0)

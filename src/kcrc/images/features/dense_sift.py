@@ -9,22 +9,22 @@ from kcrc.method.distances.gradients import gathered, gradients, orientation_map
 
 SIDE, DIRECTIONS = 4, 8
 LENGTH = SIDE * SIDE * DIRECTIONS
-_CLIP = 0.2
+_CLIP = 0.2  # largest entry of a descriptor (Lowe)
 _FLAT = 0.005  # mean gradient below which a patch counts as flat: about one grey level in 255
 
 
 def grid(length: int, patch: int, step: int) -> Array:
-    """The first pixels of the patches along a side, spread evenly at both ends."""
+    """Return the first pixels of the patches along a side, with equal margins at both ends."""
     count = (length - patch) // step + 1
     spare = length - patch - (count - 1) * step
     return spare // 2 + step * np.arange(count)
 
 
 def dense_sift(image: Array, *, patch: int = 16, step: int = 6) -> tuple[Array, Array]:
-    """Descriptors (n, 128) of unit length, and the centres (n, 2) of their patches as fractions of the image.
+    """Return descriptors (n, 128) of unit length, and the centres (n, 2) of their patches as fractions of the image.
 
-    ``image`` (h, w) is grey, 0…1, at least ``patch`` on each side. A patch is 4×4 bins of 8 signed directions,
-    gathered with bilinear weights; unit length, clipped at 0.2, unit length again. A flat patch is all zero.
+    ``image`` (h, w) is grey, 0…1, at least ``patch`` on each side. A patch is 4×4 bins of 8 signed directions, summed
+    with bilinear weights, scaled to unit length, clipped at 0.2, and scaled again. A flat patch is all zero.
     """
     height, width = image.shape
     maps = orientation_maps(*gradients(image), DIRECTIONS, signed=True)
@@ -43,7 +43,7 @@ def dense_sift(image: Array, *, patch: int = 16, step: int = 6) -> tuple[Array, 
 
 
 def _gaussian(inside: Array, patch: int) -> Array:
-    """The weight of each of a patch's bins, falling from its centre with σ of half the patch (Lowe)."""
-    away = (inside - patch / 2) / (patch / 2)
-    falling = np.exp(-0.5 * away**2)
-    return np.repeat(np.outer(falling, falling).ravel(), DIRECTIONS).astype(np.float32)
+    """Return the Gaussian weight of each bin of a patch, with σ of half the patch (Lowe)."""
+    distance = (inside - patch / 2) / (patch / 2)
+    weight = np.exp(-0.5 * distance**2)
+    return np.repeat(np.outer(weight, weight).ravel(), DIRECTIONS).astype(np.float32)

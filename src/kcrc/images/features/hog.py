@@ -12,12 +12,12 @@ from kcrc.images.decoding.resizing import Fit, View
 from kcrc.images.features.base import Feature, Pictures, register, stacked
 from kcrc.method.distances.gradients import gathered, gradients, orientation_maps, tent_weights
 
-_CLIP = 0.2  # Dalal and Triggs' L2-Hys, after Lowe
-_LEAST = 1e-3  # of a block's length: what is weaker is noise and is not blown up to unit length
+_CLIP = 0.2  # largest entry of a block (L2-Hys of Dalal and Triggs)
+_LEAST = 1e-3  # added to a block's length, so that weak noise is not scaled up to unit length
 
 
 def clipped_unit(blocks: Array) -> Array:
-    """L2-Hys along the last axis: unit length, no entry above 0.2, unit length again; blanks stay near zero."""
+    """Normalise along the last axis by L2-Hys: unit length, clipped at 0.2, unit length again; blanks stay near 0."""
     for _ in range(2):
         length = np.sqrt(np.einsum("...i,...i->...", blocks, blocks) + _LEAST**2)[..., None]
         blocks = np.minimum(blocks / length, _CLIP) if _ == 0 else blocks / length
@@ -28,9 +28,9 @@ def clipped_unit(blocks: Array) -> Array:
 class HOG(Feature):
     """Gradient directions counted in cells, cells normalised in overlapping blocks.
 
-    Each pixel votes with its magnitude for the two nearest of ``orientations`` directions and, bilinearly, for
-    the nearest cells; ``block`` × ``block`` cells are brought to unit length, clipped at 0.2, and again to unit
-    length. In colour the channel that changes most speaks for the pixel.
+    Each pixel votes with its gradient magnitude for the two nearest of ``orientations`` directions and, bilinearly, for
+    the nearest cells. Blocks of ``block`` × ``block`` cells are scaled to unit length, clipped at 0.2, scaled again. Of
+    a coloured pixel, the channel with the largest gradient counts.
     """
 
     kind: ClassVar[str] = "hog"
@@ -69,18 +69,19 @@ class HOG(Feature):
 
     def _check(self) -> None:
         if self.fit_to == "inside":
-            raise ParameterError("The feature 'hog' needs one shape: fit_to is 'stretch', 'crop' or 'cut'.")
+            raise ParameterError(
+                "The feature 'hog' needs one shape: fit_to must be 'stretch', 'crop' or 'cut'; got 'inside'."
+            )
         given = (self.cell, self.orientations, self.block)
         if self.cell < 2 or not 2 <= self.orientations <= 360 or self.block < 1 or any(n % 1 for n in given):
             raise ParameterError(
-                f"cell and orientations are at least 2 (orientations at most 360), block at least 1, all whole; got "
+                "cell must be at least 2, orientations 2 to 360, and block at least 1, all whole numbers; got "
                 f"{self.cell}, {self.orientations}, {self.block}."
             )
-        if self.orientations > 360:
-            raise ParameterError(f"orientations is at most 360; got {self.orientations}.")
         if min(self._cells) < self.block:
             raise ParameterError(
-                f"size {self.size} has {self._cells} cells of {self.cell} pixels; a block of {self.block} needs more."
+                f"size must have at least block={self.block} cells per side; got {self._cells} cells of {self.cell} "
+                f"pixels in {self.size}."
             )
         _ = self.view
 

@@ -16,11 +16,11 @@ from kcrc.method.distances.regions import region_of_pixels, regional_histograms
 
 @register("lbp")
 class LBP(Feature):
-    """One histogram of uniform patterns a region, regions in reading order: (rows · columns · 59,) for 8 points.
+    """One histogram of uniform patterns per region, regions in reading order: (rows · columns · 59,) for 8 points.
 
-    ``root`` gives the square roots of the shares, so that inner products and Euclidean distances compare
-    histograms as Bhattacharyya and Hellinger do; without it the plain shares, for the χ² distance.
-    The patterns are those of the distance ``lbp-chi2``.
+    ``root`` takes the square roots of the shares, so that inner products are Bhattacharyya coefficients and Euclidean
+    distances Hellinger distances; without it the shares themselves, for the χ² distance. The patterns are those of the
+    distance ``lbp-chi2``.
     """
 
     kind: ClassVar[str] = "lbp"
@@ -53,13 +53,15 @@ class LBP(Feature):
     def _check(self) -> None:
         _ = self.view
         if self.fit_to == "inside":
-            raise ParameterError("The feature 'lbp' needs one shape: fit_to is 'stretch', 'crop' or 'cut'.")
+            raise ParameterError(
+                "The feature 'lbp' needs one shape: fit_to must be 'stretch', 'crop' or 'cut'; got 'inside'."
+            )
         if not 2 <= self.points <= 16 or not 0 < self.radius < min(self.size) / 2:
             raise ParameterError(
-                f"points is 2 to 16 and radius above 0 and below half the size; got {self.points}, {self.radius}."
+                f"points must be 2 to 16, and radius above 0 and below half the size; got {self.points}, {self.radius}."
             )
         if len(self.grid) != 2 or min(self.grid) < 1 or self.grid[0] > self.size[0] or self.grid[1] > self.size[1]:
-            raise ParameterError(f"grid is (rows, columns) of regions within size {self.size}; got {self.grid!r}.")
+            raise ParameterError(f"grid must be (rows, columns) of regions within size {self.size}; got {self.grid!r}.")
 
     def _vectors(self, batch: Pictures) -> Array:
         images = stacked(batch, self.kind)

@@ -1,4 +1,4 @@
-"""Pixels, and the two linear features of the paper's faces: random faces and eigenfaces."""
+"""Pixels, and the two linear features of the paper's face experiments: random faces and eigenfaces."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from kcrc.errors import DataError, ParameterError
 from kcrc.images.decoding.resizing import Fit, View
 from kcrc.images.features.base import Feature, Images, Pictures, checked_array, register, stacked
 
-# Principal axes of many or wide rows, the same on every run.
-
-_BLOCK = 1 << 22  # values made float64 at a time: the rows may be many gigabytes in float32
+_BLOCK = 1 << 22  # values converted to float64 at a time: the rows may be many gigabytes in float32
 
 
 def principal_axes(X: Array, n: int) -> tuple[Array, Array]:
-    """Mean (d,) and the first principal axes (m, d) of the rows of ``X``, m = min(n, rank).
+    """Return the mean (d,) and the first principal axes (m, d) of the rows of ``X``, m = min(n, rank).
 
-    From the smaller of the two products, X Xᵀ or XᵀX of the centred rows, in float64: the last of a few hundred
-    axes have a millionth of the variance of the first. An axis of no variance is left out. The largest entry of an
-    axis is positive, so that signs do not depend on the machine.
+    They are computed from the smaller of the products X Xᵀ and XᵀX of the centred rows, in float64, because the last of
+    a few hundred axes have a millionth of the variance of the first. Axes without variance are left out. The largest
+    entry of an axis is positive, so that signs are the same on every machine.
     """
     from scipy.linalg import eigh
 
@@ -48,7 +46,7 @@ def principal_axes(X: Array, n: int) -> tuple[Array, Array]:
 
 
 def _centred_blocks(X: Array, mean: Array, wide: bool) -> Iterator[Array]:
-    """The centred rows in float64, cut along their longer axis, that axis last."""
+    """Yield the centred rows in float64, cut along their longer axis, that axis last."""
     step = max(1, _BLOCK // min(X.shape))
     for start in range(0, max(X.shape), step):
         cut = slice(start, start + step)
@@ -60,7 +58,7 @@ _LARGEST = 1 << 29  # numbers in the matrix of random faces
 
 
 class _Flat(Feature):
-    """A feature of the flattened pixels of pictures that share one shape."""
+    """A feature of the flattened pixels of pictures with one shape."""
 
     takes_rows: ClassVar[bool] = True
 
@@ -75,7 +73,9 @@ class _Flat(Feature):
     def _check(self) -> None:
         _ = self.view
         if self.fit_to == "inside":
-            raise ParameterError(f"The feature '{self.kind}' needs one shape: fit_to is 'stretch', 'crop' or 'cut'.")
+            raise ParameterError(
+                f"The feature '{self.kind}' needs one shape: fit_to must be 'stretch', 'crop' or 'cut'; got 'inside'."
+            )
 
     def _rows(self, batch: Pictures) -> Array:
         pixels = stacked(batch, self.kind)
@@ -85,15 +85,17 @@ class _Flat(Feature):
         rows = [self._rows(batch) for batch in self.batches(images)]
         widths = {r.shape[1] for r in rows}
         if len(widths) > 1:
-            raise DataError(f"The feature '{self.kind}' needs images of one shape. Give it a size=(height, width).")
+            raise DataError(
+                f"The feature '{self.kind}' needs images of one shape; got several. Set size=(height, width)."
+            )
         return np.concatenate(rows)
 
 
 @register("pixels")
 class Pixels(_Flat):
-    """The pixels themselves, at a small size: x = (grey values) / 255.
+    """The pixels at a small size: x = (grey values) / 255.
 
-    ``size`` None keeps pictures as they come; they must then share one shape.
+    With ``size`` None pictures are not resized; they must then have one shape.
     """
 
     kind: ClassVar[str] = "pixels"
@@ -106,7 +108,9 @@ class Pixels(_Flat):
     @property
     def dim(self) -> int:
         if self.size is None:
-            raise ParameterError("Pixels of no fixed size have no length of their own. Give size=(height, width).")
+            raise ParameterError(
+                "With size=None the length of a vector depends on the pictures. Set size=(height, width)."
+            )
         return self.size[0] * self.size[1] * (3 if self.colour else 1)
 
     def transform(self, images: Images) -> Array:
@@ -119,7 +123,7 @@ class Pixels(_Flat):
 
 
 class _Projected(_Flat):
-    """z = A (x − mean) for a fitted A: the number of pixels is fixed by fit."""
+    """z = A (x − mean); ``fit`` determines the number of pixels."""
 
     learns: ClassVar[bool] = True
     n_components: int
@@ -127,22 +131,22 @@ class _Projected(_Flat):
     def _check(self) -> None:
         super()._check()
         if self.n_components < 1:
-            raise ParameterError(f"n_components is at least 1; got {self.n_components!r}.")
+            raise ParameterError(f"n_components must be at least 1; got {self.n_components!r}.")
 
     def _check_width(self, rows: Array, width: int) -> None:
         if rows.shape[1] != width:
             raise DataError(
-                f"The feature '{self.kind}' was fitted on images of {width} values; these have {rows.shape[1]}. "
-                "Give it a size=(height, width) to bring all to one shape."
+                f"The feature '{self.kind}' was fitted on images of {width} values; got {rows.shape[1]}. "
+                "Set size=(height, width) to bring all to one shape."
             )
 
 
 @register("random-faces")
 class RandomFaces(_Projected):
-    """z = R x with R (504, d) of Gaussian rows scaled to unit length (Wright et al. 2009, the paper's 504).
+    """z = R x with R (504, d) of Gaussian rows scaled to unit length (Wright et al. 2009; 504 as in the paper).
 
-    R is drawn from ``seed`` by NumPy's RandomState, whose stream is frozen for good, so only the seed is kept.
-    ``fit`` learns nothing but the number of pixels.
+    R is drawn from ``seed`` by NumPy's RandomState, whose stream never changes, so only the seed is stored. ``fit``
+    learns nothing but the number of pixels.
     """
 
     kind: ClassVar[str] = "random-faces"
@@ -178,11 +182,11 @@ class RandomFaces(_Projected):
     def _draw(self, width: int) -> None:
         if self.n_components * width > _LARGEST:
             raise ParameterError(
-                f"n_components = {self.n_components} of images with {width} values would take a matrix of more than "
-                f"{_LARGEST} numbers. Give a smaller size or fewer."
+                f"n_components times the values of an image must be at most {_LARGEST}; got {self.n_components} times "
+                f"{width}. Set a smaller size or fewer components."
             )
         self.n_pixels_ = np.int64(width)
-        rng = np.random.RandomState(self.seed)  # the one stream that is promised never to change
+        rng = np.random.RandomState(self.seed)  # its stream is promised never to change
         matrix = rng.standard_normal((self.n_components, width))
         self._matrix = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
 
@@ -198,7 +202,7 @@ class RandomFaces(_Projected):
         width = self.n_pixels_
         if not isinstance(width, int | np.integer) or not 0 < int(width) * self.n_components <= _LARGEST:
             raise DataError(
-                f"The state of 'random-faces' is damaged: n_pixels_ is {width!r} for {self.n_components} numbers."
+                f"The state of 'random-faces' is damaged: n_pixels_ is {width!r} for {self.n_components} components."
             )
         self._draw(int(width))
 
@@ -207,7 +211,7 @@ class RandomFaces(_Projected):
 class Eigenfaces(_Projected):
     """z = A (x − mean), A the first ``n_components`` principal axes of the training images (Turk, Pentland 1991).
 
-    With fewer training images than components, as many as there are directions of variance.
+    There are at most as many as the training images have directions of variance.
     """
 
     kind: ClassVar[str] = "eigenfaces"

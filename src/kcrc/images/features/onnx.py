@@ -13,10 +13,10 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError, StateError
-from kcrc.files.folders import sha256
+from kcrc.files.safe_paths import sha256
 from kcrc.images.decoding.resizing import Fit, Resample, View
 from kcrc.images.features.base import Feature, Images, Pictures, register, stacked
-from kcrc.images.features.pyramid import AS_ONE, POOLINGS, chosen, pooled
+from kcrc.images.features.pyramid import AS_ONE, POOLINGS, choose_pooling, pool_tokens
 from kcrc.images.network import onnx_runtime
 from kcrc.images.network.onnx_apart import ApartSession
 from kcrc.images.network.onnx_runtime import Session
@@ -72,8 +72,8 @@ class NetworkFeature(Feature):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_opened": None}  # a session does not travel to other processes
 
-    def _seen(self, image: Any) -> Array:
-        seen = super()._seen(image)
+    def _apply_view(self, image: Any) -> Array:
+        seen = super()._apply_view(image)
         if seen.dtype == np.uint8:
             return seen
         # Bicubic resizing goes beyond the values that were given; what was between 0 and 1 stays there.
@@ -262,15 +262,19 @@ class Onnx(NetworkFeature):
         """Choose output and pooling by left-out answers, where there is anything to choose."""
         asked = np.unique(np.linspace(0, len(images) - 1, MOST_ASKED).astype(int))  # of all classes, in whatever order
         some = [images[i] for i in asked]
-        found = {(self.output, how): vectors for how, vectors in pooled(self._raw(some, self._session)).items()}
+        found = {(self.output, how): vectors for how, vectors in pool_tokens(self._raw(some, self._session)).items()}
         for name in self._session.vector_outputs[:MOST_OUTPUTS] if self.output is None else ():
             with contextlib.suppress(DataError):  # what cannot be computed is no candidate
-                own = pooled(self._raw(some, self._opened_for(name)))
+                own = pool_tokens(self._raw(some, self._opened_for(name)))
                 found |= {(name, how): vectors for how, vectors in own.items() if how == AS_ONE}
         found = {way: v for way, v in found.items() if len(v) == len(some) and v.size and np.isfinite(v).all()}
         if not found:
             raise DataError(f"The network {self._called} gives no vectors for pictures. Name an output by output=.")
-        best = next(iter(found)) if labels is None or len(found) == 1 else chosen(found, [labels[i] for i in asked])
+        best = (
+            next(iter(found))
+            if labels is None or len(found) == 1
+            else choose_pooling(found, [labels[i] for i in asked])
+        )
         self.output_, how = best
         self.pooling_ = None if how == AS_ONE else how
         if self.output_ != self.output:

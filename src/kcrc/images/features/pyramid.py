@@ -19,17 +19,17 @@ from kcrc.images.features.codebook import hard, learn_words, llc
 from kcrc.images.features.dense_sift import LENGTH, dense_sift
 from kcrc.images.features.linear import principal_axes
 
-_DENSEST = 250_000  # patches of one image
-_SAMPLE = 60_000  # descriptors the words are learned from
+_MOST_PATCHES = 250_000  # of one image
+_SAMPLE = 60_000  # descriptors from which the words are learned
 
 
 @register("pyramid")
 class Pyramid(Feature):
-    """Dense SIFT, coded in visual words, pooled in 1+4+16 cells (``levels`` 3; 4 adds 64), PCA.
+    """Dense SIFT, coded in visual words, pooled in 1 + 4 + 16 cells (``levels`` 3; 4 adds 64), then PCA.
 
-    ``coding`` 'llc' with ``pooling`` 'max' is LLC; 'hard' with 'sum' is the histogram pyramid. Pooled vectors
-    have unit length; PCA brings them to ``n_components``, or to as many as the training images span; None
-    leaves PCA out. Words and PCA are learned from the training images.
+    ``coding`` 'llc' with ``pooling`` 'max' is LLC; 'hard' with 'sum' is the histogram pyramid. Pooled vectors have unit
+    length. PCA reduces them to ``n_components``, at most the rank of the training images; None leaves PCA out. Words
+    and PCA are learned from the training images.
     """
 
     kind: ClassVar[str] = "pyramid"
@@ -83,61 +83,63 @@ class Pyramid(Feature):
     def _check(self) -> None:
         if self.coding not in ("llc", "hard") or self.pooling not in ("max", "sum"):
             raise ParameterError(
-                f"coding is 'llc' or 'hard' and pooling 'max' or 'sum'; got {self.coding!r} and {self.pooling!r}."
+                f"coding must be 'llc' or 'hard', and pooling 'max' or 'sum'; got {self.coding!r} and {self.pooling!r}."
             )
         check_seed(self.seed)
         if not 1 <= self.levels <= 5:
-            raise ParameterError(f"levels is 1 to 5; got {self.levels!r}.")
+            raise ParameterError(f"levels must be 1 to 5; got {self.levels!r}.")
         if self.n_words < 8 or (self.n_components is not None and self.n_components < 1):
             raise ParameterError(
-                f"n_words is at least 8 and n_components at least 1 or None; got {self.n_words}, {self.n_components}."
+                f"n_words must be at least 8, and n_components at least 1 or None; got {self.n_words}, "
+                f"{self.n_components}."
             )
         if self.patch < 4 or self.patch % 4 or self.step < 1 or self.longest_side < self.patch:
             raise ParameterError(
-                f"patch is a multiple of 4, step at least 1, longest_side at least the patch; got {self.patch}, "
+                f"patch must be a multiple of 4, step at least 1, longest_side at least patch; got {self.patch}, "
                 f"{self.step}, {self.longest_side}."
             )
-        if (self.longest_side // self.step) ** 2 > _DENSEST:
+        if (self.longest_side // self.step) ** 2 > _MOST_PATCHES:
             raise ParameterError(
-                f"step {self.step} has more than {_DENSEST} patches on an image of {self.longest_side} pixels a side."
+                f"step and longest_side must give at most {_MOST_PATCHES} patches per image; got step={self.step} and "
+                f"longest_side={self.longest_side}."
             )
 
     def _learn(self, images: Images, labels: Any) -> None:
         share = -(-_SAMPLE // len(images))
         rng = np.random.default_rng(self.seed)
-        drawn = []
+        sample = []
         for batch in self.batches(images):
-            for descriptors, _ in self._on_threads(self._described, batch):
-                seen = descriptors[descriptors.any(axis=1)]
-                drawn.append(seen[np.sort(rng.permutation(len(seen))[:share])])
-        self.words_ = learn_words(np.concatenate(drawn), self.n_words, seed=self.seed)
+            for descriptors, _ in self._on_threads(self._describe, batch):
+                textured = descriptors[descriptors.any(axis=1)]
+                sample.append(textured[np.sort(rng.permutation(len(textured))[:share])])
+        self.words_ = learn_words(np.concatenate(sample), self.n_words, seed=self.seed)
         if self.n_components is not None:
-            pooled = np.concatenate([self._pooled_batch(batch) for batch in self.batches(images)])
+            pooled = np.concatenate([self._pool_batch(batch) for batch in self.batches(images)])
             self.mean_, self.axes_ = principal_axes(pooled, self.n_components)
             if not len(self.axes_):
                 raise DataError("The pyramid's PCA needs at least two different training images.")
 
     def _vectors(self, batch: Pictures) -> Array:
-        pooled = self._pooled_batch(batch)
+        pooled = self._pool_batch(batch)
         return pooled if self.n_components is None else (pooled - self.mean_) @ self.axes_.T
 
-    def _pooled_batch(self, batch: Pictures) -> Array:
-        return np.stack(self._on_threads(self._pooled, batch))
+    def _pool_batch(self, batch: Pictures) -> Array:
+        return np.stack(self._on_threads(self._pool_picture, batch))
 
     def _on_threads(self, function: Any, batch: Pictures) -> list[Any]:
-        # One image a thread, and BLAS not threaded inside: the products of one image are small.
+        # One image per thread, with BLAS on one thread each, because the products of one image are small.
         with one_blas_thread(), ThreadPoolExecutor(self.threads or os.cpu_count() or 1) as pool:
             return list(pool.map(function, batch))
 
-    def _described(self, picture: Array) -> tuple[Array, Array]:
+    def _describe(self, picture: Array) -> tuple[Array, Array]:
         image = unit_range(picture)
         missing = [max(0, self.patch - n) for n in image.shape]
         if any(missing):
             image = np.pad(image, [(m // 2, m - m // 2) for m in missing], mode="edge")
         return dense_sift(image, patch=self.patch, step=self.step)
 
-    def _pooled(self, picture: Array) -> Array:
-        descriptors, centres = self._described(picture)
+    def _pool_picture(self, picture: Array) -> Array:
+        descriptors, centres = self._describe(picture)
         near, weights = llc(descriptors, self.words_) if self.coding == "llc" else hard(descriptors, self.words_)
         pooled = pool(near, weights, centres, self.n_words, levels=self.levels, largest=self.pooling == "max")
         length = np.linalg.norm(pooled)
@@ -151,11 +153,11 @@ class Pyramid(Feature):
 
 
 def pool(near: Array, weights: Array, centres: Array, n_words: int, *, levels: int, largest: bool) -> Array:
-    """Codes pooled in the cells of each level, coarse to fine: (n_words · (1 + 4 + … + 4^(levels−1)),).
+    """Pool codes in the cells of each level, coarse to fine: (n_words · (1 + 4 + … + 4^(levels−1)),).
 
-    ``near`` and ``weights`` (n, k) are the words of each descriptor, ``centres`` (n, 2) fractions down and
-    across. ``largest`` takes the maximum (a word not used counts 0), else the sum. Coarser cells are pooled
-    from the four finer ones inside them.
+    ``near`` and ``weights`` (n, k) are the words of each descriptor and their weights, ``centres`` (n, 2) fractions
+    down and across. ``largest`` takes the maximum (an unused word counts 0), otherwise the sum. Coarser cells are
+    pooled from the four finer ones inside them.
     """
     side = 2 ** (levels - 1)
     cell = np.minimum((centres * side).astype(np.intp), side - 1)
@@ -170,12 +172,10 @@ def pool(near: Array, weights: Array, centres: Array, n_words: int, *, levels: i
     return np.concatenate([g.ravel() for g in grids])
 
 
-# One vector from the many that a transformer gives for a picture, one a patch and one for the whole.
-#
-# tokens (n, t, d): "cls" is the first, which stands for the whole picture; "mean" the mean of all; "patches" the mean
-# of all but the first; "both" the first and the mean of the others side by side. Many networks pool themselves, into
-# an output of one vector a picture. Which serves depends on how a network was trained, so left-out answers of the
-# examples choose.
+# Pool the tokens (n, t, d) of a transformer, one for the whole picture and one per patch, into one vector per picture:
+# "cls" is the first token, which represents the whole; "mean" the mean of all; "patches" the mean of all but the first;
+# "both" the first and the mean of the others side by side. Many networks pool their tokens themselves. Which pooling
+# is best depends on how a network was trained, so leave-one-out answers of the examples choose.
 
 POOLINGS: dict[str, Callable[[Array], Array]] = {
     "cls": lambda tokens: tokens[:, 0],
@@ -183,15 +183,17 @@ POOLINGS: dict[str, Callable[[Array], Array]] = {
     "patches": lambda tokens: tokens[:, 1:].mean(axis=1) if tokens.shape[1] > 1 else tokens[:, 0],
     "both": lambda tokens: np.concatenate([tokens[:, 0], POOLINGS["patches"](tokens)], axis=1),
 }
-AS_ONE = "as one"  # of an output that is one vector a picture
-SECONDS = 2.0  # of tuning, for each of them
+AS_ONE = "as one"  # for an output that is one vector per picture
+SECONDS = 2.0  # of tuning for each pooling
 Key = TypeVar("Key", bound=Hashable)
 
 
-def pooled(batches: Iterable[Array]) -> dict[str, Array]:
-    """By each pooling the vectors (n, d) of pictures whose tokens come in batches, which are let go one by one: those
-    of some hundred pictures would take gigabytes. Only AS_ONE where the network gives one vector a picture, and nothing
-    where it gives neither."""
+def pool_tokens(batches: Iterable[Array]) -> dict[str, Array]:
+    """Return the vectors (n, d) of pictures by each pooling, given their tokens in batches.
+
+    Batches are released one by one, because the tokens of a few hundred pictures would take gigabytes. The result has
+    only AS_ONE if the network gives one vector per picture, and is empty if it gives neither.
+    """
     parts: dict[str, list[Array]] = {}
     for result in batches:
         if result.dtype.kind not in "fiub":
@@ -203,21 +205,20 @@ def pooled(batches: Iterable[Array]) -> dict[str, Array]:
                 parts.setdefault(name, []).append(pool(result).astype(np.float32))
         else:
             return {}
-    return {name: np.concatenate(some) for name, some in parts.items()}
+    return {name: np.concatenate(vectors) for name, vectors in parts.items()}
 
 
-def chosen(vectors: Mapping[Key, Array], labels: Sequence[str]) -> Key:
-    """The key whose vectors tell the examples apart best, each asked as if it were not stored; of several within one
-    standard error the first."""
+def choose_pooling(vectors: Mapping[Key, Array], labels: Sequence[str]) -> Key:
+    """Return the key with the best leave-one-out accuracy; the first of those within one standard error."""
     from kcrc.classifier.estimator import KCRCClassifier
 
-    found: dict[Key, tuple[float, float]] = {}
+    scores: dict[Key, tuple[float, float]] = {}
     for name, own in vectors.items():
         clf = KCRCClassifier(tuning_seconds=SECONDS, verbose=False, random_state=0)
         tuning = clf.fit(own, np.asarray(labels)).tuning_
-        if tuning is None:  # too few to be asked
+        if tuning is None:  # too few examples to leave one out
             return next(iter(vectors))
-        found[name] = (float(tuning.accuracy), float(tuning.scores[tuning.best].error))
-    best = max(found, key=lambda name: found[name][0])
-    near = found[best][0] - found[best][1]
-    return next(name for name, (accuracy, _) in found.items() if accuracy >= near)
+        scores[name] = (float(tuning.accuracy), float(tuning.scores[tuning.best].error))
+    best = max(scores, key=lambda name: scores[name][0])
+    least = scores[best][0] - scores[best][1]
+    return next(name for name, (accuracy, _) in scores.items() if accuracy >= least)

@@ -1,4 +1,4 @@
-"""Vectors made elsewhere: read from ``.npy``, ``.npz``, ``.csv`` or ``.parquet``, and passed through as a feature."""
+"""Vectors computed elsewhere: read from ``.npy``, ``.npz``, ``.csv`` or ``.parquet``, and used as a feature."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.files.archive import PACKED, SMALL, from_npy, read_npz
-from kcrc.files.parquet_footer import class_names, opened_parquet
+from kcrc.files.parquet_footer import class_names, open_parquet
 from kcrc.files.plain_files import open_plain
 from kcrc.images.features.base import Feature, Images, Pictures, register
 
-# The columns of a table of vectors, by their names, and how many numbers a vector has.
+# Names of the columns of a table of vectors.
 
 LABEL_KEYS = ("labels", "label", "class", "y", "class_name", "category", "target", "choice")
 NAME_KEYS = (
@@ -30,28 +30,28 @@ VECTOR_KEYS = ("vectors", "features", "embeddings", "X", "vector", "embedding", 
 
 
 def column_of(header: Sequence[str], known: tuple[str, ...]) -> int | None:
+    """Return the position of the first known name in the header, or None."""
     folded = [cell.lower() for cell in header]
     return next((folded.index(k.lower()) for k in known if k.lower() in folded), None)
 
 
 def check_width(table: str, found: int, wanted: int | None) -> None:
-    """An error where the vectors of a table are not as long as those ``wanted`` (None: as long as they are)."""
+    """Raise an error if the vectors of a table do not have the ``wanted`` length (None accepts any)."""
     if wanted is not None and found != wanted:
-        raise DataError(f"{table} holds vectors of {found} numbers; those of the gallery have {wanted}.")
+        raise DataError(f"{table} must hold vectors of {wanted} numbers, as the gallery does; got {found}.")
 
 
-# Vectors in a Parquet file, by pyarrow: judged by what the file claims to hold before any of it is decoded.
-#
-# A few hundred bytes of Parquet can stand for gigabytes. Numbers become arrays without a Python object each, and texts
-# stay as the dictionary the file has them in until they are known to be short.
+# Vectors in a Parquet file, read by pyarrow. A few hundred bytes of Parquet can expand to gigabytes, so the sizes that
+# the file claims are checked before anything is decoded. Numbers become arrays without a Python object each, and texts
+# stay in the file's dictionary until they are known to be short.
 
-_LONGEST = 65_536  # bytes of a name, a label or a number in words
+_LONGEST = 65_536  # bytes of a name, a label or a number in text
 _AT_ONCE = 1 << 20  # bytes of a column that are read ahead
 
 
 @dataclass(frozen=True, eq=False)
 class VectorRows:
-    """vectors (n, d) float32, and labels and names where the file has them."""
+    """vectors (n, d) float32, and labels and names if the file has them."""
 
     vectors: Array
     labels: list[Any] | None
@@ -59,7 +59,7 @@ class VectorRows:
 
 
 class ParquetVectors:
-    """An open Parquet file of vectors: a column of lists, or a column for each number; a label and a name if wanted."""
+    """An open Parquet file of vectors: a column of lists, or one column per number; optionally a label and a name."""
 
     def __init__(self, file: Any, table: str, *, width: int | None = None) -> None:
         try:
@@ -68,7 +68,7 @@ class ParquetVectors:
             raise ParameterError(f"Reading {table} needs pyarrow. Install it: pip install 'kcrc[tables]'.") from None
         self._arrow, self._table = pyarrow, table
         try:
-            self._file, schema = self._opened(file)
+            self._file, schema = self._open(file)
         except (pyarrow.ArrowException, KeyError) as problem:
             raise DataError(f"{table} cannot be read: {problem}.") from None
         header = list(schema.names)
@@ -80,15 +80,17 @@ class ParquetVectors:
         if not self._numbers:
             raise DataError(f"{table} has no columns of numbers; its columns are: {', '.join(header[:5])}.")
         lists = [i for i in self._numbers if _is_list(schema.types[i])]
-        if len(lists) > 1:  # boxes may stand beside embeddings
+        if len(lists) > 1:  # a table may have lists of boxes as well as embeddings
             lists = [i for i in lists if header[i].casefold() in map(str.casefold, VECTOR_KEYS)] or lists
         if len(lists) > 1:
             named = ", ".join(header[i] for i in lists[:5])
-            raise DataError(f"{table} has several columns of lists of numbers: {named}. Write it with one of them.")
+            raise DataError(
+                f"{table} must have one column of lists of numbers; got {named}. Write it with one of them."
+            )
         self._lists = bool(lists)
-        self._numbers = lists or self._numbers  # what stands beside lists is not part of a vector
+        self._numbers = lists or self._numbers  # columns beside the lists are not part of a vector
         if any(pyarrow.types.is_nested(schema.types[i]) for i in self._numbers if i not in lists):
-            raise DataError(f"{table}: its columns are not numbers, nor one column of lists of numbers.")
+            raise DataError(f"{table} must have columns of numbers, or one column of lists of numbers.")
         self._class_names = None if self._label is None else class_names(schema, DataError).get(header[self._label])
         self._columns: list[str] | None = None  # all
         if lists:
@@ -96,26 +98,26 @@ class ParquetVectors:
         self.width = self._claimed_width(width)
 
     def _choose(self, kept: Sequence[int | None], header: Sequence[str]) -> None:
-        """Read these columns alone: of the label and the name if there are any, and of the vectors."""
+        """Read only these columns: the label and the name, if there are any, and the vectors."""
         names = [header[i] for i in kept if i is not None]
         if any(header.count(name) > 1 for name in names):
-            raise DataError(f"{self._table} has several columns of one name among {', '.join(names)}.")
+            raise DataError(f"{self._table} must have one column of each name; got several among {', '.join(names)}.")
         self._columns = names
         self._label, self._name, self._numbers = (
             *(None if i is None else names.index(header[i]) for i in kept[:2]),
             [len(names) - 1],
         )
 
-    def _opened(self, file: Any) -> tuple[Any, Any]:
-        """The file, texts in dictionaries, and what it says of its columns."""
-        first = opened_parquet(file, self._table, DataError)
+    def _open(self, file: Any) -> tuple[Any, Any]:
+        """Open the file with texts in dictionaries; return it and its schema."""
+        first = open_parquet(file, self._table, DataError)
         schema = first.schema_arrow
         texts = [field.name for field in schema if _is_text(field.type)]
         options = {"metadata": first.metadata, "read_dictionary": texts, "buffer_size": _AT_ONCE}
-        return opened_parquet(file, self._table, DataError, **options), schema
+        return open_parquet(file, self._table, DataError, **options), schema
 
     def _claimed_width(self, wanted: int | None) -> int:
-        """How many numbers a vector has; an error where the file claims more of them than it has rows for."""
+        """Return the length of a vector; raise an error if the file claims more values than its rows can have."""
         width = None if self._lists else len(self._numbers)
         if width is not None:
             check_width(self._table, width, wanted)
@@ -127,7 +129,7 @@ class ParquetVectors:
             if width is None:
                 width, over = divmod(most, group.num_rows)
                 if over:
-                    raise DataError(f"{self._table}: its lists are not numbers of equal length.")
+                    raise DataError(f"{self._table} must have lists of equal length.")
                 check_width(self._table, width, wanted)
             if most > group.num_rows * max(1, width):
                 raise DataError(f"{self._table} claims {most} values in {group.num_rows} rows of {width} numbers.")
@@ -147,12 +149,12 @@ class ParquetVectors:
         return int(self._file.metadata.num_row_groups)
 
     def group_size(self, group: int) -> tuple[int, int]:
-        """Rows of a row group, and its bytes before compression."""
-        found = self._file.metadata.row_group(group)
-        return found.num_rows, found.total_byte_size
+        """Return the rows of a row group, and its bytes before compression."""
+        metadata = self._file.metadata.row_group(group)
+        return metadata.num_rows, metadata.total_byte_size
 
     def read(self, group: int, step: int) -> Iterator[VectorRows]:
-        """The rows of a row group, read once from its beginning, ``step`` at a time."""
+        """Yield the rows of a row group, read once from its beginning, ``step`` at a time."""
         held: list[Any] = []
         count = 0
         try:
@@ -160,15 +162,15 @@ class ParquetVectors:
                 held.append(batch if self._columns is None else batch.select(self._columns))
                 count += batch.num_rows
                 while count >= step:
-                    together = self._arrow.Table.from_batches(held)
-                    yield self._decoded(together.slice(0, step))
-                    held, count = together.slice(step).to_batches(), count - step
+                    table = self._arrow.Table.from_batches(held)
+                    yield self._decode(table.slice(0, step))
+                    held, count = table.slice(step).to_batches(), count - step
             if count:
-                yield self._decoded(self._arrow.Table.from_batches(held))
+                yield self._decode(self._arrow.Table.from_batches(held))
         except self._arrow.ArrowException as problem:
             raise DataError(f"{self._table} cannot be read: {problem}.") from None
 
-    def _decoded(self, rows: Any) -> VectorRows:
+    def _decode(self, rows: Any) -> VectorRows:
         if self._lists:
             vectors = self._from_lists(rows.column(self._numbers[0]))
         else:
@@ -186,24 +188,24 @@ class ParquetVectors:
         lengths = pyarrow.compute.fill_null(pyarrow.compute.list_value_length(column), -1)
         odd = np.flatnonzero(lengths.to_numpy() != self.width)
         if len(odd) or column.null_count:
-            raise DataError(f"{self._table}: its lists are not numbers of equal length; {self.width} each are needed.")
+            raise DataError(f"{self._table} must have lists of {self.width} numbers each.")
         return self._floats(pyarrow.compute.list_flatten(column)).reshape(-1, self.width)
 
     def _floats(self, column: Any) -> Array:
-        """Numbers as float32, NaN where there is none."""
+        """Return numbers as float32, NaN for missing ones."""
         column = self._short(column)
         try:
             plain = column.cast(self._arrow.float32(), safe=False)
         except self._arrow.ArrowException as problem:
-            raise DataError(f"{self._table}: its columns are not numbers of equal length ({problem}).") from None
-        found: Array = plain.to_numpy()
-        return found
+            raise DataError(f"{self._table} must have columns of numbers ({problem}).") from None
+        values: Array = plain.to_numpy()
+        return values
 
     def _texts(self, rows: Any, column: int | None) -> list[Any] | None:
         return None if column is None else list(self._short(rows.column(column)).to_pylist())
 
     def _short(self, column: Any) -> Any:
-        """A column of texts, none of them longer than a name may be; any other column as it is."""
+        """Return a column; raise an error if it has texts longer than a name may be."""
         import pyarrow.compute
 
         kind = column.type
@@ -212,7 +214,7 @@ class ParquetVectors:
             if _is_text(texts.type):
                 longest = pyarrow.compute.max(pyarrow.compute.binary_length(texts)).as_py() or 0
                 if longest > _LONGEST:
-                    raise DataError(f"{self._table} holds a text of {longest} bytes; at most {_LONGEST} are read.")
+                    raise DataError(f"{self._table} must hold texts of at most {_LONGEST} bytes; got {longest}.")
         return column.cast(kind.value_type) if self._arrow.types.is_dictionary(kind) else column
 
 
@@ -232,7 +234,7 @@ def _is_list(kind: Any) -> bool:
 
 
 _ROWS = 4096  # of a Parquet file that are decoded at a time
-LINE = 16 << 20  # characters of a row of a CSV
+LINE = 16 << 20  # most characters of a row of a CSV
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,9 +246,9 @@ class VectorTable:
     X : ndarray of float32 of shape (n, d)
         The vectors.
     labels : ndarray of str of shape (n,), or None
-        Their labels, where the file has them.
+        Their labels, if the file has them.
     names : ndarray of str of shape (n,), or None
-        What they are called, where the file says so.
+        Their names, if the file has them.
     """
 
     X: Array
@@ -255,12 +257,12 @@ class VectorTable:
 
 
 def read_vectors(path: str | os.PathLike[str]) -> VectorTable:
-    """A table of vectors, whole and finite; else an error that names the file.
+    """Read a table of vectors; raise an error that names the file unless all of them are finite.
 
-    ``.npy``: one array (n, d). ``.npz``: an array called vectors, features, embeddings or X (or the only one with
-    two axes), and labels (numbers into ``classes`` where that is there). ``.csv`` and ``.parquet``: a column
-    ``label`` and a column ``name`` or ``path`` if wanted; all other columns are numbers. In Parquet a column of lists
-    of numbers holds the vectors, and columns beside it are passed over.
+    ``.npy``: one array (n, d). ``.npz``: an array called vectors, features, embeddings or X (or the only one with two
+    axes), and labels (numbers into ``classes`` if there is such an array). ``.csv`` and ``.parquet``: optionally a
+    column ``label`` and a column ``name`` or ``path``; all other columns are numbers. In Parquet a column of lists of
+    numbers holds the vectors, and other columns are ignored.
 
     Parameters
     ----------
@@ -291,7 +293,7 @@ def read_vectors(path: str | os.PathLike[str]) -> VectorTable:
     readers = {".npy": _from_npy, ".npz": _from_npz, ".csv": _from_csv, ".parquet": _from_parquet}
     reader = readers.get(file.suffix.lower())
     if reader is None:
-        raise ParameterError(f"Vectors are read from {', '.join(readers)}; got {file}.")
+        raise ParameterError(f"Vectors can be read from {', '.join(readers)}; got {file}.")
     try:
         table = reader(file)
     except (DataError, ParameterError):
@@ -304,12 +306,12 @@ def read_vectors(path: str | os.PathLike[str]) -> VectorTable:
 def _checked(file: Path, table: VectorTable) -> VectorTable:
     X = np.asarray(table.X)
     if X.ndim != 2 or not X.size or X.dtype.kind not in "fiu":
-        raise DataError(f"{file} holds an array of shape {X.shape} of {X.dtype}; vectors (n, d) are needed.")
+        raise DataError(f"{file} must hold vectors (n, d) of numbers; got shape {X.shape} of {X.dtype}.")
     with np.errstate(over="ignore"):
         X = np.ascontiguousarray(X, np.float32)
     bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
     if len(bad):
-        raise DataError(f"{file}: row {bad[0]} (counted from 0) holds a value that is not a finite number.")
+        raise DataError(f"{file} must hold finite numbers; row {bad[0]} (counted from 0) has NaN or infinity.")
     for what, column in (("labels", table.labels), ("names", table.names)):
         if column is not None and column.shape != (len(X),):
             raise DataError(f"{file} has {len(X)} vectors and {what} of shape {column.shape}.")
@@ -326,17 +328,17 @@ def _from_npy(file: Path) -> VectorTable:
 
 def _from_npz(file: Path) -> VectorTable:
     arrays, _ = read_npz(file)
-    flat = [key for key, value in arrays.items() if value.ndim == 2]
-    key = next((k for k in VECTOR_KEYS if k in arrays), flat[0] if len(flat) == 1 else None)
+    matrices = [key for key, value in arrays.items() if value.ndim == 2]
+    key = next((k for k in VECTOR_KEYS if k in arrays), matrices[0] if len(matrices) == 1 else None)
     if key is None:
-        raise DataError(f"{file} has no array called {', '.join(VECTOR_KEYS)}; it has: {', '.join(arrays)}.")
+        raise DataError(f"{file} must have an array called {', '.join(VECTOR_KEYS)}; got {', '.join(arrays)}.")
     labels = next((arrays[k] for k in LABEL_KEYS if k in arrays), None)
     classes = arrays.get("classes")
     if labels is not None and classes is not None and labels.dtype.kind in "iu":
         if classes.ndim != 1:
-            raise DataError(f"{file}: the names of classes have shape {classes.shape}; one axis is needed.")
+            raise DataError(f"{file}: classes must have one axis; got shape {classes.shape}.")
         if labels.size and not (labels.min() >= 0 and labels.max() < len(classes)):
-            raise DataError(f"{file}: labels run to {labels.max()}, but there are {len(classes)} classes.")
+            raise DataError(f"{file}: labels must be below the number of classes, {len(classes)}; got {labels.max()}.")
         labels = classes[labels]
     names = next((arrays[k] for k in NAME_KEYS if k in arrays), None)
     return VectorTable(arrays[key], _text(labels), _text(names))
@@ -355,17 +357,18 @@ def _from_csv(file: Path) -> VectorTable:
 def rows_of_csv(
     stream: TextIO, file: str, *, width: int | None = None
 ) -> Iterator[tuple[Array, str | None, str | None]]:
-    """The vector (d,), label and name of each line below the first; None where the table has no such column.
+    """Yield the vector (d,), label and name of each line below the first; None if there is no such column.
 
-    A row that is longer than ``LINE``, and vectors that are not of ``width`` where that is known, are an error."""
-    length = 0  # of the row that is being read: a text in quotes may go over many lines
+    Rows longer than ``LINE``, and vectors that do not have the given ``width``, are an error.
+    """
+    length = 0  # of the current row: a text in quotes may span many lines
 
     def lines() -> Iterator[str]:
         nonlocal length
         while line := stream.readline(LINE + 1 - length):
             length += len(line)
             if length > LINE:
-                raise DataError(f"{file} has a row of more than {LINE} characters; it is not read.")
+                raise DataError(f"{file} must have rows of at most {LINE} characters; got a longer one.")
             yield line
 
     rows = csv.reader(lines())
@@ -381,7 +384,7 @@ def rows_of_csv(
         if not row:
             continue
         if len(row) != len(header):
-            raise DataError(f"{file}, line {number} has {len(row)} cells; the first line has {len(header)}.")
+            raise DataError(f"{file}, line {number} must have {len(header)} cells like the first; got {len(row)}.")
         try:
             vector = np.array([row[i] for i in kept], np.float32)
         except ValueError as problem:
@@ -391,14 +394,14 @@ def rows_of_csv(
 
 def _from_parquet(file: Path) -> VectorTable:
     with open_plain(file) as stream:
-        found = ParquetVectors(stream, str(file))
+        table = ParquetVectors(stream, str(file))
         size = file.stat().st_size
-        if found.rows * found.width * 4 > PACKED * size + SMALL:
+        if table.rows * table.width * 4 > PACKED * size + SMALL:
             raise DataError(
-                f"{file} unpacks to {found.rows} vectors of {found.width} numbers, more than {PACKED} times its size; "
-                "it is not read."
+                f"{file} must not unpack to more than {PACKED} times its size; got {table.rows} vectors of "
+                f"{table.width} numbers."
             )
-        parts = [part for group in range(found.groups) for part in found.read(group, _ROWS)]
+        parts = [part for group in range(table.groups) for part in table.read(group, _ROWS)]
     labels = [label for part in parts for label in part.labels or ()]
     names = [name for part in parts for name in part.names or ()]
     texts = [_text(np.array(column)) if column else None for column in (labels, names)]
@@ -411,7 +414,7 @@ def _text(values: Array | None) -> Array | None:
 
 @register("vectors")
 class Vectors(Feature):
-    """v = x: vectors that were made elsewhere, passed through. ``source`` names what made them.
+    """v = x: vectors computed elsewhere. ``source`` names the program.
 
     Vectors of another ``source`` or length have another fingerprint.
     """
@@ -429,15 +432,15 @@ class Vectors(Feature):
 
     def _check(self) -> None:
         if self.length < 1:
-            raise ParameterError(f"length is at least 1; got {self.length!r}.")
+            raise ParameterError(f"length must be at least 1; got {self.length!r}.")
 
     def batches(self, images: Images) -> Iterator[Pictures]:
         try:
             rows = np.asarray(images)
         except ValueError:  # pictures of several sizes
-            raise DataError(f"Vectors (n, {self.length}) are needed; got samples of several shapes.") from None
+            raise DataError(f"Vectors must have shape (n, {self.length}); got samples of several shapes.") from None
         if rows.ndim != 2 or rows.shape[1] != self.length or rows.dtype.kind not in "fiu":
-            raise DataError(f"Vectors (n, {self.length}) are needed; got an array of shape {rows.shape}.")
+            raise DataError(f"Vectors must have shape (n, {self.length}); got an array of shape {rows.shape}.")
         yield rows
 
     def _vectors(self, batch: Pictures) -> Array:

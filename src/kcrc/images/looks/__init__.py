@@ -1,6 +1,6 @@
-"""What pictures can be seen as, and which of it tells the examples apart: ``names()``, ``register``, ``of_feature``.
+"""Looks, the ways to compare pictures: ``names()``, ``register``, ``of_feature``, ``of_distance``.
 
-Importing this is light; what looks are made of is imported when they are asked for.
+Importing this is light; a look's parts are imported when it is made.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Look", "PictureKind", "Price", "names", "of_distance", "of_feature",
 
 
 def names() -> tuple[str, ...]:
-    """The names of all looks: the library's, and those that were registered since."""
+    """Return the names of all looks: the library's, and those registered since."""
     import importlib
 
     importlib.import_module("kcrc.images.looks.table")

@@ -1,9 +1,10 @@
 """The contract of a look, the registry, and the two ways that looks are made: of a feature, of an image distance.
 
-A look is one way to see pictures: what is made of them (``see``) and how that is compared (``distance``). What it
-learns from pictures (visual words, the span of the examples) it learns in ``fit``, which returns the fitted look.
+A look is one way to compare pictures: it computes vectors or small images from them (``see``) and names the distance
+between those. What it learns from pictures (visual words, the subspace of the examples) it learns in ``fit``, which
+returns the fitted look.
 
-To add one, register a function from the kind of the pictures to a look (None where it makes no sense for them)::
+To add one, register a function from the kind of the pictures to a look, or None if it makes no sense for them::
 
     @kcrc.looks.register("edges")
     def edges(kind):
@@ -25,19 +26,18 @@ from kcrc.errors import DataError, KCRCError, ParameterError
 from kcrc.images import features
 from kcrc.images.decoding.resizing import View, view_array
 from kcrc.images.features.base import Feature
-from kcrc.images.looks.span import as_stored, span, squared_lengths, with_outside
+from kcrc.images.looks.subspace import squared_lengths, subspace_axes, with_outside_length, without_outside_length
 from kcrc.method import distances
 from kcrc.method.distances.base import Distance
 from kcrc.method.scaling import tiled_product
 
-# What kind of pictures they are: how large, grey or colour, strokes or photographs.
-#
-# A kind says which looks make sense and at which size, and, where examples are too few to be asked, which tend to see
-# most: the one table of what is held before anything is known.
+# The kind of the pictures, which says which looks make sense and at which size. With too few examples to compare looks,
+# it also says which of them usually work best: the only table of prior knowledge.
 
-_SAMPLE = 200  # pictures looked at
-_EXTREME, _INK = 0.15, 0.8  # of the range counts as black or white; of the pixels are so in strokes
-_TINT = 0.04  # mean difference of channels (of 1) that makes a colour picture
+SAMPLE = 200  # pictures that tell the kind
+# A pixel within this part of the range counts as black or white; strokes have so large a share of such pixels.
+BLACK_OR_WHITE, STROKES = 0.15, 0.8
+COLOURED = 0.04  # mean difference of the channels (of 1) above which pictures are coloured
 
 PRIOR: dict[str, dict[str, float]] = {
     #                 strokes  grey  colour
@@ -57,22 +57,22 @@ PRIOR: dict[str, dict[str, float]] = {
     "pyramid":        {"strokes": 0.4, "grey": 0.7, "colour": 0.8},
     "embedding":      {"strokes": 0.4, "grey": 0.6, "colour": 1.0},
 }  # fmt: skip
-"""How much a look tends to see in pictures of a kind, 0 to 1, before any example is asked. From published results (line
-drawings: shape context before geometric blur before HOG before pixels; photographs: networks before words before
-gradients) and never from queries of ours. A look of a user's own counts UNKNOWN."""
-UNKNOWN = 0.5
+"""How well a look usually works on pictures of a kind, from 0 to 1. Based on published results (line drawings: shape
+context before geometric blur before HOG before pixels; photographs: networks before words before gradients), never on
+queries of ours. A look that is not in the table has UNKNOWN_PRIOR."""
+UNKNOWN_PRIOR = 0.5
 
 
 @dataclass(frozen=True)
 class PictureKind:
-    """What kind of pictures the examples are: ``kind_`` of an ``ImageClassifier``, and what a registered look is given.
+    """The kind of the examples: ``kind_`` of an ``ImageClassifier``, and the argument of a registered look.
 
     Attributes
     ----------
     height, width : int
-        In pixels, the median of the pictures.
+        The median of the pictures, in pixels.
     colour : bool
-        Whether some have one.
+        Whether they are coloured.
     strokes : bool
         Whether they are mostly black and white, as writing and drawings are.
     count : int
@@ -89,30 +89,30 @@ class PictureKind:
 
     @property
     def name(self) -> str:
-        """The column of PRIOR."""
+        """The column of PRIOR: "colour", "strokes" or "grey"."""
         return "colour" if self.colour else "strokes" if self.strokes else "grey"
 
     def prior(self, look: str) -> float:
-        """How much the look tends to see in such pictures."""
-        return PRIOR.get(look, {}).get(self.name, UNKNOWN)
+        """Return how well the look usually works on such pictures."""
+        return PRIOR.get(look, {}).get(self.name, UNKNOWN_PRIOR)
 
     def size(self, most: int) -> tuple[int, int]:
-        """(height, width) of the pictures in their own proportions, the longer side at most ``most`` pixels."""
+        """Return (height, width) in the proportions of the pictures, the longer side at most ``most`` pixels."""
         scale = min(1.0, most / max(self.height, self.width))
         return max(1, round(self.height * scale)), max(1, round(self.width * scale))
 
 
 def kind_of(pictures: Sequence[Array]) -> PictureKind:
-    """The kind of some pictures."""
-    some = pictures[:: max(1, len(pictures) // _SAMPLE)]
-    height = int(np.median([picture.shape[0] for picture in some]))
-    width = int(np.median([picture.shape[1] for picture in some]))
-    colour = float(np.mean([_tint(picture) for picture in some])) > _TINT
-    strokes = not colour and float(np.mean([_extreme(picture) for picture in some])) > _INK
+    """Return the kind of these pictures."""
+    sample = pictures[:: max(1, len(pictures) // SAMPLE)]
+    height = int(np.median([picture.shape[0] for picture in sample]))
+    width = int(np.median([picture.shape[1] for picture in sample]))
+    colour = float(np.mean([_channel_difference(picture) for picture in sample])) > COLOURED
+    strokes = not colour and float(np.mean([_black_or_white(picture) for picture in sample])) > STROKES
     return PictureKind(height, width, colour, strokes, len(pictures))
 
 
-def _tint(picture: Array) -> float:
+def _channel_difference(picture: Array) -> float:
     if picture.ndim == 2:
         return 0.0
     scale = 255.0 if picture.dtype == np.uint8 else 1.0
@@ -120,11 +120,11 @@ def _tint(picture: Array) -> float:
     return float((values.max(axis=2) - values.min(axis=2)).mean())
 
 
-def _extreme(picture: Array) -> float:
-    """The share of pixels near the darkest or the brightest."""
+def _black_or_white(picture: Array) -> float:
+    """Return the share of pixels near the darkest or the brightest."""
     values = picture.astype(np.float32) if picture.ndim == 2 else picture.astype(np.float32).mean(axis=2)
     low, high = float(values.min()), float(values.max())
-    near = _EXTREME * (high - low)
+    near = BLACK_OR_WHITE * (high - low)
     return float(((values <= low + near) | (values >= high - near)).mean())
 
 
@@ -132,22 +132,25 @@ registry: Registry[Look | None] = Registry("look", {})
 register = registry.register
 
 Pictures = Sequence[Array]
-CHUNK = 256  # pictures whose vectors are held at once, before they are brought to the span of the examples
-CANDIDATES = 100  # that a costly distance is measured to, found by the pixels
-COSTLY = 1.0  # µs a pair
-AMONG = 3.0  # times as many pairs as there are candidates: those among the nearest are measured too
+CHUNK = 256  # pictures whose vectors are held at once, before they are projected to the subspace of the examples
+
+# A distance that takes COSTLY µs per pair or more is measured only to the CANDIDATES examples nearest by pixels. With
+# the pairs among those it measures PAIRS_AMONG times as many.
+COSTLY = 1.0
+CANDIDATES = 100
+PAIRS_AMONG = 3.0
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a look costs, in µs on one ordinary core: cheap looks are tried first.
+    """What a look costs, in µs on one ordinary core. Cheap looks are tried first.
 
     Parameters
     ----------
     picture : float, default=100.0
-        To see one picture.
+        For each picture.
     pair : float, default=0.0
-        To compare two.
+        To compare two pictures.
     learning : float, default=0.0
         To learn from the examples, once.
     """
@@ -156,27 +159,27 @@ class Price:
     pair: float = 0.0
     learning: float = 0.0
 
-    def of(self, n: int) -> float:
-        """Seconds to see n examples and to ask each of them once."""
-        return 1e-6 * (self.learning + n * self.picture) + self.asking(n)
+    def total(self, n: int) -> float:
+        """Return the seconds to see n examples and to classify each of them once."""
+        return 1e-6 * (self.learning + n * self.picture) + self.comparing(n)
 
-    def asking(self, n: int) -> float:
-        """Seconds to compare each of n examples with those it may be like, and those with each other, once."""
+    def comparing(self, n: int) -> float:
+        """Return the seconds to compare each of n examples with its candidates, and those with each other, once."""
         others = min(n, CANDIDATES) if self.pair >= COSTLY else n
-        return 1e-6 * n * others * self.pair * (AMONG if self.pair >= COSTLY else 1.0)
+        return 1e-6 * n * others * self.pair * (PAIRS_AMONG if self.pair >= COSTLY else 1.0)
 
 
 class Look(ABC):
-    """One way to see pictures, and to compare what is seen.
+    """One way to compare pictures.
 
     ``of_feature`` and ``of_distance`` make most looks. A subclass is a frozen dataclass with the fields ``name`` and
-    ``price``, and implements ``see``; ``fit`` where it learns from the examples, ``distance`` where what it sees is not
-    compared by Euclidean distance, and ``state`` where it can be kept in a file.
+    ``price`` that implements ``see``; also ``fit`` if it learns from the examples, ``distance`` if that is not the
+    Euclidean one, and ``state`` if it can be saved.
 
     Attributes
     ----------
     name : str
-        What it is called.
+        Its name.
     price : Price
         What it costs.
     """
@@ -186,12 +189,12 @@ class Look(ABC):
 
     @property
     def distance(self) -> str | Distance:
-        """How what ``see`` gives is compared."""
+        """The distance between results of ``see``."""
         return "euclidean"
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a classifier of it is made with, beside what it chooses itself."""
+        """Parameters of its classifier that are not tuned."""
         return {"distance": self.distance}
 
     def fit(self, pictures: Pictures, labels: Array) -> Look:
@@ -213,7 +216,7 @@ class Look(ABC):
 
     @abstractmethod
     def see(self, pictures: Pictures) -> Array:
-        """What is compared of pictures.
+        """Return what is compared of pictures.
 
         Parameters
         ----------
@@ -223,35 +226,35 @@ class Look(ABC):
         Returns
         -------
         ndarray of float32 of shape (n, …)
-            One entry for each picture, all of one shape.
+            One entry per picture, all of one shape.
         """
 
     def fit_see(self, pictures: Pictures, labels: Array) -> tuple[Look, Array]:
-        """The fitted look, and what it sees of the examples: each is looked at once."""
+        """Fit to the examples; return the fitted look and what it stores of them, each computed once."""
         fitted = self.fit(pictures, labels)
         return fitted, fitted.see(pictures)
 
     @property
     def outside(self) -> bool:
-        """Whether the last number says how far outside the span of the examples a picture lies."""
+        """Whether the last number says how far outside the subspace of the examples a picture lies."""
         return False
 
     def stored(self, seen: Array) -> Array:
-        """What is stored of examples, by what is ``seen`` of pictures that are asked about; the default is that."""
+        """Return what is stored of examples, given the result of ``see`` for them; the default is the same."""
         return seen
 
-    def of_more(self) -> Look:
-        """The same look for more examples than it was fitted with; the default is itself."""
+    def for_more_examples(self) -> Look:
+        """Return the look for more examples than it was fitted to; the default is the same."""
         return self
 
     def state(self) -> dict[str, Any]:
-        """All of it as plain values and arrays, for a file."""
+        """Return all of it as plain values and arrays, for a file."""
         raise DataError(f"The look '{self.name}' cannot be saved.")
 
 
 @dataclass(frozen=True, eq=False)
 class UnmadeLook(Look):
-    """A look that could not be made for such pictures: whoever tries it is told the ``reason``."""
+    """A look that could not be made for such pictures: using it raises the ``reason``."""
 
     name: str
     reason: KCRCError
@@ -263,9 +266,11 @@ class UnmadeLook(Look):
 
 @dataclass(frozen=True, eq=False)
 class FeatureLook(Look):
-    """Vectors of a feature, each of length 1, in the coordinates ``axes`` (m, d) of the span of the examples where they
-    are fewer than the numbers of a vector: distances between examples stay what they are, and there is less to count.
-    ``beyond``: how far outside the span a picture lies is one number more (``kcrc.images.looks.span``).
+    """Unit vectors of a feature.
+
+    If there are fewer examples than numbers in a vector, vectors are projected to the ``axes`` (m, d) of the examples'
+    subspace: distances between examples stay the same, with less to compute. ``beyond``: one more number says how
+    far outside the subspace a picture lies (``kcrc.images.looks.subspace``).
     """
 
     name: str
@@ -282,41 +287,47 @@ class FeatureLook(Look):
         return self.fit_see(pictures, labels)[0]
 
     def fit_see(self, pictures: Pictures, labels: Array) -> tuple[Self, Array]:
-        # A feature fitted elsewhere is used as it is: a state of its own is what makes its vectors comparable.
-        feature = self.feature if self.feature.is_fitted else _again(self.feature).fit(list(pictures), labels)
+        # A feature that is fitted already is used as it is, so that its vectors stay comparable with others it made.
+        # One that is not is copied first, because the instance in the registry is shared.
+        feature = self.feature
+        if not feature.is_fitted:
+            feature = type(feature)(**feature.get_params(deep=False)).fit(list(pictures), labels)
         vectors = unit_rows(feature.transform(list(pictures)))
-        fitted = replace(self, feature=feature, axes=span(vectors))
-        return fitted, fitted.stored(fitted._within_span(vectors))
+        fitted = replace(self, feature=feature, axes=subspace_axes(vectors))
+        return fitted, fitted.stored(fitted._project(vectors))
 
     def see(self, pictures: Pictures) -> Array:
         parts = [pictures[start : start + CHUNK] for start in range(0, len(pictures), CHUNK)]
-        return np.concatenate([self._within_span(unit_rows(self.feature.transform(list(part)))) for part in parts])
+        return np.concatenate([self._project(unit_rows(self.feature.transform(list(part)))) for part in parts])
 
-    def _within_span(self, vectors: Array) -> Array:
+    def _project(self, vectors: Array) -> Array:
         if self.axes is None:
             return vectors
         inside = tiled_product(vectors, self.axes.T)
-        return with_outside(inside, squared_lengths(vectors)) if self.beyond else inside
+        return with_outside_length(inside, squared_lengths(vectors)) if self.beyond else inside
 
     def stored(self, seen: Array) -> Array:
-        return as_stored(seen) if self.outside else seen
+        return without_outside_length(seen) if self.outside else seen
 
-    def of_more(self) -> Self:
-        return replace(self, beyond=False)  # most of them lie outside the span as queries do
+    def for_more_examples(self) -> Self:
+        return replace(self, beyond=False)  # most of them lie outside the subspace as queries do
 
     def state(self) -> dict[str, Any]:
         if self.feature.kind == "callable":
             raise DataError(
-                f"The look '{self.name}' is made of a function, which no file can keep. Make it of a feature that kcrc "
-                "knows by name, or of a network file (feature 'onnx')."
+                f"The look '{self.name}' is made from a function, and functions cannot be saved. Make it from a "
+                "feature that kcrc knows by name, or from a network file (feature 'onnx')."
             )
-        told = {"look": "feature", "name": self.name, "price": asdict(self.price)}
-        return {**told, "feature": self.feature.state(), "axes": self.axes, "beyond": self.beyond}
+        plain = {"look": "feature", "name": self.name, "price": asdict(self.price)}
+        return {**plain, "feature": self.feature.state(), "axes": self.axes, "beyond": self.beyond}
 
 
 @dataclass(frozen=True, eq=False)
 class DistanceLook(Look):
-    """Grey pictures of one ``size`` (height, width), of length 1 where ``unit``, under a distance between images."""
+    """Grey pictures of one ``size`` (height, width), compared by a distance between images.
+
+    ``unit`` scales each to length 1.
+    """
 
     name: str
     size: tuple[int, int]
@@ -335,43 +346,43 @@ class DistanceLook(Look):
 
     def see(self, pictures: Pictures) -> Array:
         view = View(self.size, colour=False)
-        seen = [view_array(picture, view) for picture in pictures]
-        grey = np.stack([p.astype(np.float32) / (255.0 if p.dtype == np.uint8 else 1.0) for p in seen])
+        resized = [view_array(picture, view) for picture in pictures]
+        grey = np.stack([p.astype(np.float32) / (255.0 if p.dtype == np.uint8 else 1.0) for p in resized])
         if not self.unit:
             return grey
         return unit_rows(grey.reshape(len(grey), -1)).reshape(grey.shape)
 
     def state(self) -> dict[str, Any]:
-        told = {"look": "distance", "name": self.name, "size": list(self.size), "measure": self.measure}
-        return {**told, "unit": self.unit, "price": asdict(self.price)}
+        plain = {"look": "distance", "name": self.name, "size": list(self.size), "measure": self.measure}
+        return {**plain, "unit": self.unit, "price": asdict(self.price)}
 
 
 def looks_for(kind: PictureKind, names: Sequence[str]) -> list[Look]:
-    """The looks of these names that make sense for pictures of a kind; one that fails to be made is an UnmadeLook."""
-    made: list[Look] = []
+    """Return the looks of these names that make sense for such pictures; one whose maker fails is an UnmadeLook."""
+    looks: list[Look] = []
     for name in names:
         try:
             look = registry.make(name, kind=kind)
         except KCRCError as reason:
             look = UnmadeLook(name, reason)
         if look is not None:
-            made.append(look)
-    return made
+            looks.append(look)
+    return looks
 
 
 def of_feature(
     name: str, feature: str | Feature | Callable[..., Any], *, price: Price | None = None, **options: Any
 ) -> Look:
-    """A look of a feature: its name with its options, a Feature, or a function from a list of pictures to vectors.
+    """Make a look from a feature: a name with options, a Feature, or a function from a list of pictures to vectors.
 
     Parameters
     ----------
     name : str
-        What to call the look.
+        The name of the look.
     feature : str, Feature or callable
-        What makes vectors of pictures.
+        What computes vectors from pictures.
     price : Price or None, default=None
-        What it costs, which says when it is tried.
+        What it costs; cheap looks are tried first.
     **options : object
         Options of a feature given by name.
 
@@ -383,7 +394,7 @@ def of_feature(
     Raises
     ------
     UnknownName
-        Where there is no such feature.
+        If there is no such feature.
 
     Examples
     --------
@@ -395,18 +406,18 @@ def of_feature(
 
 
 def of_distance(name: str, measure: str, size: tuple[int, int], *, price: Price | None = None) -> Look:
-    """A look of a distance between images, by the name that ``kcrc.distances`` knows it under.
+    """Make a look from a distance between images, by its name in ``kcrc.distances``.
 
     Parameters
     ----------
     name : str
-        What to call the look.
+        The name of the look.
     measure : str
         A name of ``kcrc.distances.names()``.
     size : tuple of int and int
-        Height and width that pictures are brought to first.
+        Height and width that pictures are resized to first.
     price : Price or None, default=None
-        What it costs, which says when it is tried.
+        What it costs; cheap looks are tried first.
 
     Returns
     -------
@@ -416,7 +427,7 @@ def of_distance(name: str, measure: str, size: tuple[int, int], *, price: Price 
     Raises
     ------
     ParameterError
-        Where there is no such distance.
+        If there is no such distance.
 
     Examples
     --------
@@ -427,8 +438,3 @@ def of_distance(name: str, measure: str, size: tuple[int, int], *, price: Price 
     if measure not in distances.names():
         raise ParameterError(f"Unknown distance {measure!r}. Known: {', '.join(distances.names())}.")
     return DistanceLook(name, size, measure, price or Price())
-
-
-def _again(feature: Feature) -> Feature:
-    """A feature of the same options that has learned nothing: the one in the registry is nobody's to fit."""
-    return type(feature)(**feature.get_params(deep=False))

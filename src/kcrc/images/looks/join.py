@@ -1,9 +1,9 @@
-"""Several looks as one: their vectors side by side, each of length 1 times the root of its weight.
+"""Several looks as one: their unit vectors side by side, each times the root of its weight.
 
     ‖a − b‖² = Σ_l w_l ‖a_l − b_l‖²
 
-so that one classifier sees all of them, and whitens them together. Half of a weight is the same for all, half goes by
-how seldom the look alone is wrong about examples asked as if they were not stored.
+so that a single classifier compares and whitens all of them together. Half of the weight is shared equally; the other
+half is inversely proportional to the leave-one-out error of each look alone.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.images.looks.base import Look, Pictures, Price
-from kcrc.images.looks.span import as_stored, span, squared_lengths, with_outside
+from kcrc.images.looks.subspace import squared_lengths, subspace_axes, with_outside_length, without_outside_length
 from kcrc.method.scaling import tiled_product
 
 
 @dataclass(frozen=True, eq=False)
 class JoinLook(Look):
-    """``parts`` that have been fitted, whose vectors are of length 1, their ``weights``, which sum to 1, and the
-    ``axes`` of the span of the examples. ``beyond``: how far outside that a picture lies, by all parts together, is one
-    number more (``kcrc.images.looks.span``)."""
+    """Fitted ``parts`` with unit vectors, their ``weights`` (of sum 1), and the ``axes`` of the examples' subspace.
+
+    ``beyond``: one more number says how far outside that subspace a picture lies (``kcrc.images.looks.subspace``).
+    """
 
     parts: tuple[Look, ...]
     weights: tuple[float, ...]
@@ -43,33 +44,33 @@ class JoinLook(Look):
     def outside(self) -> bool:
         return self.beyond and (self.axes is not None or any(part.outside for part in self.parts))
 
-    def joined(self, seen: Mapping[str, Array]) -> Array:
-        """(n, d) from what each part sees, by its name."""
-        inside = self._side_by_side(seen)
+    def join(self, vectors: Mapping[str, Array]) -> Array:
+        """Return the joined vectors (n, d) from those of each part, by its name."""
+        inside = self._side_by_side(vectors)
         if self.axes is not None:
             inside = tiled_product(inside, self.axes.T)
         if not self.outside:
             return inside
-        each = [w * squared_lengths(seen[part.name]) for part, w in zip(self.parts, self.weights, strict=True)]
-        return with_outside(inside, np.sum(each, axis=0))
+        squares = [w * squared_lengths(vectors[part.name]) for part, w in zip(self.parts, self.weights, strict=True)]
+        return with_outside_length(inside, np.sum(squares, axis=0))
 
-    def _side_by_side(self, seen: Mapping[str, Array]) -> Array:
-        """Of each part what lies in its own span."""
-        views = [seen[part.name][:, :-1] if part.outside else seen[part.name] for part in self.parts]
-        return np.concatenate([np.sqrt(np.float32(w)) * v for v, w in zip(views, self.weights, strict=True)], axis=1)
+    def _side_by_side(self, vectors: Mapping[str, Array]) -> Array:
+        """Join the coordinates of each part within its own subspace."""
+        within = [vectors[part.name][:, :-1] if part.outside else vectors[part.name] for part in self.parts]
+        return np.concatenate([np.sqrt(np.float32(w)) * v for v, w in zip(within, self.weights, strict=True)], axis=1)
 
-    def stored(self, seen: Array) -> Array:
-        return as_stored(seen) if self.outside else seen
+    def stored(self, vectors: Array) -> Array:
+        return without_outside_length(vectors) if self.outside else vectors
 
-    def of_more(self) -> Self:
-        return replace(self, parts=tuple(part.of_more() for part in self.parts), beyond=False)
+    def for_more_examples(self) -> Self:
+        return replace(self, parts=tuple(part.for_more_examples() for part in self.parts), beyond=False)
 
-    def fitted(self, seen: Mapping[str, Array]) -> Self:
-        """With the span of the examples, of which each part has ``seen`` something."""
-        return replace(self, axes=span(self._side_by_side(seen)))
+    def with_axes(self, vectors: Mapping[str, Array]) -> Self:
+        """Return the join with the subspace of the examples, given the vectors of each part."""
+        return replace(self, axes=subspace_axes(self._side_by_side(vectors)))
 
     def see(self, pictures: Pictures) -> Array:
-        return self.joined({part.name: part.see(pictures) for part in self.parts})
+        return self.join({part.name: part.see(pictures) for part in self.parts})
 
     def state(self) -> dict[str, Any]:
         parts = [part.state() for part in self.parts]
@@ -77,16 +78,18 @@ class JoinLook(Look):
 
 
 def join_weights(errors: Sequence[float]) -> tuple[float, ...]:
-    """Of looks that alone are wrong so often, which is never 0."""
-    rarely = 1.0 / np.asarray(errors)
-    weights = 0.5 / len(errors) + 0.5 * rarely / rarely.sum()
+    """Return the weights of looks with these leave-one-out error rates, each above 0."""
+    inverse = 1.0 / np.asarray(errors)
+    weights = 0.5 / len(errors) + 0.5 * inverse / inverse.sum()
     return tuple(float(weight) for weight in weights)
 
 
-def seen_by(looks: Sequence[Look], pictures: Pictures, *, stored: bool = False) -> list[Array]:
-    """What each look sees of pictures that are asked about, or is ``stored`` of examples; a look that stands alone and
-    is part of a join is asked once."""
-    bases = {part.name: part for look in looks for part in (look.parts if isinstance(look, JoinLook) else (look,))}
-    seen = {name: base.see(pictures) for name, base in bases.items()}
-    found = [look.joined(seen) if isinstance(look, JoinLook) else seen[look.name] for look in looks]
-    return [look.stored(one) for look, one in zip(looks, found, strict=True)] if stored else found
+def vectors_of_looks(looks: Sequence[Look], pictures: Pictures, *, stored: bool = False) -> list[Array]:
+    """Return the vectors of each look, of queries or as ``stored`` of examples.
+
+    A look that is used alone and also as part of a join is computed once.
+    """
+    singles = {part.name: part for look in looks for part in (look.parts if isinstance(look, JoinLook) else (look,))}
+    seen = {name: single.see(pictures) for name, single in singles.items()}
+    vectors = [look.join(seen) if isinstance(look, JoinLook) else seen[look.name] for look in looks]
+    return [look.stored(part) for look, part in zip(looks, vectors, strict=True)] if stored else vectors

@@ -1,14 +1,14 @@
 """The looks of the library, one entry each: for which pictures, at which size, at what price.
 
-Prices are µs as measured on one core of an ordinary machine, rounded; they order the looks and keep the budget.
+Prices are µs as measured on one core of an ordinary machine, rounded. They order the looks and keep the budget.
 """
 
 from __future__ import annotations
 
 from kcrc.images.looks.base import Look, PictureKind, Price, of_distance, of_feature, register
 
-SMALL = 64  # pixels of the longer side, up to which a picture is looked at in its own size
-TANGENT = 32  # beyond it small deformations are no longer small
+SMALL = 64  # pixels of the longer side, up to which a picture keeps its own size
+TANGENT = 32  # pixels of the longer side for tangent distances: in larger pictures small deformations are not small
 
 
 @register("pixels")
@@ -27,13 +27,13 @@ def colour_pixels(kind: PictureKind) -> Look | None:
 
 @register("hog")
 def hog(kind: PictureKind) -> Look | None:
-    """Outlines: in about seven cells a side, by direction; of small grey pictures light against dark too."""
+    """Outlines: directions in about seven cells per side; for small grey pictures, light against dark as well."""
     if max(kind.height, kind.width) > SMALL:
         return of_feature("hog", "hog", size=(128, 128), cell=16, price=Price(picture=4000))
     cell = _cell(kind, 7)
     if cell is None:
         return None
-    if kind.colour:  # where ground and figure may have any colour, which of them is lighter says nothing
+    if kind.colour:  # figure and background may have any colour, so which of them is lighter says nothing
         return of_feature("hog", "hog", size=(kind.height, kind.width), cell=cell, price=Price(picture=500))
     return of_feature(
         "hog", "hog", size=(kind.height, kind.width), cell=cell, colour=False, signed=True, orientations=12,
@@ -43,7 +43,7 @@ def hog(kind: PictureKind) -> Look | None:
 
 @register("fine hog")
 def fine_hog(kind: PictureKind) -> Look | None:
-    """Outlines in smaller cells (of small pictures in larger ones), by direction alone."""
+    """Outlines in smaller cells (larger ones for small pictures), by direction alone."""
     if max(kind.height, kind.width) > SMALL:
         return of_feature("fine hog", "hog", size=(128, 128), cell=8, price=Price(picture=5000))
     cell = _cell(kind, 4)
@@ -67,49 +67,49 @@ def lbp(kind: PictureKind) -> Look | None:
 
 @register("colour")
 def colour(kind: PictureKind) -> Look | None:
-    """Colours, whole and by region."""
+    """Colours of the whole picture and of its regions."""
     return of_feature("colour", "colour", price=Price(picture=1000)) if kind.colour else None
 
 
 @register("sift")
 def sift(kind: PictureKind) -> Look:
-    """Outlines: SIFT descriptors at the points of a grid."""
+    """Outlines: SIFT descriptors on a grid."""
     return of_distance("sift", "sift", kind.size(SMALL), price=Price(picture=400, pair=0.5))
 
 
 @register("tangent")
 def tangent(kind: PictureKind) -> Look:
-    """Grey values, small shifts, turns, scalings and strokes' widths left free."""
+    """Grey values, up to small shifts, turns, scalings and changes of stroke width."""
     return of_distance("tangent", "tangent", kind.size(TANGENT), price=Price(picture=400, pair=3.0))
 
 
 @register("marginal")
 def marginal(kind: PictureKind) -> Look | None:
-    """Texture: how often each filter responds how strongly, wherever."""
-    return _textured(kind, "marginal", "marginal")
+    """Texture: the distribution of each filter's responses, wherever they occur."""
+    return _texture(kind, "marginal", "marginal")
 
 
 @register("textons")
 def textons(kind: PictureKind) -> Look | None:
-    """Texture: which responses to filters come together, wherever."""
-    return _textured(kind, "textons", "texton-chi2")
+    """Texture: which filter responses occur together, wherever they occur."""
+    return _texture(kind, "textons", "texton-chi2")
 
 
 @register("geometric blur")
 def geometric_blur(kind: PictureKind) -> Look:
-    """Points on outlines, and what lies around each, less sharply the farther away."""
+    """Points on outlines, and the picture around each, more blurred with distance."""
     return of_distance("geometric blur", "geometric-blur", kind.size(SMALL), price=Price(picture=3000, pair=60.0))
 
 
 @register("shape context")
 def shape_context(kind: PictureKind) -> Look:
-    """Points on outlines, and where the others are seen from each; one drawing is bent onto the other."""
+    """Points on outlines, and where the others lie from each; one drawing is warped onto the other."""
     return of_distance("shape context", "shape-context", kind.size(SMALL), price=Price(picture=3000, pair=1500.0))
 
 
 @register("coarse pyramid")
 def coarse_pyramid(kind: PictureKind) -> Look | None:
-    """Visual words of larger patches, fewer of them: half the price of the pyramid."""
+    """Visual words of larger and fewer patches: half the price of the pyramid."""
     if min(kind.height, kind.width) < 64:
         return None
     options = {"n_components": None, "n_words": 512, "patch": 32, "step": 8}
@@ -118,16 +118,16 @@ def coarse_pyramid(kind: PictureKind) -> Look | None:
 
 @register("pyramid")
 def pyramid(kind: PictureKind) -> Look | None:
-    """Visual words, whole and by region."""
+    """Visual words of the whole picture and of its regions."""
     if min(kind.height, kind.width) < 48:
         return None
-    # The span of the examples, which every look is brought to, takes the place of the pyramid's own axes.
+    # No principal axes of its own: every look is projected to the subspace of the examples.
     return of_feature("pyramid", "pyramid", n_components=None, price=Price(picture=28_000, learning=9_000_000))
 
 
 @register("embedding")
 def embedding(kind: PictureKind) -> Look | None:
-    """What a network trained on photographs makes of it; where it is installed."""
+    """Features of a network trained on photographs, if it is installed."""
     import importlib.util
 
     from kcrc.errors import ParameterError
@@ -142,14 +142,14 @@ def embedding(kind: PictureKind) -> Look | None:
     return of_feature("embedding", "embedding", price=Price(picture=20_000))
 
 
-def _textured(kind: PictureKind, name: str, measure: str) -> Look | None:
-    if kind.strokes or min(kind.height, kind.width) < 24:  # which have outlines, and no texture
+def _texture(kind: PictureKind, name: str, measure: str) -> Look | None:
+    if kind.strokes or min(kind.height, kind.width) < 24:  # drawings have outlines and no texture
         return None
     return of_distance(name, measure, kind.size(SMALL), price=Price(picture=4000, pair=3.0, learning=3_000_000))
 
 
 def _cell(kind: PictureKind, cells: int) -> int | None:
-    """The side of a cell, of which about so many go along the shorter side; None where a picture has no two."""
+    """Return the side of a cell so that about ``cells`` fit the shorter side, or None if fewer than two do."""
     shorter = min(kind.height, kind.width)
     cell = max(2, round(shorter / cells))
     return cell if shorter // cell >= 2 else None

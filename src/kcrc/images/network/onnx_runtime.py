@@ -13,9 +13,9 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
-from kcrc.files.aside import write_aside
-from kcrc.files.folders import cache_dir, sha256
+from kcrc.files.atomic import write_bytes
 from kcrc.files.plain_files import read_plain
+from kcrc.files.safe_paths import cache_dir, sha256
 from kcrc.images.network.onnx_audit import audit
 
 
@@ -111,7 +111,7 @@ def keep(content: bytes) -> None:
     if kept(path.stem) is not None:
         return
     with contextlib.suppress(FileError):  # a cache that cannot be written costs a question, not the answer
-        write_aside(path, content)
+        write_bytes(path, content)
 
 
 def kept(due: str) -> bytes | None:

@@ -49,13 +49,15 @@ class Augmented(Coder):
         x = np.zeros_like(b)
         for i in range(len(b)):
             own = min(i, len(dictionary.gram) - 1)
-            both = dense[i] + pursued(dictionary.gram[own], np.where(dictionary.real[own], b[i], 0.0), self.n_nonzero)
+            both = dense[i] + matching_pursuit(
+                dictionary.gram[own], np.where(dictionary.real[own], b[i], 0.0), self.n_nonzero
+            )
             length = float(np.linalg.norm(both))
             x[i] = both / length if length > 0 else 0.0
         return Code(x, np.ones(len(b), bool), np.ones(len(b), np.intp))
 
 
-def pursued(H: Array, b: Array, most: int) -> Array:
+def matching_pursuit(H: Array, b: Array, most: int) -> Array:
     """Orthogonal matching pursuit from H = DᵀD and b = Dᵀy: the atom most correlated with what is left over joins,
     all that joined are fitted anew, up to ``most`` of them. It ends where what is left over is rounding, and at an atom
     that is, but for rounding, a sum of those that joined before."""

@@ -105,11 +105,11 @@ def minimise(
             break
         if left < best_gap:
             best, best_z, best_gap = x, z[:c], left
-    x, best_gap = polished(D, y, best, best_z, best_gap, mu=mu, lam=lam, outer=outer)
+    x, best_gap = polish(D, y, best, best_z, best_gap, mu=mu, lam=lam, outer=outer)
     return Optimum(x, best_gap, n_iter)
 
 
-def polished(
+def polish(
     D: Array, y: Array, x: Array, z: Array, gap: float, *, mu: float = 0.0, lam: float = 0.0, outer: Array | None = None
 ) -> tuple[Array, float]:
     """x to rounding, from an x and z (c,) near enough to the optimum to tell which entries of y − Dx are 0 there (and

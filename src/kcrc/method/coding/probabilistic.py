@@ -35,12 +35,12 @@ class Probabilistic(Coder):
         at_least("gamma", self.gamma, 0)
 
     def factorise(self, dictionary: Dictionary) -> Any:
-        return Ridge(mu=self.mu).factorise(self._drawn_together(dictionary))
+        return Ridge(mu=self.mu).factorise(self._pull_together(dictionary))
 
     def solve(self, state: Any, target: Target) -> Code:
         return Ridge(mu=self.mu).solve(state, target)
 
-    def _drawn_together(self, dictionary: Dictionary) -> Dictionary:
+    def _pull_together(self, dictionary: Dictionary) -> Dictionary:
         H = dictionary.gram
         assert dictionary.labels is not None
         counts = [len(np.unique(mine[mine >= 0])) for mine in dictionary.labels]

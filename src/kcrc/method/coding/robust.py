@@ -115,7 +115,7 @@ class Robust(Coder):
         for i in np.flatnonzero(gap > 0).tolist() if self.finish else ():
             D = state.columns[0 if shared else i]
             if gap[i] <= self.tol:
-                x[i], gap[i] = interior.polished(D, Y[i], x[i], z[i], gap[i], mu=self.mu, outer=outer)
+                x[i], gap[i] = interior.polish(D, Y[i], x[i], z[i], gap[i], mu=self.mu, outer=outer)
                 continue
             optimum = interior.minimise(D, Y[i], mu=self.mu, tol=self.tol, outer=outer)
             n_iter[i] += optimum.n_iter

@@ -31,7 +31,7 @@ named = make
 class Decision(ABC):
     """Judges the classes of a dictionary by the code of a query.
 
-    A decision implements ``explained``: how much there was to explain, and what each atom explains of it for its class.
+    A decision implements ``explain``: how much there was to explain, and what each atom explains of it for its class.
     A class is judged by √(energy − the contributions of its atoms), and the smallest value wins; override ``residuals``
     where that is another formula. ``kcrc.decisions.register`` gives it a name.
     """
@@ -46,7 +46,7 @@ class Decision(ABC):
     """Whether an atom whose coefficient is 0 has no part in it: the dictionary might as well be without."""
 
     @abstractmethod
-    def explained(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
+    def explain(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
         """What there was to explain, and what each atom explains of it.
 
         Parameters
@@ -83,7 +83,7 @@ class Decision(ABC):
 
     def over_one(self, dictionary: Dictionary, target: Target, code: Code, labels: Array, n_classes: int) -> Array:
         """``residuals`` of queries that share one dictionary, whose atoms have the class numbers ``labels`` (n,)."""
-        energy, contributed = self.explained(dictionary, target, code, labels[None])
+        energy, contributed = self.explain(dictionary, target, code, labels[None])
         return self.residuals(energy, contributed, code.coefficients, labels[None], n_classes)
 
 

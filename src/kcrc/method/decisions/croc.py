@@ -27,7 +27,7 @@ class Croc(Decision):
     over_length: ClassVar[bool] = True
     of_code_alone: ClassVar[bool] = False  # what the class could do alone is
 
-    def explained(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
+    def explain(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
         x, b = code.coefficients, target.correlation
         common = x * (2.0 * b - within_classes(dictionary.gram, x, labels))
         alone = b * own_codes(dictionary.gram, b, labels)

@@ -19,7 +19,7 @@ from kcrc.method.decisions.base import Decision, register, within_classes
 class Joint(Decision):
     """‖Dx − Dᵢxᵢ‖; what there is to explain is ‖Dx‖²."""
 
-    def explained(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
+    def explain(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
         H, x = dictionary.gram, code.coefficients
         whole = x @ H[0] if len(H) == 1 else np.einsum("bjl,bl->bj", H, x)
         energy = np.einsum("bj,bj->b", whole, x, dtype=np.float64)

@@ -20,7 +20,7 @@ class Residual(Decision):
 
     compiled: ClassVar[bool] = True
 
-    def explained(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
+    def explain(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
         x = code.coefficients
         return target.energy, np.asarray(x * (2.0 * target.correlation - within_classes(dictionary.gram, x, labels)))
 

@@ -24,7 +24,7 @@ STEEPEST = 10.0  # 1 / (1 + exp(−10)) still tells leads of 1e-11 apart
 class Sum(Decision):
     """exp(−Σ x_j) over the atoms of a class."""
 
-    def explained(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
+    def explain(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
         return target.energy, np.asarray(code.coefficients, np.float64)
 
     def residuals(

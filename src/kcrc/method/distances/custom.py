@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.validation import called, described, numbers, shown
+from kcrc._base.validation import call_function, describe, show_vector, to_numbers
 from kcrc.errors import DataError, ParameterError
 from kcrc.method.distances.base import VectorDistance
 from kcrc.method.preparation import Prepared
@@ -40,7 +40,7 @@ def _checked(values: Array, function: Function, pair: Pair) -> Array:
 
 
 def _about(u: Array, v: Array) -> str:
-    return f"the vectors {shown(u)} and {shown(v)}"
+    return f"the vectors {show_vector(u)} and {show_vector(v)}"
 
 
 def _one(function: Function, u: Array, v: Array) -> float:
@@ -49,12 +49,12 @@ def _one(function: Function, u: Array, v: Array) -> float:
     def about() -> str:
         return _about(u, v)
 
-    value = called(_ROLE, function, about, u, v)
+    value = call_function(_ROLE, function, about, u, v)
     if isinstance(value, float):  # NumPy's too
         return value
-    array = numbers(_ROLE, function, value, about, _WANTED)
+    array = to_numbers(_ROLE, function, value, about, _WANTED)
     if array.ndim:
-        raise DataError(f"The {_ROLE} {function!r} returned {described(value)} for {about()}; {_WANTED}.")
+        raise DataError(f"The {_ROLE} {function!r} returned {describe(value)} for {about()}; {_WANTED}.")
     return float(array)
 
 

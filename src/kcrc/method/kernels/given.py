@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.validation import called, numbers
+from kcrc._base.validation import call_function, to_numbers
 from kcrc.errors import DataError
 from kcrc.method.distances.base import VECTORS, prepare_vectors
 from kcrc.method.distances.precomputed import prepare_columns
@@ -92,8 +92,8 @@ class CallableKernel(Kernel):
             return f"sets of {len(left)} and {len(right)} vectors"
 
         wanted = f"it must return ({len(left)}, {len(right)}) numbers"
-        value = called("kernel function", self.function, about, left, right)
-        values = numbers("kernel function", self.function, value, about, wanted)
+        value = call_function("kernel function", self.function, about, left, right)
+        values = to_numbers("kernel function", self.function, value, about, wanted)
         if values.shape != (len(left), len(right)):
             raise DataError(
                 f"The kernel function {self.function!r} returned shape {values.shape} for sets of {len(left)} and "

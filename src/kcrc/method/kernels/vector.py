@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kcrc._base.arrays import Array, widened
+from kcrc._base.arrays import Array, widen
 from kcrc._base.registry import said_anew
 from kcrc.errors import ParameterError
 from kcrc.method.distances.base import VECTORS, prepare_vectors
@@ -104,7 +104,7 @@ class VectorKernel(Kernel):
         """
 
     def gram(self, a: Prepared, b: Prepared) -> Array:
-        dot = widened(a["vectors"]) @ widened(b["vectors"]).T
+        dot = widen(a["vectors"]) @ widen(b["vectors"]).T
         return self.profile(dot, a["squares"][:, None], b["squares"][None, :])
 
     def diagonal(self, a: Prepared) -> Array:
@@ -112,11 +112,11 @@ class VectorKernel(Kernel):
 
     def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
         # einsum sums each pair on its own, so a query's values do not depend on its batch.
-        dot = np.einsum("bd,bkd->bk", widened(queries["vectors"]), widened(atoms["vectors"][rows]))
+        dot = np.einsum("bd,bkd->bk", widen(queries["vectors"]), widen(atoms["vectors"][rows]))
         return self.profile(dot, queries["squares"][:, None], atoms["squares"][rows])
 
     def local(self, atoms: Prepared, rows: Array) -> Array:
-        vectors, squares = widened(atoms["vectors"][rows]), atoms["squares"][rows]
+        vectors, squares = widen(atoms["vectors"][rows]), atoms["squares"][rows]
         return self.profile(vectors @ vectors.transpose(0, 2, 1), squares[:, :, None], squares[:, None, :])
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from kcrc._base.arrays import Array, widened
+from kcrc._base.arrays import Array, widen
 from kcrc.method.distances.base import Distance
 from kcrc.method.neighbours.base import Neighbourhood, NeighbourIndex
 from kcrc.method.neighbours.exact import ExactIndex
@@ -111,7 +111,7 @@ class CellsIndex(NeighbourIndex):
     def _pays(self, k: int) -> bool:
         """Whether most of some stored examples find their k nearest in a few cells."""
         vectors = self.atoms["vectors"]
-        some = widened(vectors[np.random.default_rng(0).permutation(len(vectors))[:ASKED]])
+        some = widen(vectors[np.random.default_rng(0).permutation(len(vectors))[:ASKED]])
         k = min(k, len(vectors))
         settled = [self._among_cells(some[i : i + 1], k) is not None for i in range(len(some))]
         return 2 * sum(settled) > len(settled)
@@ -169,7 +169,7 @@ class CellsIndex(NeighbourIndex):
         scan = self.scan.appended(atoms)
         if not isinstance(scan, ScanIndex):  # a new example is where no coordinates are
             return scan
-        cells = self.cells.appended(widened(atoms["vectors"][len(self.atoms) :]).astype(np.float64))
+        cells = self.cells.appended(widen(atoms["vectors"][len(self.atoms) :]).astype(np.float64))
         late = cells.late > max(LARGEST, LATE * len(atoms))
         return CellsIndex.over(scan) if late else CellsIndex(scan, cells)
 

@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.mapped import is_mapped, room
+from kcrc._base.mapped import allocate, is_mapped
 from kcrc.method.distances.base import Distance
 from kcrc.method.neighbours.base import Neighbourhood, NeighbourIndex
 from kcrc.method.neighbours.exact import ExactIndex
@@ -69,8 +69,8 @@ class Codes:
     def __init__(self, capacity: int, depth: int, *, mapped: bool = False) -> None:
         panels, steps = -(-capacity // native.code_rows), -(-depth // native.code_step)
         self.depth, self.process = depth, os.getpid()
-        self.codes = room((panels, steps, native.code_rows, native.code_step), np.uint8, mapped=mapped)
-        self.facts = room((panels, native.code_facts, native.code_rows), np.float32, mapped=mapped)
+        self.codes = allocate((panels, steps, native.code_rows, native.code_step), np.uint8, mapped=mapped)
+        self.facts = allocate((panels, native.code_facts, native.code_rows), np.float32, mapped=mapped)
         self.rows = np.zeros(panels * native.code_rows, np.int32)
         self.used = 0
         self._lock = threading.Lock()

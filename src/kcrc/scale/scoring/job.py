@@ -19,7 +19,7 @@ from typing import Any
 
 import kcrc
 from kcrc.errors import FileError, StateError
-from kcrc.files.aside import aside, leftovers, write_aside
+from kcrc.files.atomic import atomic_write, leftovers, write_bytes
 from kcrc.files.plain_files import read_json
 from kcrc.scale.engines.base import Engine
 from kcrc.scale.scoring import inputs
@@ -65,7 +65,7 @@ class Job:
         self._asked = facts["input"]
         known = self.folder / "job.json"
         if not self.folder.exists():
-            write_aside(known, (json.dumps(facts, indent=1) + "\n").encode())
+            write_bytes(known, (json.dumps(facts, indent=1) + "\n").encode())
             return
         if not resume:
             raise StateError(
@@ -163,7 +163,7 @@ class Job:
                 searches.update(part.searches)
                 yield part.content
 
-        with aside(self.out, overwrite=False) as out:
+        with atomic_write(self.out, overwrite=False) as out:
             self._form.join(contents(), out)
         for left in leftovers(self.out):
             left.unlink(missing_ok=True)
@@ -177,7 +177,7 @@ class Job:
 def _write(path: Path, part: AnswerPart) -> None:
     told = {"answers": part.answers, "problems": part.problems, "searches": part.searches}
     head = json.dumps(told).encode() + b"\n"
-    with aside(path) as file:
+    with atomic_write(path) as file:
         file.write(b"%08x\n" % zlib.crc32(part.content, zlib.crc32(head)))
         file.write(head)
         file.write(part.content)

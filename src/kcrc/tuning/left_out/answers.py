@@ -15,12 +15,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from kcrc._base.arrays import Array, widened
+from kcrc._base.arrays import Array, widen
 from kcrc._base.few_examples import FEWEST
 from kcrc._base.parallel import over_chunks, worker_count
 from kcrc.method import pipeline
 from kcrc.method.coding.base import Dictionary, Target
-from kcrc.method.evidence import Evidence, signs
+from kcrc.method.evidence import Evidence, open_set_features
 from kcrc.method.fitted_model import RAW, FittedModel
 from kcrc.method.kernels import Linear, VectorKernel
 from kcrc.method.neighbours.base import Neighbourhood
@@ -54,13 +54,13 @@ def answers_without(
     at_once = CodesWithout.of(model, groups)
     products = None
     if exclusion.removed(model, which[:1]) is not None and _keeps_products(model):
-        vectors = widened(model.vectors)
+        vectors = widen(model.vectors)
         products = vectors @ vectors.T
 
     def piece(part: slice) -> T:
         some = which[part]
         kept = {key: store.prepared.take(some) for key, store in model.stores.items() if key != RAW}
-        queries = Samples(widened(model.vectors[some]), kept)
+        queries = Samples(widen(model.vectors[some]), kept)
         removed = exclusion.removed(model, some)
         near = neighbours_without(model, some, groups, queries, removed)
         if at_once is None and removed is None:  # a question like any other
@@ -214,7 +214,13 @@ class LeftOut:
     @classmethod
     def _asked(cls, model: FittedModel, exclusion: Exclusion, order: Array) -> LeftOut:
         def summary(evidence: Evidence, which: Array) -> tuple[Array, ...]:
-            return evidence.winner, evidence.residuals, evidence.how, signs(evidence), _reach(model, evidence)
+            return (
+                evidence.winner,
+                evidence.residuals,
+                evidence.how,
+                open_set_features(evidence),
+                _reach(model, evidence),
+            )
 
         parts = answers_without(model, exclusion, order, summary)
         return cls(model.ids[order], model.labels[order], *(np.concatenate(part) for part in zip(*parts, strict=True)))

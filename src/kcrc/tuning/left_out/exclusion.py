@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kcrc._base.arrays import Array, widened
+from kcrc._base.arrays import Array, widen
 from kcrc.method.distances.base import VECTORS, Distance, prepare_vectors
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.kernels import Kernel, VectorKernel
@@ -192,7 +192,7 @@ class TrialKernel(Kernel):
         raise NotImplementedError("Every trial has its own geometry: there is no kernel of all with all.")
 
     def _queries(self, queries: Prepared) -> tuple[Array, Array, Array]:
-        gains = self.removed.gains(widened(queries["vectors"])[:, None])
+        gains = self.removed.gains(widen(queries["vectors"])[:, None])
         return gains, *self.removed.lengths(queries["squares"][:, None], gains)
 
     def diagonal(self, a: Prepared) -> Array:
@@ -211,7 +211,7 @@ class TrialKernel(Kernel):
         if self.products is not None:
             dot = self.products[rows[:, :, None], rows[:, None, :]]
         else:
-            vectors = widened(atoms["vectors"][rows])
+            vectors = widen(atoms["vectors"][rows])
             dot = vectors @ vectors.transpose(0, 2, 1)
         gains = self.removed.gains(atoms["vectors"], rows)
         squares, lengths = self.removed.lengths(squares, gains)

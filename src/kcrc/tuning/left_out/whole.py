@@ -113,7 +113,7 @@ class CodesWithout:
         code = Code(x, np.ones(len(which), bool), np.ones(len(which), np.intp))
         correlation = basis.dictionary.gram[0][which] / basis.scale[0][which, None]
         target = Target(correlation, self.inverse.own[which], None)
-        energy, contributed = decision.explained(basis.dictionary, target, code, labels)
+        energy, contributed = decision.explain(basis.dictionary, target, code, labels)
         residuals = decision.residuals(energy, contributed, x, labels, len(model.classes))
         found = open_ & np.isfinite(residuals.min(axis=1))
         verdict.winner[found] = residuals[found].argmin(axis=1)

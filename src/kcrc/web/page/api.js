@@ -79,11 +79,12 @@ export const api = {
   turning: (picture, signal) => post("/api/turning", { picture }, { signal }),
   whyNot: (picture, label, signal) => post("/api/why-not", { picture, label }, { signal }),
   preview: (change, signal) => post("/api/preview", change, { signal }),
-  add: (pictures, label, newClass) => post("/api/add", { pictures, label, new_class: newClass }),
-  relabel: (examples, label, expect, newClass = false) =>
-    post("/api/relabel", { examples, label, expect, new_class: newClass }),
-  remove: (examples) => post("/api/remove", { examples, erase: false }),
-  rename: (old, to, merge) => post("/api/rename", { old, new: to, merge }),
+  // A change names the revision that the page showed: if somebody else changed the same since, it is refused.
+  add: (pictures, label, newClass, revision) => post("/api/add", { pictures, label, new_class: newClass, revision }),
+  relabel: (examples, label, expect, revision, newClass = false) =>
+    post("/api/relabel", { examples, label, expect, new_class: newClass, revision }),
+  remove: (examples, revision) => post("/api/remove", { examples, erase: false, revision }),
+  rename: (old, to, merge, revision) => post("/api/rename", { old, new: to, merge, revision }),
   undo: () => post("/api/undo"),
   redo: () => post("/api/redo"),
   classes: () => get("/api/classes"), // with `working`: more is known in a while
@@ -92,13 +93,14 @@ export const api = {
   example: (id) => get(`/api/examples/${id}`),
   map: () => worked("/api/map"),
   audit: () => worked("/api/audit"),
-  keep: (id) => post("/api/audit/keep", { id }),
+  keep: (id, revision) => post("/api/audit/keep", { id, revision }),
   advise: async () => (await worked("/api/advise")).advice, // null: too few examples to tell
   history: async (limit) => (await get(`/api/history?${asked({ limit })}`)).entries,
   before: (act, picture) => post("/api/history/before", { act, picture }),
   queue: (order) => get(`/api/queue?${asked({ order })}`),
   enqueue: (file) => bytes("/api/queue", file),
-  labelQueued: (pictures, label, newClass) => post("/api/queue/label", { pictures, label, new_class: newClass }),
+  labelQueued: (pictures, label, newClass, revision) =>
+    post("/api/queue/label", { pictures, label, new_class: newClass, revision }),
   skip: (pictures) => post("/api/queue/skip", { pictures }),
   page: async (picture) => (await send("/api/case", JSON.stringify({ picture }), {
     headers: { "Content-Type": "application/json" },

@@ -237,7 +237,8 @@ class Ask {
 
   async stored(label, fresh) {
     try {
-      const act = await about(this.picture, (picture) => api.add([picture], label, fresh));
+      const { revision } = session.gallery;
+      const act = await about(this.picture, (picture) => api.add([picture], label, fresh, revision));
       this.storedAct = act;
       await session.stored(act, { quiet: true });
       this.drawAnswers();

@@ -42,8 +42,9 @@ class Audit {
       h("h1", {}, line(title)), h("p", { class: "lead" }, words)));
     if (this.suspects === null) empty("looking", "");
     try {
-      const { suspects } = session.gallery.classes.length < 2 ? { suspects: [] } : await api.audit();
-      this.suspects = suspects;
+      const none = { suspects: [], revision: session.gallery.revision };
+      const { suspects, revision } = session.gallery.classes.length < 2 ? none : await api.audit();
+      Object.assign(this, { suspects, revision });
       const there = new Set(suspects.map((one) => one.id));
       this.decided = this.decided.filter((one) => !there.has(one.id));
       this.draw();
@@ -151,16 +152,16 @@ class Audit {
   }
 
   keep() {
-    return this.settle(line("keptIt"), this.now?.label, (now) => api.keep(now.id));
+    return this.settle(line("keptIt"), this.now?.label, (now) => api.keep(now.id, this.revision));
   }
 
   moveOver() {
     return this.settle(line("wasLabel", { label: this.now?.label }), this.now?.looks_like,
-      (now) => api.relabel([now.id], now.looks_like, { [now.id]: now.label }));
+      (now) => api.relabel([now.id], now.looks_like, { [now.id]: now.label }, this.revision));
   }
 
   remove() {
-    return this.settle(line("removedIt"), this.now?.label, (now) => api.remove([now.id]));
+    return this.settle(line("removedIt"), this.now?.label, (now) => api.remove([now.id], this.revision));
   }
 
   postpone() {

@@ -74,6 +74,7 @@ class Browse {
       class: this.wanted, search: this.search, offset: `${offset}`, limit: `${PAGE}`,
     });
     this.examples = offset === 0 ? found.examples : [...this.examples, ...found.examples];
+    if (offset === 0) this.revision = found.revision;
     this.total = found.total;
   }
 
@@ -241,10 +242,12 @@ class Browse {
     if (found === null) return;
     const title = say("moveThem", { n: examples.length, label: named(found.label) });
     await this.act(async () => {
-      const preview = await api.preview({ examples, label: found.label, act: "relabel" });
+      const preview = await api.preview({
+        examples, label: found.label, act: "relabel", revision: this.revision,
+      });
       const words = changes(found.label, preview, "relabelling");
       const sure = preview.changed.length === 0 || await confirmed(title, words, line("move"));
-      return sure ? api.relabel(examples, found.label, Object.fromEntries(this.selected), found.fresh) : null;
+      return sure ? api.relabel(examples, found.label, Object.fromEntries(this.selected), this.revision, found.fresh) : null;
     });
   }
 
@@ -252,10 +255,10 @@ class Browse {
     const examples = [...this.selected.keys()];
     if (examples.length === 0) return;
     await this.act(async () => {
-      const preview = await api.preview({ examples, act: "remove" });
+      const preview = await api.preview({ examples, act: "remove", revision: this.revision });
       const words = [changes("", preview, "removing"), h("p", { class: "quiet" }, line("canUndo"))];
       const sure = await confirmed(line("removeThem", { n: examples.length }), words, line("remove"));
-      return sure ? api.remove(examples) : null;
+      return sure ? api.remove(examples, this.revision) : null;
     });
   }
 
@@ -279,7 +282,7 @@ class Browse {
       if (!await confirmed(title, words, line("merge"))) return;
     }
     await this.act(async () => {
-      const act = await api.rename(one.name, to, other !== undefined);
+      const act = await api.rename(one.name, to, other !== undefined, this.revision);
       this.wanted = to;
       return act;
     });

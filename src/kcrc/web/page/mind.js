@@ -94,7 +94,7 @@ export class Mind {
     if (!this.suspect) return;
     const { id, label, to } = this.suspect;
     try {
-      await session.stored(await api.relabel([id], to, { [id]: label }));
+      await session.stored(await api.relabel([id], to, { [id]: label }, this.verdict.revision));
       this.done();
     } catch (error) {
       trouble(error);

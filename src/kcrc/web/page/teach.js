@@ -264,7 +264,7 @@ class Teach {
     const pictures = this.chosen.map((one) => one.picture);
     if (pictures.length === 0) return;
     try {
-      const act = await api.labelQueued(pictures, label, fresh);
+      const act = await api.labelQueued(pictures, label, fresh, session.gallery.revision);
       await session.stored(act);
       this.after(pictures);
     } catch (error) {

@@ -27,7 +27,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import FileError
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.gallery.examples import Contents
 
 FOLDER = ".kcrc-cache"
@@ -146,7 +146,7 @@ def _write(path: Path, ids: Array, vectors: Array, mode: int) -> None:
             return
         path.parent.mkdir(exist_ok=True)
         _sweep(path)
-        with aside(path, mode=mode & 0o666, durable=False) as file:
+        with atomic_write(path, mode=mode & 0o666, durable=False) as file:
             file.write(head.ljust(_BODY, b"\0"))
             file.write(ids.astype("<i8").tobytes().ljust(_vectors_at(len(ids)) - _BODY, b"\0"))
             file.write(vectors.data)

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from kcrc.errors import FileError
-from kcrc.files.aside import aside
+from kcrc.files.atomic import atomic_write
 from kcrc.method.neighbours.approximate.base import Finder
 from kcrc.method.neighbours.scan import Scan
 
@@ -74,7 +74,7 @@ def kept(kind: type[Finder], path: Path, count: int, width: int) -> Finder | Non
 def keep(finder: Finder, path: Path) -> None:
     """Write an index to its ``place``; where that cannot be done, a warning says so."""
     try:
-        with aside(path, mode=0o600, parents=True) as file:
+        with atomic_write(path, mode=0o600, parents=True) as file:
             file.write(bytes(HEADER.size))
             content = _Content(file, 0)
             finder.write(content)  # type: ignore[arg-type]  # all that is written to a file

@@ -17,7 +17,7 @@ from math import floor
 
 import numpy as np
 
-from kcrc._base.arrays import Array, widened
+from kcrc._base.arrays import Array, widen
 from kcrc._base.parallel import over_chunks, worker_count
 
 Search = Callable[[Array, int], tuple[Array, Array]]
@@ -61,7 +61,7 @@ def estimated(
     picked = np.random.default_rng(SEED).permutation(n)[: CHOOSING + ESTIMATING]
     cut = min(CHOOSING, len(picked) // 3)
     k = min(k, n - 1)
-    asked = widened(vectors[picked])
+    asked = widen(vectors[picked])
     reach = _others(picked, exact, asked, k, n_jobs)[:, -1:] if k else np.empty((len(picked), 0))
 
     if k and np.mean(reach == 0.0) > CROWDED:

@@ -1,4 +1,4 @@
-"""What a trial of a look costs: no more than to compare it with the others takes."""
+"""Evaluating a look costs no more than comparing it with the others needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from images.looks.drawings import drawings
 from kcrc import ImageClassifier
 from kcrc.images.looks.base import kind_of, registry
-from kcrc.images.looks.jury import Jury, Task
+from kcrc.images.looks.evaluation import Evaluator, Task
 from kcrc.tuning.search import BriefSearch
 
 
@@ -33,6 +33,6 @@ def test_what_searches_waits_until_a_look_answers(name):
     pictures, (classes, numbers) = list(images), np.unique(labels, return_inverse=True)
     kind = kind_of(pictures)
     task = Task(pictures, numbers, classes, None, kind, 10.0, {}, lambda share, leader: None)
-    classifier = Jury.of(task, 3).trial(registry.make(name, kind=kind)).expert.classifier
+    classifier = Evaluator.of(task, 3).evaluate(registry.make(name, kind=kind)).member.classifier
     assert not classifier._standing.examples.searchable
     assert classifier.model_.searchable

@@ -16,7 +16,7 @@ import pytest
 from kcrc import KCRCClassifier
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.files import archive
-from kcrc.files.aside import aside, write_aside
+from kcrc.files.atomic import atomic_write, write_bytes
 from kcrc.files.figures import save_figure
 from kcrc.gallery import Gallery
 from kcrc.report.html import page, write_page
@@ -68,7 +68,7 @@ def _bench(path: Path) -> None:
 
 
 def _cells(path: Path) -> None:
-    write_aside(path, b"x" * 300_000)
+    write_bytes(path, b"x" * 300_000)
 
 
 WRITERS: dict[str, tuple[str, Callable[[Path], None]]] = {
@@ -98,7 +98,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def test_a_file_is_there_whole_with_its_folders_and_nothing_beside_it(tmp_path: Path) -> None:
-    write_aside(tmp_path / "deep" / "er" / "a.bin", b"content")
+    write_bytes(tmp_path / "deep" / "er" / "a.bin", b"content")
     assert (tmp_path / "deep" / "er" / "a.bin").read_bytes() == b"content"
     assert _names(tmp_path / "deep" / "er") == {"a.bin"}
 
@@ -106,7 +106,7 @@ def test_a_file_is_there_whole_with_its_folders_and_nothing_beside_it(tmp_path: 
 def test_until_the_end_of_the_block_the_old_file_is_there(tmp_path: Path) -> None:
     goal = tmp_path / "a"
     goal.write_bytes(b"old")
-    with aside(goal) as file:
+    with atomic_write(goal) as file:
         file.write(b"new")
         file.flush()
         assert goal.read_bytes() == b"old"
@@ -119,7 +119,7 @@ def test_an_error_in_the_block_passes_and_leaves_the_old_file(tmp_path: Path, pr
     goal.write_bytes(b"old")
 
     def interrupted() -> None:
-        with aside(goal) as file:
+        with atomic_write(goal) as file:
             file.write(b"new")
             raise problem
 
@@ -169,7 +169,7 @@ def test_a_limit_on_file_sizes_is_one_sentence_too(home: Path) -> None:
         sys.path[:0] = {[str(Path(__file__).parent), str(SOURCES.parent)]!r}
         from pathlib import Path
         from kcrc.errors import FileError
-        from test_aside import WRITERS
+        from test_atomic import WRITERS
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
         for file_name, write in WRITERS.values():
             try:
@@ -255,7 +255,7 @@ def test_many_threads_write_one_file(tmp_path: Path) -> None:
 
     def work(number: int) -> None:
         for _ in range(20):
-            write_aside(goal, bytes([number]) * 5000)
+            write_bytes(goal, bytes([number]) * 5000)
             found = goal.read_bytes()
             if len(found) != 5000 or len(set(found)) != 1:
                 wrong.append(found)
@@ -276,7 +276,7 @@ def test_a_pipe_a_device_or_a_folder_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "null").symlink_to("/dev/null")
     for name in ("pipe", "folder", "null"):
         with pytest.raises(FileError, match="is not a file"):
-            write_aside(tmp_path / name, b"x")
+            write_bytes(tmp_path / name, b"x")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
     assert (tmp_path / "null").is_symlink()
     assert _names(tmp_path) == {"pipe", "folder", "null"}
@@ -284,13 +284,13 @@ def test_a_pipe_a_device_or_a_folder_is_not_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["n" * 250, "ü" * 120, "a\nb", "x.new"])
 def test_any_name_a_file_can_have(tmp_path: Path, name: str) -> None:
-    write_aside(tmp_path / name, b"x")
+    write_bytes(tmp_path / name, b"x")
     assert _names(tmp_path) == {name}
 
 
 @pytest.mark.parametrize("name", ["n" * 300, "no/folder/x", "a\0b"])
 def test_a_name_no_file_can_have_is_one_sentence(tmp_path: Path, name: str) -> None:
-    with pytest.raises(FileError, match="cannot be written"), aside(tmp_path / name):
+    with pytest.raises(FileError, match="cannot be written"), atomic_write(tmp_path / name):
         pass
     assert not _names(tmp_path)
 
@@ -309,7 +309,7 @@ def test_a_figure_of_an_unknown_kind_is_one_sentence(tmp_path: Path) -> None:
 
 # Where a file may be written in another way, and why.
 OTHER_WAYS = {
-    "files/aside.py": "it is the one way",
+    "files/atomic.py": "it is the one way",
     "gallery/stores/sqlite/placing.py": "a gallery is made by SQLite, and put in its place in its own way",
     "images/network/onnx_child.py": "a pipe to the process that started it, not a file",
 }

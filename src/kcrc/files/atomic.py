@@ -1,8 +1,8 @@
-"""A file written aside: under a passing name beside its goal, flushed to the disk, then in the goal's place at once.
+"""Atomic writes: a temporary file in the same folder, flushed to the disk, then moved into place in one step.
 
-A reader sees the old file or the whole new one, never a part. Whatever goes wrong, a full disk or Ctrl-C too, leaves
-the old file as it was and nothing beside it. The new file has the rights that the umask gives to any new file, from
-the moment it is made.
+A reader sees the old file or the whole new one, never a part. If anything goes wrong, including a full disk or Ctrl-C,
+the old file stays as it was and the temporary one is removed. The new file has the permissions that the umask gives to
+any new file, from the moment it is created.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ from typing import Any, BinaryIO, Self
 
 from kcrc.errors import FileError
 
-_LONGEST = 200  # bytes of the goal's name in the passing one; file systems allow 255 for all of it
-
 
 class NameTaken(FileError):
-    """Something has the name already, and was not to be overwritten."""
+    """A file of this name exists, and must not be overwritten."""
 
 
 @contextlib.contextmanager
-def aside(
+def atomic_write(
     path: str | os.PathLike[str],
     *,
     mode: int = 0o666,
@@ -36,15 +34,15 @@ def aside(
     parents: bool = False,
     overwrite: bool = True,
 ) -> Iterator[BinaryIO]:
-    """A file to be filled in the block; at its end, and not before, it is there under ``path``.
+    """Give a file to write to; it appears under ``path`` when the block ends, and not before.
 
-    ``mode`` is what the umask takes from; ``durable`` waits for the disk; ``parents`` makes the folders it is in.
-    Without ``overwrite`` it never takes the place of anything: where the name is taken by then, that is ``NameTaken``.
-    What the system refuses is a ``FileError``.
+    ``mode`` are the permissions before the umask; ``durable`` waits for the disk; ``parents`` creates the folders it is
+    in. Without ``overwrite``, an existing file is never replaced: that is ``NameTaken``. Whatever the system refuses is
+    a ``FileError``.
     """
     goal = Path(path)
     try:
-        passing, descriptor = _new_file(goal, mode, parents)
+        temporary, descriptor = _new_file(goal, mode, parents)
         try:
             with os.fdopen(descriptor, "w+b") as file:
                 yield file
@@ -52,12 +50,12 @@ def aside(
                 if durable:
                     os.fsync(file.fileno())
             if overwrite:
-                os.replace(passing, goal)
+                os.replace(temporary, goal)
             else:
-                _put_beside(passing, goal)
+                _link_or_fail(temporary, goal)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(passing)
+                os.unlink(temporary)
             raise
         if durable:
             _sync_folder(goal.parent)
@@ -65,26 +63,26 @@ def aside(
         raise FileError(f"'{goal}' cannot be written: {problem.strerror or problem}.") from None
 
 
-def write_aside(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write ``content`` to ``path``, whose folders are made at need."""
-    with aside(path, parents=True) as file:
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write ``content`` to ``path``; create its folders if needed."""
+    with atomic_write(path, parents=True) as file:
         file.write(content)
 
 
-def move_aside(source: Path, goal: Path) -> None:
-    """Give a file (no link) another place, on the same disk, where none may be yet (``NameTaken``).
+def move_file(source: Path, goal: Path) -> None:
+    """Move a file (not a link) on the same disk, to where no file is yet (``NameTaken``).
 
-    At every moment it is in one place at least. Where the disk cannot do that, it is an ``OSError``."""
+    At every moment it is in at least one place. If the disk cannot do that, it is an ``OSError``."""
     try:
         os.link(source, goal)
     except FileExistsError:
         raise NameTaken(f"'{goal}' is there already.") from None
     _sync_folder(goal.parent)
-    unlink_or_else(source, goal)
+    unlink_or_undo(source, goal)
 
 
-def unlink_or_else(source: Path, goal: Path) -> None:
-    """Take the old place away from what is in the new one by now; where that is refused, the new one again."""
+def unlink_or_undo(source: Path, goal: Path) -> None:
+    """Remove ``source``, which ``goal`` is a link to by now; if that is refused, remove ``goal`` again."""
     try:
         os.unlink(source)
     except OSError:
@@ -93,48 +91,48 @@ def unlink_or_else(source: Path, goal: Path) -> None:
 
 
 def leftovers(path: Path) -> list[Path]:
-    """What a killed ``aside`` of this file left beside it."""
-    name = re.compile(rf"{re.escape(_shortened(path.name))}\.[0-9a-f]{{16}}\.new")
-    return [found for found in path.parent.iterdir() if name.fullmatch(found.name)] if path.parent.is_dir() else []
+    """Return the temporary files that an ``atomic_write`` of this file left when it was killed."""
+    name = re.compile(rf"{re.escape(_shorten(path.name))}\.[0-9a-f]{{16}}\.new")
+    return [other for other in path.parent.iterdir() if name.fullmatch(other.name)] if path.parent.is_dir() else []
 
 
-def _put_beside(passing: Path, goal: Path) -> None:
-    """Give a file its name if nothing has it."""
+def _link_or_fail(temporary: Path, goal: Path) -> None:
+    """Give a file its name, unless the name is taken."""
     try:
         try:
-            os.link(passing, goal)
+            os.link(temporary, goal)
         except FileExistsError:
             raise
-        except OSError:  # a disk without links: the name is claimed first, and then filled at once
+        except OSError:  # a disk without links: create the name first, then replace it
             os.close(os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-            os.replace(passing, goal)
+            os.replace(temporary, goal)
         else:
-            os.unlink(passing)
+            os.unlink(temporary)
     except FileExistsError:
         raise NameTaken(f"'{goal}' is there already.") from None
 
 
 def _new_file(goal: Path, mode: int, parents: bool) -> tuple[Path, int]:
-    """A new empty file under a passing name that nobody can guess, and its descriptor."""
+    """Create an empty file under a temporary name that cannot be guessed; return its path and descriptor."""
     if "\0" in str(goal):
-        raise FileError(f"{str(goal)!r} cannot be written: a file name has no NUL in it.")
+        raise FileError(f"{str(goal)!r} cannot be written: a file name must not contain NUL.")
     if parents:
         goal.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(goal).st_mode):  # a plain file would take the place of a device or a pipe
             raise FileError(f"'{goal}' cannot be written: it is there already and is not a file.")
-    passing = goal.with_name(f"{_shortened(goal.name)}.{secrets.token_hex(8)}.new")
+    temporary = goal.with_name(f"{_shorten(goal.name)}.{secrets.token_hex(8)}.new")
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    return passing, os.open(passing, flags, mode)
+    return temporary, os.open(temporary, flags, mode)
 
 
-def _shortened(name: str) -> str:
-    return name if len(os.fsencode(name)) <= _LONGEST else name[: _LONGEST // 4]
+def _shorten(name: str) -> str:
+    """Cut a name of more than 200 bytes: file systems allow 255, and the temporary name is longer."""
+    return name if len(os.fsencode(name)) <= 200 else name[:50]
 
 
 def _sync_folder(folder: Path) -> None:
-    """So that the new name survives a power cut; where a folder cannot be opened for that, the file is there all the
-    same."""
+    """Flush a folder, so that a new name in it survives a power cut; ignore folders that cannot be opened for that."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -143,11 +141,9 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-# A log: a new file that grows by lines, each on the disk before ``add`` returns. A kill may leave half of the last.
-
-
-class GrowingLog:
-    """JSON lines in plain ASCII."""
+class AppendLog:
+    """A new file of JSON lines in plain ASCII: each is on the disk when ``add`` returns. A kill may leave half of the
+    last."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Where pictures lie among the examples, also outside the span of those: as a left-out example does."""
+"""Where pictures lie among the examples, also outside the subspace of those: as a left-out example does."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from images.looks.drawings import drawings
 from kcrc import ImageClassifier
 from kcrc._base.arrays import unit_rows
 from kcrc.images.looks.base import FeatureLook, kind_of, registry
-from kcrc.images.looks.choosing import on_all
-from kcrc.images.looks.join import JoinLook, seen_by
-from kcrc.images.looks.saving import _look
+from kcrc.images.looks.choosing import fit_to_all
+from kcrc.images.looks.join import JoinLook, vectors_of_looks
+from kcrc.images.looks.saving import _read_look
 
 
 def squared(a, b):
@@ -53,11 +53,11 @@ def test_distances_to_a_join_are_those_of_the_parts(pictures):
     stored, asked = images[::2], images[1::2]
     (one, mine), (other, theirs) = fitted(stored, labels[::2])
     seen = {one.name: mine, other.name: theirs}
-    join = JoinLook((one, other), (0.3, 0.7)).fitted(seen)
+    join = JoinLook((one, other), (0.3, 0.7)).with_axes(seen)
     expected = 0.3 * squared(one.see(asked), mine) + 0.7 * squared(other.see(asked), theirs)
-    found = squared(seen_by([join], asked)[0], seen_by([join], stored, stored=True)[0])
+    found = squared(vectors_of_looks([join], asked)[0], vectors_of_looks([join], stored, stored=True)[0])
     np.testing.assert_allclose(found, expected, atol=1e-4)
-    np.testing.assert_array_equal(join.stored(join.joined(seen))[:, -1], 0.0)
+    np.testing.assert_array_equal(join.stored(join.join(seen))[:, -1], 0.0)
 
 
 def test_a_query_lies_where_the_same_picture_left_out_does(pictures):
@@ -76,22 +76,26 @@ def test_examples_that_come_later_are_stored_within_the_span(pictures):
     """Each lies outside in a direction of its own, and as one coordinate they would be alike."""
     images, labels = pictures
     clf = ImageClassifier(looks=["hog"]).fit(images[::2], labels[::2])
-    assert clf.panel_.experts[0].look.outside
+    assert clf.ensemble_.members[0].look.outside
     clf.partial_fit(images[1::4], labels[1::4])
     np.testing.assert_array_equal(clf.model_.raw[:, -1], 0.0)
-    np.testing.assert_array_equal(clf.model_.raw[: len(images[::2])], clf.panel_.seen(images[::2], stored=True)[0])
-    assert clf.panel_.seen(images[3::4])[0][:, -1].max() > 0.1
+    np.testing.assert_array_equal(
+        clf.model_.raw[: len(images[::2])], clf.ensemble_.vectors(images[::2], stored=True)[0]
+    )
+    assert clf.ensemble_.vectors(images[3::4])[0][:, -1].max() > 0.1
 
 
 def test_more_examples_than_a_look_was_fitted_with_are_like_queries(pictures, monkeypatch):
     images, labels = pictures
     clf = ImageClassifier(looks=["pixels", "hog"]).fit(images[::2], labels[::2])
     parts = tuple(look for look, _ in fitted(images[::2], labels[::2]))
-    join = JoinLook(parts, (0.5, 0.5)).fitted(dict(zip(("pixels", "hog"), seen_by(parts, images[::2]), strict=True)))
+    join = JoinLook(parts, (0.5, 0.5)).with_axes(
+        dict(zip(("pixels", "hog"), vectors_of_looks(parts, images[::2]), strict=True))
+    )
     assert join.outside
-    assert not join.of_more().outside
-    assert join.of_more().see(images[:2]).shape == (2, len(join.axes))
-    assert clf.panel_.experts[0].look.outside
+    assert not join.for_more_examples().outside
+    assert join.for_more_examples().see(images[:2]).shape == (2, len(join.axes))
+    assert clf.ensemble_.members[0].look.outside
 
     class Seen(Exception):
         pass
@@ -99,25 +103,25 @@ def test_more_examples_than_a_look_was_fitted_with_are_like_queries(pictures, mo
     def seen(looks, pictures):
         raise Seen(*(look.outside for look in looks))
 
-    monkeypatch.setattr("kcrc.images.looks.choosing.seen_by", seen)
-    monkeypatch.setattr("kcrc.images.looks.choosing.SAMPLE", 5)
+    monkeypatch.setattr("kcrc.images.looks.choosing.vectors_of_looks", seen)
+    monkeypatch.setattr("kcrc.images.looks.choosing.MOST_EXAMPLES", 5)
     numbers = np.unique(labels, return_inverse=True)[1]
     task = SimpleNamespace(labels=numbers, groups=None, pictures=images)
     with pytest.raises(Seen) as found:
-        on_all(task, [replace(clf.panel_.experts[0], look=join), *clf.panel_.experts])
+        fit_to_all(task, [replace(clf.ensemble_.members[0], look=join), *clf.ensemble_.members])
     assert not any(found.value.args)
 
 
 def test_files_of_before_have_no_such_coordinate(pictures):
     images, labels = pictures
     (look, seen), (other, theirs) = fitted(images[::2], labels[::2])
-    join = JoinLook((look, other), (0.5, 0.5)).fitted({look.name: seen, other.name: theirs})
+    join = JoinLook((look, other), (0.5, 0.5)).with_axes({look.name: seen, other.name: theirs})
     for one in (look, join):
-        again = _look(one.state())
+        again = _read_look(one.state())
         np.testing.assert_array_equal(again.see(images[:4]), one.see(images[:4]))
         state = one.state()
         for told in (state, *state.get("parts", ())):
             del told["beyond"]
-        before = _look(state)
+        before = _read_look(state)
         assert not before.outside
         np.testing.assert_array_equal(before.see(images[:4]), one.see(images[:4])[:, :-1])

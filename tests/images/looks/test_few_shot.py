@@ -1,4 +1,4 @@
-"""One or two examples a class: looks are judged by copies that must come back to their own class."""
+"""One or two examples per class: looks are rated by augmented copies that must come back to their own class."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 from images.looks.drawings import drawings
 from kcrc import ImageClassifier, KCRCClassifier, looks
 from kcrc.images.looks.base import PRIOR
-from kcrc.images.looks.few import are_few, copies_of, deformed
+from kcrc.images.looks.few_shot import augment, augmented_copies, is_few_shot
 
 
 def test_a_copy_is_the_same_on_every_run_and_like_its_original(rng):
     image = drawings(1)[0][1]
-    first, second = (deformed(image, np.random.default_rng(3)) for _ in range(2))
+    first, second = (augment(image, np.random.default_rng(3)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     assert first.dtype == image.dtype
     assert first.shape == image.shape
@@ -25,18 +25,18 @@ def test_a_copy_is_the_same_on_every_run_and_like_its_original(rng):
 
 def test_copies_come_in_the_order_of_the_pictures_and_keep_colour_and_type():
     images = [*drawings(1, colour=True)[0], drawings(1)[0][0] / np.float32(255)]
-    copies = copies_of(images, 2)
+    copies = augmented_copies(images, 2)
     assert [copy.shape for copy in copies] == [image.shape for image in images for _ in range(2)]
     assert copies[-1].dtype == np.float32
     assert 0 <= copies[-1].min() <= copies[-1].max() <= 1
 
 
 def test_few_are_fewer_than_three_a_class():
-    assert are_few(np.array([0, 1, 2]))
-    assert are_few(np.array([0, 0, 1, 1, 2]))
-    assert not are_few(np.repeat([0, 1], 4))
-    assert are_few(np.repeat([0, 1], 3))  # six examples asked say nothing
-    assert are_few(np.repeat([0, 1], 4), np.zeros(8, int))  # and of one group nobody can be
+    assert is_few_shot(np.array([0, 1, 2]))
+    assert is_few_shot(np.array([0, 0, 1, 1, 2]))
+    assert not is_few_shot(np.repeat([0, 1], 4))
+    assert is_few_shot(np.repeat([0, 1], 3))  # six examples asked say nothing
+    assert is_few_shot(np.repeat([0, 1], 4), np.zeros(8, int))  # and of one group nobody can be
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_two_examples_of_a_class_are_asked_of_each_other_and_outweigh_copies_and
         return np.stack([red * np.eye(10)[round(mean[0])] + green * np.eye(10)[round(mean[1])] for mean in means])
 
     def red(pictures):
-        return seen(pictures, 1.0, 0.1)  # the same in every number would be a duplicate, which nobody vouches for
+        return seen(pictures, 1.0, 0.1)  # the same in every number would be a duplicate, which counts for nothing
 
     def green(pictures):
         return seen(pictures, 0.0, 1.0)
 
     monkeypatch.setattr(
-        "kcrc.images.looks.few.copies_of", lambda pictures, each: [p for p in pictures for _ in range(each)]
+        "kcrc.images.looks.few_shot.augmented_copies", lambda pictures, each: [p for p in pictures for _ in range(each)]
     )
     monkeypatch.setitem(PRIOR, "green", {"colour": 0.9})
     given = [looks.of_feature(one.__name__, one, price=looks.Price(picture=1)) for one in (red, green)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from images.looks.drawings import drawings
-from kcrc.images.looks.fusion import fused, learned_weights, losses, pooled
-from kcrc.method.evidence import joined
+from kcrc.images.looks.ensemble import combine_evidence, combine_log_probabilities, learn_weights, log_losses
+from kcrc.method.evidence import join_evidence
 
 
 def answers(rng, truth, quality):
@@ -16,31 +16,33 @@ def answers(rng, truth, quality):
     return values - np.log(np.exp(values).sum(axis=1, keepdims=True))
 
 
-def test_pooled_probabilities_are_the_product(rng):
+def test_combined_probabilities_are_the_product(rng):
     truth = rng.integers(0, 4, 50)
     one, other = answers(rng, truth, 1.0), answers(rng, truth, 2.0)
     product = np.exp(one) ** 0.3 * np.exp(other) ** 0.7
-    np.testing.assert_allclose(np.exp(pooled([one, other], [0.3, 0.7])), product / product.sum(1, keepdims=True))
+    np.testing.assert_allclose(
+        np.exp(combine_log_probabilities([one, other], [0.3, 0.7])), product / product.sum(1, keepdims=True)
+    )
 
 
 def test_learned_weights_are_at_least_as_good_as_each_alone(rng):
     truth = rng.integers(0, 4, 400)
     logs = [answers(rng, truth, quality) for quality in (0.0, 1.0, 2.0)]
-    weights = learned_weights(logs, truth)
+    weights = learn_weights(logs, truth)
     assert weights[0] < weights[1] < weights[2]
-    together = losses(pooled(logs, weights), truth).mean()
-    assert together < min(losses(log, truth).mean() for log in logs)
+    together = log_losses(combine_log_probabilities(logs, weights), truth).mean()
+    assert together < min(log_losses(log, truth).mean() for log in logs)
 
 
-def test_fused_shares_are_the_experts_shares_by_weight(fitted):
+def test_combined_shares_are_the_members_shares_by_weight(fitted):
     images, _ = drawings(2, first=300)
-    experts = fitted.panel_.experts
+    members = fitted.ensemble_.members
     parts = [
-        joined(e.classifier._read(e.look.see(list(images)), lambda one: one, explain=True, code_all=True))
-        for e in experts
+        join_evidence(e.classifier._read(e.look.see(list(images)), lambda one: one, explain=True, code_all=True))
+        for e in members
     ]
-    evidence = fused(experts, parts, explain=True)
-    bare = fused(experts, parts, explain=False)
+    evidence = combine_evidence(members, parts, explain=True)
+    bare = combine_evidence(members, parts, explain=False)
     np.testing.assert_array_equal(evidence.residuals, bare.residuals)
     np.testing.assert_allclose(np.exp(-evidence.residuals).sum(axis=1), 1.0)
     real = evidence.rows >= 0

@@ -1,8 +1,8 @@
-"""A picture and nothing else: no EXIF, place, XMP, IPTC, profile, text, comment, preview, nor bytes behind its end.
+"""Remove metadata from a picture: EXIF, place, XMP, IPTC, profile, text, comment, preview, and bytes behind its end.
 
-What may stay is a short list of parts that a decoder needs; a picture with any other part is decoded, turned upright
-(the orientation is one of the parts that go) and written anew from its pixels. A picture that is bare already, as
-those made here are, is returned as it is: its parts are walked over, nothing is decoded.
+Only a short list of parts that a decoder needs may stay. A picture with any other part is decoded, turned upright (the
+orientation is metadata too) and encoded again from its pixels. A picture without metadata, such as those made here, is
+returned unchanged: its parts are listed, and nothing is decoded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kcrc.images.decoding.decoder import as_jpeg
 from kcrc.images.decoding.reading import ImageError, decode
 from kcrc.images.decoding.resizing import View
 
-LONGEST = 512  # pixels, the longer side of a picture that is written anew
+LARGEST_SIDE = 512  # pixels of the longer side of a picture that is encoded again
 _JPEG, _PNG, _WEBP = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF"
 _PNG_PARTS = (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND")
 _WEBP_PARTS = (b"VP8X", b"ALPH", b"VP8 ", b"VP8L")
@@ -22,51 +22,51 @@ _JPEG_TABLES = (0xC0, 0xC1, 0xC2, 0xC4, 0xDB, 0xDD)  # frames, Huffman and quant
 _NEXT_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7]")  # within a scan, FF 00 is a value and FF D0…D7 a restart
 
 
-def bare(picture: bytes) -> bytes | None:
-    """The JPEG, PNG or WebP without anything that is not the picture; None where it is no picture."""
-    if is_bare(picture):
+def strip_metadata(picture: bytes) -> bytes | None:
+    """Return the picture as JPEG, PNG or WebP without metadata, or None if it cannot be decoded."""
+    if has_no_metadata(picture):
         return picture
     try:
-        return as_jpeg(decode(picture, View((LONGEST, LONGEST), fit="inside")).pixels)
+        return as_jpeg(decode(picture, View((LARGEST_SIDE, LARGEST_SIDE), fit="inside")).pixels)
     except ImageError:
         return None
 
 
-def is_bare(picture: bytes) -> bool:
+def has_no_metadata(picture: bytes) -> bool:
     """Whether the file consists of parts that are needed to show it, and ends with the last of them."""
     try:
         if picture.startswith(_JPEG):
-            return _bare_jpeg(picture)
+            return _is_plain_jpeg(picture)
         if picture.startswith(_PNG):
-            return _bare_png(picture)
-        return picture.startswith(_WEBP) and _bare_webp(picture)
+            return _is_plain_png(picture)
+        return picture.startswith(_WEBP) and _is_plain_webp(picture)
     except (struct.error, IndexError):
         return False
 
 
-def _bare_jpeg(picture: bytes) -> bool:
-    at, shown = 2, False
+def _is_plain_jpeg(picture: bytes) -> bool:
+    at, has_scan = 2, False
     while picture[at] == 0xFF:
         marker = picture[at + 1]
         if marker == 0xD9:
-            return shown and at + 2 == len(picture)
+            return has_scan and at + 2 == len(picture)
         (length,) = struct.unpack_from(">H", picture, at + 2)
         content = picture[at + 4 : at + 2 + length]
-        jfif = marker == 0xE0 and content.startswith(b"JFIF\0") and length == 16  # longer: with a preview
+        jfif = marker == 0xE0 and content.startswith(b"JFIF\0") and length == 16  # longer ones contain a preview
         adobe = marker == 0xEE and content.startswith(b"Adobe") and length == 14  # which colours the numbers mean
         if not (jfif or adobe or marker in _JPEG_TABLES or marker == 0xDA):
             return False
         at += 2 + length
         if marker == 0xDA:
-            shown = True
-            found = _NEXT_MARKER.search(picture, at)
-            if found is None:
+            has_scan = True
+            following = _NEXT_MARKER.search(picture, at)
+            if following is None:
                 return False
-            at = found.start()
+            at = following.start()
     return False
 
 
-def _bare_png(picture: bytes) -> bool:
+def _is_plain_png(picture: bytes) -> bool:
     at, kind = 8, b""
     while at < len(picture):
         length, kind = struct.unpack_from(">I4s", picture, at)
@@ -78,7 +78,7 @@ def _bare_png(picture: bytes) -> bool:
     return kind == b"IEND" and at == len(picture)
 
 
-def _bare_webp(picture: bytes) -> bool:
+def _is_plain_webp(picture: bytes) -> bool:
     (size,) = struct.unpack_from("<I", picture, 4)
     at = 12
     while at < len(picture):
