@@ -14,6 +14,7 @@ import pytest
 
 from kcrc.errors import DataError, StateError
 from kcrc.files.box import Box, Broken, Worker
+from kcrc.files.boxed import receive, send
 
 JOB, MB = "files.box_job", 1_000_000
 LIMITS = {"clock": 60.0, "limit": 10 * MB}
@@ -57,7 +58,8 @@ def test_seconds_on_the_clock_are_limited(worker):
 
 
 @LINUX
-def test_what_takes_long_loses_its_priority(worker):
+def test_what_takes_long_loses_its_priority():
+    worker = Worker(JOB, memory=200 * MB, yields=True)
     with pytest.raises(Broken):
         worker.ask({"do": "loop"}, seconds=1.5, **LIMITS)
     assert worker.is_slowed
@@ -131,6 +133,19 @@ def test_a_worker_waits_for_no_large_package(job):
     code = f"import {job}, sys; print(*{{name.split('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numpy", "scipy", "sklearn", "pandas", "onnxruntime", "pyarrow"} & set(done.stdout.split())
+
+
+def test_messages_end_where_they_say():
+    read, write = os.pipe()
+    with os.fdopen(write, "wb", buffering=0) as out, os.fdopen(read, "rb", buffering=0) as stream:
+        send(out, {"a": 1}, 3, [b"ab", b"c"])
+        send(out, {}, 9, [b"longer"])
+        out.close()
+        assert receive(stream, limit=3) == ({"a": 1}, b"abc")
+        with pytest.raises(DataError, match="may have 3 bytes; got one of 2 and 9"):
+            receive(stream, limit=3)
+        stream.read()
+        assert receive(stream, limit=3) is None
 
 
 def test_a_box_keeps_some_workers_and_replaces_those_that_ended(monkeypatch):

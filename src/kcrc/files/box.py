@@ -60,14 +60,14 @@ class Broken(Exception):
 class Worker:
     """One process that answers requests by the job ``job``, the name of a module.
 
-    ``memory`` is what it may take beyond what it has once its job is prepared. ``environment`` is set beside what
-    every worker gets.
+    ``memory`` is what it may take beyond what it has once its job is prepared. One that ``yields`` loses its
+    priority when a request takes long.
     """
 
-    def __init__(self, job: str, *options: str, memory: int, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, job: str, *options: str, memory: int, yields: bool = False) -> None:
         if not sys.executable:
             raise StateError("This program does not know its Python, which it needs to read files of others apart.")
-        self.memory = memory
+        self.memory, self.yields = memory, yields
         self.is_slowed = self.is_overdue = False
         self._begin = 0.0
         self._owner = os.getpid()
@@ -88,7 +88,6 @@ class Worker:
                 "MALLOC_ARENA_MAX": "1",
                 "MALLOC_MMAP_THRESHOLD_": "4194304",
                 "OPENBLAS_NUM_THREADS": "1",
-                **(environment or {}),
             },
         )
         _workers.add(self)
@@ -139,7 +138,7 @@ class Worker:
         """Count its seconds from here."""
         self._begin = self._time()
 
-    def seconds(self) -> float:
+    def _seconds(self) -> float:
         """The processor time since ``begin``, or, where the system does not tell it, the time on the clock."""
         return self._time() - self._begin
 
@@ -150,7 +149,9 @@ class Worker:
         return time.monotonic()
 
     def slow_down(self) -> None:
-        """Take away its priority, for good."""
+        """Take away its priority, for good, if its request takes long."""
+        if not self.yields or not self.is_ready or self.is_slowed or self._seconds() < _LONG:
+            return
         self.is_slowed = True
         if hasattr(os, "setpriority"):
             with contextlib.suppress(OSError):
@@ -223,7 +224,7 @@ class Box:
         return self._started()
 
     def _started(self) -> Worker:
-        return Worker(*self._command, memory=self._memory())
+        return Worker(*self._command, memory=self._memory(), yields=True)
 
     def _return(self, worker: Worker) -> None:
         with self._lock:
@@ -274,7 +275,7 @@ class _Clock:
         for worker, (begin, end) in self._due.items():
             if now >= end:
                 worker.stop()
-            elif now - begin >= _LONG and worker.is_ready and not worker.is_slowed and worker.seconds() >= _LONG:
+            elif now - begin >= _LONG:
                 worker.slow_down()
 
 
