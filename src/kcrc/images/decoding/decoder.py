@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -90,7 +91,7 @@ def decode(
         raise ImageError(source, "no reader", why)
     told, data = _reply(content, kind, view, source, thumbnail, limits)
     shape = tuple(told["shape"])
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     form = kind
     expected = EXTENSION_FORMATS.get(Path(source).suffix.lower(), form)
     odd = f"{printable(source)}: is named {expected} but is {form}, and read as that."
@@ -135,9 +136,14 @@ def _is_picture(told: dict[str, list[int]], view: View, size: int) -> bool:
     if not all(isinstance(given, list) and all(type(n) is int and n > 0 for n in given) for given in (shape, full)):
         return False
     assert shape is not None and full is not None
-    wanted = view.size is None or view.fit == "inside" or tuple(shape[:2]) == view.size
+    is_wanted = view.size is None or view.fit == "inside" or tuple(shape[:2]) == view.size
+    depth = [3] if view.colour else []
     return (
-        len(full) == 2 and shape[2:] == [3] * view.colour and len(shape) in (2, 3) and wanted and np.prod(shape) <= size
+        is_wanted
+        and len(full) == 2
+        and len(shape) == 2 + len(depth)
+        and shape[2:] == depth
+        and math.prod(shape) <= size
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -106,11 +106,17 @@ def _highest(image: Image) -> float:
     """The highest value of a deep picture: that of the whole decides how it is scaled."""
     from PIL.Image import Resampling
 
-    # The mean of numbers is a number only if all of them are; extremes pass over what is none.
-    if image.mode == "F" and not math.isfinite(image.resize((1, 1), Resampling.BOX).getpixel((0, 0))):
-        raise ValueError("pixels that are not finite numbers")
-    parts = (image.crop(box) for box in _blocks(image.size))
-    return max(float((part if image.mode == "F" else part.convert("I")).getextrema()[1]) for part in parts)
+    if image.mode == "F":
+        # The mean of numbers is a number only if all of them are; extremes pass over what is none.
+        mean: Any = image.resize((1, 1), Resampling.BOX).getpixel((0, 0))
+        if not math.isfinite(mean):
+            raise ValueError("pixels that are not finite numbers")
+    high = 0.0
+    for box in _blocks(image.size):
+        part = image.crop(box)
+        extremes: Any = (part if image.mode == "F" else part.convert("I")).getextrema()
+        high = max(high, float(extremes[1]))
+    return high
 
 
 def rows_of(image: Image) -> Iterator[bytes]:
