@@ -13,7 +13,7 @@ import weakref
 import pytest
 
 from kcrc.errors import DataError, StateError
-from kcrc.files.box import Box, Broken, Worker
+from kcrc.files.box import Broken, Worker, WorkerPool
 from kcrc.files.boxed import receive, send
 
 JOB, MB = "files.box_job", 1_000_000
@@ -150,7 +150,7 @@ def test_messages_end_where_they_say():
 
 def test_a_box_keeps_some_workers_and_replaces_those_that_ended(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    box = Box(JOB, memory=lambda: 200 * MB, most=2)
+    box = WorkerPool(JOB, memory=lambda: 200 * MB, most=2)
     box.ask({"do": "echo", "say": 1}, **LIMITS)
     (first,) = box._idle
     box.ask({"do": "echo", "say": 1}, **LIMITS)
@@ -162,7 +162,7 @@ def test_a_box_keeps_some_workers_and_replaces_those_that_ended(monkeypatch):
 
 
 def test_a_box_has_no_more_than_so_many_workers():
-    box = Box(JOB, memory=lambda: 200 * MB, most=2)
+    box = WorkerPool(JOB, memory=lambda: 200 * MB, most=2)
     started, lock = [], threading.Lock()
     plain = box._started
 
@@ -185,7 +185,7 @@ def test_a_box_has_no_more_than_so_many_workers():
 
 
 def test_a_worker_that_was_started_ahead_is_the_one_that_answers():
-    box = Box(JOB, memory=lambda: 200 * MB)
+    box = WorkerPool(JOB, memory=lambda: 200 * MB)
     box.warm()
     (first,) = box._idle
     box.ask({"do": "echo", "say": 1}, **LIMITS)
@@ -194,7 +194,7 @@ def test_a_worker_that_was_started_ahead_is_the_one_that_answers():
 
 def test_another_limit_of_memory_is_another_worker():
     limits = [200 * MB]
-    box = Box(JOB, memory=lambda: limits[0])
+    box = WorkerPool(JOB, memory=lambda: limits[0])
     box.ask({"do": "echo", "say": 1}, **LIMITS)
     limits[0] = 100 * MB
     box.ask({"do": "echo", "say": 1}, **LIMITS)
@@ -203,7 +203,7 @@ def test_another_limit_of_memory_is_another_worker():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_process_has_workers_of_its_own():
-    box = Box(JOB, memory=lambda: 200 * MB)
+    box = WorkerPool(JOB, memory=lambda: 200 * MB)
     box.ask({"do": "echo", "say": 1}, **LIMITS)
     (mine,) = box._idle
     child = os.fork()
@@ -250,7 +250,8 @@ def test_a_script_needs_no_main_guard(tmp_path):
 def test_a_program_that_is_killed_leaves_no_worker(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        SCRIPT + "from kcrc.images.decoding import decoder\nprint(decoder._box(())._idle[0].pid, flush=True)\ninput()\n"
+        SCRIPT
+        + "from kcrc.images.decoding import decoder\nprint(decoder._workers(())._idle[0].pid, flush=True)\ninput()\n"
     )
     program = subprocess.Popen([sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert program.stdout is not None

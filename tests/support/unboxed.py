@@ -11,7 +11,7 @@ from kcrc.images.decoding import decoder, worker
 
 
 class Unboxed:
-    """As a ``Box`` of ``worker``, without processes or limits."""
+    """As a ``WorkerPool`` of ``worker``, without processes or limits."""
 
     def ask(self, head: dict[str, Any], content: bytes, **_: Any) -> tuple[dict[str, Any], bytearray]:
         try:
@@ -24,4 +24,4 @@ class Unboxed:
 
 def unbox(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decode in this process until the test ends."""
-    monkeypatch.setattr(decoder, "_box", lambda readers: Unboxed())
+    monkeypatch.setattr(decoder, "_workers", lambda readers: Unboxed())

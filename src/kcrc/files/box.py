@@ -180,7 +180,7 @@ def _end(process: subprocess.Popen[bytes], owner: int) -> None:
         process.communicate()
 
 
-class Box:
+class WorkerPool:
     """The workers of one job: a few that wait, more while they are needed, ``most`` at once.
 
     ``memory`` gives the bytes that a worker may take; workers with another limit are replaced.
@@ -191,7 +191,7 @@ class Box:
         self._memory, self._most = memory, most
         self._kept = min(most, os.cpu_count() or 1)
         self._forget()
-        _boxes.add(self)
+        _pools.add(self)
 
     def _forget(self) -> None:
         self._idle: list[Worker] = []
@@ -281,7 +281,7 @@ class _Clock:
 
 _clock = _Clock()
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()
-_boxes: weakref.WeakSet[Box] = weakref.WeakSet()
+_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
@@ -293,8 +293,8 @@ def _after_fork() -> None:
             if pipe is not None:
                 pipe.close()
     _clock._forget()
-    for box in list(_boxes):
-        box._forget()
+    for pool in list(_pools):
+        pool._forget()
 
 
 if hasattr(os, "register_at_fork"):

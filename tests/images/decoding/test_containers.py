@@ -24,6 +24,7 @@ def test_the_beginning_says_the_format():
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_mode_of_a_format_is_read(kind):
+    assert hostile.MODES[kind]
     for mode in hostile.MODES[kind]:
         for size in ((24, 16), (1, 1), (333, 7)):
             picture = decode(odd.saved(odd.noise(mode, size), kind))

@@ -109,7 +109,7 @@ def test_hostile_pictures_leave_every_worker_below_600_mb():
         status = Path(f"/proc/{process}/status").read_text()
         return 1024 * int(status.split("VmHWM:")[1].split()[0])
 
-    box, peaks = decoder._box(()), []
+    box, peaks = decoder._workers(()), []
     for number, (name, content) in enumerate(hostile.hostile_images(17, 150)):
         with contextlib.suppress(KCRCError):
             decode(content, View() if number % 2 else VIEW, source=name)
@@ -123,7 +123,7 @@ def test_a_worker_that_is_killed_costs_one_picture_and_one_sentence(tmp_path):
     slow = odd.hidden_scans(0x01, 5000, side=12_000)
     for number in range(12):
         (tmp_path / f"{number:02}.jpg").write_bytes(slow if number == 5 else GOOD)
-    box, killed = decoder._box(()), []
+    box, killed = decoder._workers(()), []
 
     def kill() -> None:
         from kcrc.files import box as boxes

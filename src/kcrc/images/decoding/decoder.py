@@ -14,7 +14,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError
-from kcrc.files.box import Box, Broken
+from kcrc.files.box import Broken, WorkerPool
 from kcrc.files.safe_paths import sha256
 from kcrc.images.decoding.limits import (
     EXTENSION_FORMATS,
@@ -55,15 +55,15 @@ class Picture:
 
 
 @cache
-def _box(readers: tuple[str, ...]) -> Box:
+def _workers(readers: tuple[str, ...]) -> WorkerPool:
     """The workers that have these readers of photographs."""
-    return Box("kcrc.images.decoding.worker", *readers, memory=allowed_memory)
+    return WorkerPool("kcrc.images.decoding.worker", *readers, memory=allowed_memory)
 
 
 def warm() -> None:
     """Start a worker now, so that the first picture does not wait for it."""
     with contextlib.suppress(DataError):
-        _box(()).warm()
+        _workers(()).warm()
 
 
 def decode(
@@ -116,7 +116,7 @@ def _reply(
     }  # fmt: skip
     seconds = allowed_seconds()
     try:
-        told, data = _box((_PHOTOS[kind],) if kind in _PHOTOS else ()).ask(
+        told, data = _workers((_PHOTOS[kind],) if kind in _PHOTOS else ()).ask(
             head, content, clock=_CLOCK * seconds, seconds=seconds, limit=_MOST_BYTES
         )
     except Broken as problem:
