@@ -43,7 +43,7 @@ figure, axes = plt.subplot_mosaic("PPPPabc;PPPPdef")
 for name, clf in {
     "robust (RCRC)": methods.make("RCRC-GD", mu=1.0),
     "least squares (CRC)": methods.make("CRC-GD", mu=0.1),
-    "nearest example": methods.make("NN", metric="unit"),
+    "nearest example": methods.make("NN", scaling="unit"),
 }.items():
     clf.fit(pictures[:80].reshape(80, -1), y[:80])
     known = [100 * np.mean(clf.predict(asked.reshape(60, -1)) == y[80:]) for asked in scarves.values()]

@@ -22,7 +22,7 @@ y = np.repeat(["near", "far"], 60)
 grid = np.stack(np.meshgrid(np.linspace(0, 6, 60), np.linspace(-0.5, 3.5, 60)), axis=-1)
 figure, axes = plt.subplots(1, 2, sharey=True)
 for axis, name in zip(axes, ("CRC-GD", "KCRC-LCD"), strict=True):
-    clf = methods.make(name, metric="plain", tuning_seconds=1).fit(X, y)
+    clf = methods.make(name, scaling="plain", tuning_seconds=1).fit(X, y)
     answers = clf.predict(grid.reshape(-1, 2)).reshape(60, 60)
     axis.pcolormesh(grid[..., 0], grid[..., 1], answers == "far", cmap="RdBu", alpha=0.25, vmin=0, vmax=1)
     for label, mark in (("near", "o"), ("far", "^")):

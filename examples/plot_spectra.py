@@ -28,7 +28,7 @@ scene = light * np.einsum("hwk,hwkb->hwb", mixtures, substances[truth]) + rng.no
 pixels, y = scene.reshape(-1, bands), truth.ravel()
 labelled = np.concatenate([rng.permutation(np.flatnonzero(y == kind))[:12] for kind in range(kinds)])
 shown = {"what is there": truth}
-for name, clf in {"NN": methods.make("NN", metric="unit"), "NRS": methods.make("NRS-GD", mu=0.1)}.items():
+for name, clf in {"NN": methods.make("NN", scaling="unit"), "NRS": methods.make("NRS-GD", mu=0.1)}.items():
     probable = clf.fit(pixels[labelled], y[labelled]).predict_proba(pixels).reshape(side, side, kinds)
     shown[name] = probable.argmax(axis=2)
     shown[f"{name}, means of 3 × 3"] = uniform_filter(probable, (3, 3, 0)).argmax(axis=2)

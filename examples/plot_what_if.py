@@ -15,7 +15,7 @@ from kcrc import KCRCClassifier
 plt.style.use("kcrc.files.style")
 X, y = load_digits(return_X_y=True)
 clf = KCRCClassifier(
-    n_neighbors=15, metric="unit", kernel="linear", mu=0.3, form="rkhs", decision="residual", locality="atoms"
+    n_neighbors=15, scaling="unit", kernel="linear", mu=0.3, form="rkhs", decision="residual", locality="atoms"
 ).fit(X[:600], y[:600])
 query = X[700][None]
 

@@ -19,7 +19,7 @@ _OPEN: dict[str, tuple[Any, ...]] = {
     "n_neighbors": ("auto", None, 1, 2, 5, 99),
     "n_candidates": (None, None, 3, 50),
     "distance": distances.names(),
-    "metric": ("auto", "plain", "unit", "standard", "within", "precomputed"),
+    "scaling": ("auto", "plain", "unit", "standard", "within"),
     "kernel": ("auto", *kernels.names()),
     "gamma": ("auto", "scale", 1e-300, 1e300, 0.1),
     "degree": (1, 3, 50),

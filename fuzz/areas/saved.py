@@ -23,7 +23,7 @@ _SETTINGS: tuple[dict[str, Any], ...] = (
     {"distance": "manhattan"},
     {"locality": "classes", "n_neighbors": 2}, {"coder": "lasso", "n_neighbors": 5}, {"distance": "cosine",
     "kernel": "exp"},
-    {"form": "gram", "projection": "kpca", "n_neighbors": None}, {"metric": "within"}, {"n_candidates": 9,
+    {"form": "gram", "projection": "kpca", "n_neighbors": None}, {"scaling": "within"}, {"n_candidates": 9,
     "n_neighbors": 4},
 )  # fmt: skip
 OLDER = [path for path in TESTS.glob("golden/*/*.kcrcmodel") if path.stat().st_size < 200_000]

@@ -23,7 +23,7 @@ def ours(split: Problem, k: int | None, **options: Any) -> Any:
     from kcrc.classifier.estimator import KCRCClassifier
 
     chosen = {
-        "metric": "plain", "kernel": "rbf", "gamma": GAMMA, "mu": MU, "form": "rkhs", "decision": DECISION,
+        "scaling": "plain", "kernel": "rbf", "gamma": GAMMA, "mu": MU, "form": "rkhs", "decision": DECISION,
         "locality": "atoms", "verbose": False, "tuning_seconds": 1.0,
     }  # fmt: skip
     return KCRCClassifier(k, **{**chosen, **options}).fit(split.atoms, split.labels)

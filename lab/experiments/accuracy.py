@@ -85,7 +85,7 @@ def fitted_model(cell: Cell, split: Split, loader: Loader) -> Any:
     kept. Cells that ask for the same choice share it.
     """
     model = estimator(cell)
-    if not isinstance(model, KCRCClassifier) or model.metric == "auto" or model.kernel == "auto":
+    if not isinstance(model, KCRCClassifier) or model.scaling == "auto" or model.kernel == "auto":
         return model.fit(split.X, split.y)
     size = model.n_neighbors
     if cell.get("tune_at") and isinstance(size, int):
@@ -118,7 +118,7 @@ def chosen(model: Any) -> dict[str, Any]:
         return {}
     best = tuning.best
     return {
-        "metric": best.geometry, "n_neighbors": int(best.n_neighbors), "kernel": best.kernel,
+        "scaling": best.geometry, "n_neighbors": int(best.n_neighbors), "kernel": best.kernel,
         "gamma": None if best.gamma is None else float(best.gamma), "mu": float(best.mu), "form": best.form,
         "decision": best.decision, "share": best.share, "leave_one_out": round(100.0 * tuning.accuracy, 2),
     }  # fmt: skip

@@ -142,7 +142,7 @@ def fixed_settings(split: Split) -> dict[str, float]:
         fitted = metric.fit(split.X, split.y)
         for kernel, mu, decision in itertools.product(("linear", "rbf"), (0.1, 1.0), ("ratio", "residual")):
             model = KCRCClassifier(
-                50, metric=fitted, kernel=kernel, gamma="scale", mu=mu, form="rkhs", decision=decision,
+                50, scaling=fitted, kernel=kernel, gamma="scale", mu=mu, form="rkhs", decision=decision,
                 locality="atoms",
             ).fit(split.X, split.y)  # fmt: skip
             answers = model.predict(split.queries)

@@ -22,9 +22,9 @@ PROTOCOL: Protocol = {
     "settings": ({"dataset": SYNTHETIC, "n_train": 100, "n_test": 200, "noise_variance": 0.15},),  # a class
     "dimensions": (2, 4, 8, 16, 32, 64, 128, 256),
     "methods": {
-        "CRC-GD": {"metric": "plain"},
-        "KCRC-GD": {"metric": "plain"},
-        "KCRC-LCD": {"metric": "plain", "n_neighbors": 50},
+        "CRC-GD": {"scaling": "plain"},
+        "KCRC-GD": {"scaling": "plain"},
+        "KCRC-LCD": {"scaling": "plain", "n_neighbors": 50},
     },
     "seeds": 10,
     "grid": 121,

@@ -87,8 +87,9 @@ def cells(protocol: Protocol) -> list[Cell]:
                 members = [DISTANCES[name] for name in single] if series == "Unified" else []
                 pictures = any(DISTANCES[name] in (*members, DISTANCES[series]) for name in OF_PICTURES)
                 options: dict[str, Any] = {
-                    "distance": DISTANCES[series], "kernel": "rbf" if series in OF_VECTORS else "exp", "metric": "unit",
+                    "distance": DISTANCES[series], "kernel": "rbf" if series in OF_VECTORS else "exp",
                     "n_neighbors": setting["K"],  # of a unified distance: the K nearest of each, put together
+                    "scaling": "unit",
                 }  # fmt: skip
                 if pictures and setting["dataset"] == "usps":
                     options["n_candidates"] = protocol["candidates"]

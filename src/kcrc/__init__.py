@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kcrc.method import distances as distances
     from kcrc.method import kernels as kernels
     from kcrc.method import projections as projections
-    from kcrc.method import scaling as metrics  # noqa: F401
+    from kcrc.method import scaling as scaling
     from kcrc.method.evidence import Evidence as Evidence
 
 __version__ = "1.0.0rc1"
@@ -47,10 +47,10 @@ _PUBLIC = {
     "kernels": "kcrc.method.kernels",
     "looks": "kcrc.images.looks",
     "methods": "kcrc.classifier.recipes",
-    "metrics": "kcrc.method.scaling",
     "paper": "kcrc.paper",
     "projections": "kcrc.method.projections",
     "scale": "kcrc.scale",
+    "scaling": "kcrc.method.scaling",
     "stores": "kcrc.gallery.stores",
 }
 """Every public name, and where the code for it is now."""

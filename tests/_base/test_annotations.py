@@ -11,7 +11,7 @@ import pytest
 from kcrc._base.arrays import Array
 from kcrc._base.registry import fits, hints_of
 from kcrc.classifier import stored_parts
-from kcrc.method.scaling import Metric, Plain, Standard
+from kcrc.method.scaling import Plain, Scaling, Standard
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from kcrc.method.scaling import Metric, Plain, Standard
         (dict[str, float] | None, [{}, {"a": 1.0}, None], [{1: 1.0}, {"a": "x"}, [1]]),
         (Array, [np.zeros(3)], [[1.0], 3, None]),
         (Array | None, [np.zeros(3), None], ["x"]),
-        (Metric, [Plain()], [Plain, "plain", None]),
+        (Scaling, [Plain()], [Plain, "plain", None]),
         (Standard | None, [Standard(), None], [Plain()]),
         (SimpleNamespace(__value__=Array), [np.zeros(3)], [[1.0], 3, None]),  # as `type Array = …` makes them
         (Any, [1, "x", None], []),

@@ -16,7 +16,7 @@ import pytest
 from problems import problem
 
 import kcrc
-from kcrc import coding, distances, kernels, metrics, projections
+from kcrc import coding, distances, kernels, projections, scaling
 from kcrc.method import local_problem
 from kcrc.method.coding.base import Coder, Dictionary, Target
 from kcrc.method.coding.ridge import Ridge
@@ -26,9 +26,9 @@ from kcrc.method.kernels import RBF, Exponential, Kernel
 from kcrc.method.local_problem import Numbers, Space
 from kcrc.method.neighbours.base import NeighbourIndex
 from kcrc.method.projections.base import Identity, Projection
-from kcrc.method.scaling import Metric
+from kcrc.method.scaling import Scaling
 
-CONTRACTS = (Coder, Distance, Kernel, Metric, NeighbourIndex, Projection, Space)
+CONTRACTS = (Coder, Distance, Kernel, Scaling, NeighbourIndex, Projection, Space)
 SRC = Path(kcrc.__file__).parent
 
 
@@ -172,10 +172,10 @@ def test_a_coder_says_what_it_costs_and_whether_it_is_the_ridge(name):
     assert coder.ridge_penalty in (None, 0.1)
 
 
-@pytest.mark.parametrize("name", metrics.names())
+@pytest.mark.parametrize("name", scaling.names())
 def test_a_metric_uses_labels_or_not(name):
     X, y = vectors()
-    metric = metrics.make(name)
+    metric = scaling.make(name)
     fitted, other = metric.fit(X, y), metric.fit(X, y[::-1] ** 2 % 3)
     assert metric.uses_labels != np.allclose(fitted.transform(X), other.transform(X))
     assert metric.keeps_vectors == (fitted.transform(X) is X)

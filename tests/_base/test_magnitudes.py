@@ -20,7 +20,7 @@ def problem() -> tuple[np.ndarray, np.ndarray]:
 
 
 def made(metric: str = "plain", kernel: str = "linear", **options) -> KCRCClassifier:
-    return KCRCClassifier(**(FIXED | {"n_neighbors": 10, "metric": metric, "kernel": kernel} | options))
+    return KCRCClassifier(**(FIXED | {"n_neighbors": 10, "scaling": metric, "kernel": kernel} | options))
 
 
 def measured(X: np.ndarray, queries: np.ndarray, k: int) -> np.ndarray:
@@ -153,7 +153,7 @@ def test_whole_numbers_that_just_fit(problem):
 def test_a_metric_may_make_samples_too_long(problem):
     X, y = problem
     classifier = made("standard").fit(X * 1e-20, y)
-    with pytest.raises(DataError, match=r"Row 1 of X has the length .* under the metric Standard"):
+    with pytest.raises(DataError, match=r"Row 1 of X has the length .* under the scaling Standard"):
         classifier.predict(np.stack([X[0], np.full(12, 1e50)]))
 
 

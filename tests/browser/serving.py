@@ -20,7 +20,7 @@ from kcrc.gallery import Gallery
 SRC = Path(__file__).parents[2] / "src"
 EACH = 14
 ASKED = {"apple": range(100, 106)}  # of the others three each
-CONCENTRATED = {"n_neighbors": 15, "metric": "unit", "kernel": "linear", "mu": 0.3, "decision": "residual"}
+CONCENTRATED = {"n_neighbors": 15, "scaling": "unit", "kernel": "linear", "mu": 0.3, "decision": "residual"}
 WRONG = {"apple-3": "tomato", "apple-6": "tomato", "tomato-12": "apple"}  # planted labels, by name of the file
 SIZES = {"light": (1280, 800), "dark": (1280, 800), "phone": (390, 844)}
 

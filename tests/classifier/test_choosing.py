@@ -7,7 +7,7 @@ import pytest
 from problems import Costly, given, problem
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from kcrc import KCRCClassifier, distances, kernels, metrics
+from kcrc import KCRCClassifier, distances, kernels, scaling
 from kcrc._base.parallel import FOREIGN
 from kcrc.classifier import parameters
 from kcrc.classifier.parameters import (
@@ -16,7 +16,7 @@ from kcrc.classifier.parameters import (
     Wish,
     searches_kernel,
     settled,
-    takes_any_metric,
+    takes_any_scaling,
     takes_vectors,
 )
 from kcrc.method.distances import Unified
@@ -37,10 +37,10 @@ def test_nothing_is_wished_where_all_is_given():
 
 
 def test_a_wish_fills_in_what_follows():
-    assert wish(metric="precomputed").params["kernel"] == "exp"
-    assert wish(metric="precomputed", kernel="rbf").params["kernel"] == "exp"
-    assert wish(metric="precomputed", kernel="polarisation").params["kernel"] == "polarisation"
-    assert wish(kernel="precomputed").params["metric"] == "plain"
+    assert wish(distance="precomputed").params["kernel"] == "exp"
+    assert wish(distance="precomputed", kernel="rbf").params["kernel"] == "exp"
+    assert wish(distance="precomputed", kernel="polarisation").params["kernel"] == "polarisation"
+    assert wish(kernel="precomputed").params["scaling"] == "plain"
     assert wish(form="raw", kernel="rbf").params["kernel"] == "linear"
     assert wish().params == dict.fromkeys(wish().params, "auto")
 
@@ -76,11 +76,11 @@ def test_which_kernels_are_searched():
 
 
 def test_which_distances_take_any_metric():
-    assert takes_any_metric(EUCLIDEAN, EUCLIDEAN)
-    assert takes_any_metric(MANHATTAN, EUCLIDEAN)
-    assert takes_any_metric(UNION, UNION)
-    assert not takes_any_metric(EUCLIDEAN, UNION)  # which would learn anew under each
-    assert not takes_any_metric(distances.make("chi2"), EUCLIDEAN)
+    assert takes_any_scaling(EUCLIDEAN, EUCLIDEAN)
+    assert takes_any_scaling(MANHATTAN, EUCLIDEAN)
+    assert takes_any_scaling(UNION, UNION)
+    assert not takes_any_scaling(EUCLIDEAN, UNION)  # which would learn anew under each
+    assert not takes_any_scaling(distances.make("chi2"), EUCLIDEAN)
 
 
 def test_which_parts_are_at_home_among_any_vectors():
@@ -107,29 +107,29 @@ NOT_SEARCHED = {
 
 
 @pytest.mark.parametrize("name", NOT_SEARCHED)
-def test_mixed_units_are_standardised_where_the_metric_cannot_be_searched(name):
+def test_mixed_units_are_standardised_where_the_scaling_cannot_be_searched(name):
     X, y, _ = problem(4, n=40)
     mixed = X * np.array([1e4, 1.0, 1.0, 1e-3, 1.0, 1.0])
-    assert ground(X, y, **NOT_SEARCHED[name]).params["metric"] == "plain"
+    assert ground(X, y, **NOT_SEARCHED[name]).params["scaling"] == "plain"
     found = ground(mixed, y, **NOT_SEARCHED[name])
-    assert found.params["metric"] == "standard"
-    np.testing.assert_allclose(found.scaled, metrics.Standard().fit(mixed, y).transform(mixed))
-    assert ground(mixed, y, **NOT_SEARCHED[name], metric="plain").params["metric"] == "plain"  # what is given is kept
+    assert found.params["scaling"] == "standard"
+    np.testing.assert_allclose(found.scaled, scaling.Standard().fit(mixed, y).transform(mixed))
+    assert ground(mixed, y, **NOT_SEARCHED[name], scaling="plain").params["scaling"] == "plain"  # what is given is kept
 
 
 def test_units_stay_where_nobody_knows_what_a_part_expects():
     X, y, _ = problem(4, n=40)
     mixed = np.abs(X) * np.array([1e4, 1.0, 1.0, 1e-3, 1.0, 1.0])
     for options in ({"kernel": lambda A, B: A @ B.T}, {"distance": "chi2"}):
-        assert ground(mixed, y, **options).params["metric"] == "plain"
+        assert ground(mixed, y, **options).params["scaling"] == "plain"
 
 
 def test_a_classifier_with_a_given_kernel_answers_in_mixed_units_as_after_scaling():
     X, y, Xq = problem(6, n=120, queries=60)
     factors = np.array([1e6, 1.0, 1.0, 1e-4, 1.0, 1e3])
     mixed = KCRCClassifier(kernel="polynomial", tuning_seconds=1).fit(X * factors, y)
-    assert isinstance(mixed.model_.method.metric, metrics.Standard)
-    scaler = metrics.Standard().fit(X, y)
+    assert isinstance(mixed.model_.method.scaling, scaling.Standard)
+    scaler = scaling.Standard().fit(X, y)
     scaled = KCRCClassifier(kernel="polynomial", tuning_seconds=1).fit(scaler.transform(X), y)
     same = mixed.predict(Xq * factors) == scaled.predict(scaler.transform(Xq))
     assert same.mean() > 0.95
@@ -148,5 +148,5 @@ def test_what_was_found_keeps_its_distances():
 
 def test_the_table_of_what_is_searched_is_what_a_setting_has():
     assert set(parameters.SEARCHED) == {
-        "n_neighbors", "metric", "kernel", "gamma", "mu", "form", "decision", "locality"
+        "n_neighbors", "scaling", "kernel", "gamma", "mu", "form", "decision", "locality"
     }  # fmt: skip

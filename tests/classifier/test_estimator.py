@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import manhattan_distances, rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
-from kcrc import methods, metrics
+from kcrc import methods, scaling
 from kcrc.errors import DataError, KCRCError, ParameterError, UnknownName
 
 
@@ -72,13 +72,13 @@ def test_an_answer_does_not_depend_on_its_batch_or_the_threads(K, locality):
     np.testing.assert_allclose(threaded.residuals, together.residuals, rtol=1e-9)
 
 
-@pytest.mark.parametrize("metric", metrics.names())
+@pytest.mark.parametrize("metric", scaling.names())
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("K", "locality"), [(10, "atoms"), (2, "classes"), (None, "atoms")])
 def test_a_probability_is_the_same_alone_and_in_a_batch(metric, dtype, K, locality):
     """Bit for bit where the dictionary is local; a global one is solved for all queries of a batch together."""
     X, y, Xq = problem(12, n=90, queries=40)
-    clf = settled(K, locality=locality, metric=metric).fit(X.astype(dtype), y)
+    clf = settled(K, locality=locality, scaling=metric).fit(X.astype(dtype), y)
     Xq = Xq.astype(dtype)
     off = 0.0 if K is not None else 1e-4 if dtype is np.float32 else 1e-9
     together = clf.predict_proba(Xq)
@@ -209,7 +209,7 @@ def test_classes_announced_before_their_first_example():
 def test_precomputed_distances_and_kernels_equal_computed_ones():
     X, y, Xq = problem(11)
     own = settled(9, distance="manhattan", kernel="exp", gamma=0.2).fit(X, y)
-    given_ = settled(9, metric="precomputed", kernel="exp", gamma=0.2).fit(manhattan_distances(X), y)
+    given_ = settled(9, distance="precomputed", kernel="exp", gamma=0.2).fit(manhattan_distances(X), y)
     np.testing.assert_allclose(
         own.explain(Xq).residuals, given_.explain(manhattan_distances(Xq, X)).residuals, rtol=1e-7
     )
@@ -265,7 +265,7 @@ def test_float32_stays_float32_and_agrees():
 
 def test_odd_data_have_answers():
     X, y, Xq = problem(14)
-    for options in ({}, {"form": "gram"}, {"form": "raw"}, {"n_neighbors": None}, {"metric": "unit"}):
+    for options in ({}, {"form": "gram"}, {"form": "raw"}, {"n_neighbors": None}, {"scaling": "unit"}):
         for data in (np.zeros_like(X), np.ones_like(X), np.repeat(X[:1], len(X), 0)):
             clf = settled(**options).fit(data, y)
             assert np.isin(clf.predict(data[:3]), y).all()
@@ -287,7 +287,7 @@ def test_odd_data_have_answers():
         ({"distance": "euclidian"}, "Did you mean 'euclidean'"),
         ({"coarse_distance": "city", "n_candidates": 60}, "Unknown distance 'city'. Known:"),
         ({"kernel": "gauss"}, "Unknown kernel 'gauss'. Known:"),
-        ({"metric": "units"}, "Did you mean 'unit'"),
+        ({"scaling": "units"}, "Did you mean 'unit'"),
         ({"gamma": 0}, "gamma is a number above 0; got 0"),
         ({"mu": -1}, "mu is a number, 0 or more; got -1"),
         ({"form": "grem"}, "Did you mean 'gram'"),
@@ -299,12 +299,12 @@ def test_odd_data_have_answers():
         ({"memory_budget": "lots"}, "memory_budget"),
         ({"memory_budget": 10}, "at least 1 MiB"),
         ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "NaN"),
-        ({"kernel": "polarisation", "metric": "precomputed"}, "polarisation"),
+        ({"kernel": "polarisation", "distance": "precomputed"}, "polarisation"),
     ],
 )
 def test_bad_parameters_say_what_to_do(options, message):
     X, y, _ = problem(15)
-    data = np.abs(X @ X.T) if options.get("metric") == "precomputed" else X
+    data = np.abs(X @ X.T) if options.get("distance") == "precomputed" else X
     with pytest.raises(KCRCError, match=message):
         settled(**options).fit(data, y)
 
@@ -351,7 +351,7 @@ def test_a_kernel_that_turns_nan_on_a_query_is_named():
 
 def test_a_precomputed_kernel_and_distance_must_be_square():
     X, y, _ = problem(18)
-    for options in ({"kernel": "precomputed"}, {"metric": "precomputed"}):
+    for options in ({"kernel": "precomputed"}, {"distance": "precomputed"}):
         with pytest.raises(DataError, match="square"):
             settled(**options).fit(X, y)
 

@@ -28,7 +28,7 @@ def clusters(seed, offset, spread=1.0, d=4, n=30, dtype=np.float32):
 
 def settled(form="gram", kernel="rbf", gamma=0.125, n_neighbors=30, **options):
     return KCRCClassifier(
-        n_neighbors, metric="plain", kernel=kernel, gamma=gamma, mu=MU, form=form, decision="ratio", locality="atoms",
+        n_neighbors, scaling="plain", kernel=kernel, gamma=gamma, mu=MU, form=form, decision="ratio", locality="atoms",
         **options,
     )  # fmt: skip
 
@@ -67,8 +67,8 @@ def test_other_kernels_and_the_global_dictionary_answer_as_in_double(options):
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_what_is_chosen_is_chosen_in_double(dtype):
     X, y, Q, asked = clusters(2, 5e3, spread=6.0, n=90, dtype=dtype)
-    classifier = KCRCClassifier(metric="plain", kernel="rbf", tuning_seconds=1).fit(X, y)
-    double = KCRCClassifier(metric="plain", kernel="rbf", tuning_seconds=1).fit(X.astype(np.float64), y)
+    classifier = KCRCClassifier(scaling="plain", kernel="rbf", tuning_seconds=1).fit(X, y)
+    double = KCRCClassifier(scaling="plain", kernel="rbf", tuning_seconds=1).fit(X.astype(np.float64), y)
     assert classifier.tuning_.best == double.tuning_.best
     np.testing.assert_array_equal(classifier.predict(Q), double.predict(Q))
     assert (classifier.predict(Q) == asked).mean() > 0.8
@@ -97,7 +97,7 @@ def test_a_gallery_answers_so_too(tmp_path):
     with Gallery.create(tmp_path / "far.kcrc", dim=4) as gallery:
         gallery.add(y[:20].astype(str), X[:20])
         given = settled().get_params(deep=False)
-        names = ("n_neighbors", "metric", "kernel", "gamma", "mu", "form", "decision", "locality")
+        names = ("n_neighbors", "scaling", "kernel", "gamma", "mu", "form", "decision", "locality")
         gallery.tune(parameters={name: given[name] for name in names})
         gallery.add(y[20:].astype(str), X[20:])
         np.testing.assert_array_equal(gallery.classifier().predict(Q), expected)

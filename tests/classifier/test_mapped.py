@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from problems import problem
 
-from kcrc import KCRCClassifier, metrics
+from kcrc import KCRCClassifier, scaling
 from kcrc._base import arrays, mapped
 from kcrc._base.mapped import is_mapped
 from kcrc.errors import DataError, FileError, ParameterError
@@ -27,7 +27,7 @@ from lab.bench.scale.point import make_data
 
 compiled = pytest.mark.skipif(native is None, reason="the compiled module is not built")
 GIVEN = {
-    "metric": "plain", "kernel": "rbf", "gamma": 0.05, "mu": 0.05, "form": "rkhs", "decision": "ratio",
+    "scaling": "plain", "kernel": "rbf", "gamma": 0.05, "mu": 0.05, "form": "rkhs", "decision": "ratio",
     "locality": "atoms",
 }  # fmt: skip
 
@@ -90,8 +90,8 @@ def test_a_mapped_array_stays_where_it_is(tmp_path, dtype):
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"metric": "unit"}, {"form": "raw"}, {"distance": "manhattan", "kernel": "exp"}, {"n_candidates": 40},
-     {"distance": "correlation", "kernel": "exp"}, {"metric": "within"}, {"n_neighbors": None},
+    [{}, {"scaling": "unit"}, {"form": "raw"}, {"distance": "manhattan", "kernel": "exp"}, {"n_candidates": 40},
+     {"distance": "correlation", "kernel": "exp"}, {"scaling": "within"}, {"n_neighbors": None},
      {"locality": "classes", "n_neighbors": 2}],
     ids=str,
 )  # fmt: skip
@@ -116,7 +116,7 @@ def test_answers_are_those_of_examples_in_memory(tmp_path, dtype, options):
 
 @pytest.mark.usefixtures("small_blocks", "larger_than_memory")
 @pytest.mark.parametrize(
-    "options", [{}, {"metric": "unit"}, {"distance": "correlation", "kernel": "exp"}, {"form": "raw"}], ids=str
+    "options", [{}, {"scaling": "unit"}, {"distance": "correlation", "kernel": "exp"}, {"form": "raw"}], ids=str
 )
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_all_that_is_made_of_examples_larger_than_memory_is_mapped(tmp_path, dtype, options):
@@ -208,16 +208,16 @@ def test_a_forked_process_adds_to_files_of_its_own(tmp_path):
 @pytest.mark.usefixtures("larger_than_memory")
 def test_what_is_learned_comes_from_a_sample(tmp_path):
     X, y, queries = problem(0, n=400, d=10, classes=3, queries=30)
-    clf = given(metric="standard").fit(on_disk(tmp_path, X), y)
+    clf = given(scaling="standard").fit(on_disk(tmp_path, X), y)
     rows = pending.sample_rows(np.arange(400), 120, 0)
-    np.testing.assert_allclose(clf.model_.method.metric.mean, X[rows].mean(axis=0))
+    np.testing.assert_allclose(clf.model_.method.scaling.mean, X[rows].mean(axis=0))
     outside = np.setdiff1d(np.arange(400), rows)[:3]
     clf.forget(outside)
     assert clf.renewal_due_ is None
     clf.forget(rows[:3])
     assert clf.renewal_due_ is not None
     left = np.delete(np.arange(400), np.concatenate([outside, rows[:3]]))
-    anew = given(metric="standard").fit(on_disk(tmp_path, X[left], "left.npy"), y[left], rows=left)
+    anew = given(scaling="standard").fit(on_disk(tmp_path, X[left], "left.npy"), y[left], rows=left)
     assert_same(clf, anew, queries)
     np.testing.assert_array_equal(clf.predict_proba(queries), anew.predict_proba(queries))
     assert len(clf.confidence_.exclusion.ids) == 120
@@ -247,7 +247,7 @@ def test_a_temporary_file_has_no_name_and_an_end_leaves_none(tmp_path):
         "import numpy as np, sys, time\n"
         "from kcrc import KCRCClassifier\n"
         "np.save(sys.argv[1], np.random.default_rng(0).random((2000, 8)))\n"
-        "clf = KCRCClassifier(5, metric='unit', kernel='rbf', gamma=1.0, mu=0.1, form='rkhs', decision='ratio',\n"
+        "clf = KCRCClassifier(5, scaling='unit', kernel='rbf', gamma=1.0, mu=0.1, form='rkhs', decision='ratio',\n"
         "                     locality='atoms', memory_budget=2**20)\n"
         "X = np.load(sys.argv[1], mmap_mode='r')\n"
         "clf.fit(X, np.arange(2000) % 3).partial_fit(X[:1], [0]).predict(X[:1])\n"
@@ -325,16 +325,16 @@ def test_what_is_too_large_is_found_in_the_stream(tmp_path, there):
 def test_what_the_metric_makes_too_large_is_named_by_its_row(tmp_path, there):
     X, y, _ = problem(0, n=400, d=10)
     X = X.astype(np.float32)
-    fitted = metrics.make("standard").fit(1e-8 * X, y)
+    fitted = scaling.make("standard").fit(1e-8 * X, y)
     X[333] *= 1e9
-    with pytest.raises(DataError, match=r"Row 333 of X has the length .* under the metric Standard"):
-        given(metric=fitted).fit(X if there else on_disk(tmp_path, X), y)
+    with pytest.raises(DataError, match=r"Row 333 of X has the length .* under the scaling Standard"):
+        given(scaling=fitted).fit(X if there else on_disk(tmp_path, X), y)
 
 
 @pytest.mark.usefixtures("larger_than_memory")
 @pytest.mark.parametrize(
     "options",
-    [{"n_neighbors": None}, {"locality": "classes"}, {"metric": "precomputed", "kernel": "exp"}, {"search": "cells"}],
+    [{"n_neighbors": None}, {"locality": "classes"}, {"distance": "precomputed", "kernel": "exp"}, {"search": "cells"}],
     ids=str,
 )
 def test_what_needs_all_examples_in_memory_is_refused_where_they_are_larger(tmp_path, options):

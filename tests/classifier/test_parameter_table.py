@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from problems import given, problem
 
-from kcrc import KCRCClassifier, coding, distances, kernels, metrics, projections
+from kcrc import KCRCClassifier, coding, distances, kernels, projections, scaling
 from kcrc.classifier.parameters import SEARCHED, TABLE, byte_count
-from kcrc.errors import KCRCError
+from kcrc.errors import KCRCError, ParameterError
 
 ROWS = {row.name: row for row in TABLE}
 RIGHT = {
@@ -20,7 +20,7 @@ RIGHT = {
     "n_candidates": (3, None),
     "distance": ("chi2", distances.make("manhattan"), lambda u, v: 0.0),
     "coarse_distance": ("chi2", distances.make("manhattan"), lambda u, v: 0.0),
-    "metric": ("plain", "precomputed", metrics.Unit()),
+    "scaling": ("plain", scaling.Unit()),
     "kernel": ("rbf", kernels.RBF(2.0), lambda A, B: A @ B.T),
     "gamma": ("scale", 0.1, np.float32(3)),
     "degree": (1, 7),
@@ -44,7 +44,7 @@ WRONG = {
     "n_candidates": (0, "auto"),
     "distance": ("euclidian", 3, "auto"),
     "coarse_distance": ("city", None),
-    "metric": ("units", 3),
+    "scaling": ("units", 3, "precomputed"),
     "kernel": ("gauss", 3),
     "gamma": (0, "wide", np.nan, None),
     "degree": (0, 2.5, "auto"),
@@ -68,6 +68,19 @@ WRONG = {
 def test_the_table_is_the_signature():
     signature = list(inspect.signature(KCRCClassifier).parameters)
     assert [row.name for row in TABLE] == signature == list(RIGHT) == list(WRONG)
+
+
+def test_an_earlier_name_gets_a_sentence_that_says_the_new_one():
+    with pytest.raises(ParameterError, match=r"no parameter 'metric' any more; use scaling= "):
+        KCRCClassifier(metric="unit")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'metrik'"):
+        KCRCClassifier(metrik="unit")
+
+
+def test_a_scaling_of_vectors_is_refused_where_distances_are_given():
+    X, y, _ = problem(15)
+    with pytest.raises(ParameterError, match="scaling='unit' needs vectors"):
+        given(distance="precomputed", kernel="exp", scaling="unit").fit(np.abs(X @ X.T), y)
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from problems import given, problem
 
-from kcrc import ImageClassifier, KCRCClassifier, metrics
+from kcrc import ImageClassifier, KCRCClassifier, scaling
 from kcrc.method.distances import Unified
 
 VARIANTS = {
@@ -24,7 +24,7 @@ VARIANTS = {
     "classes": given(2, locality="classes"),
     "candidates": given(5, n_candidates=20, distance="manhattan", kernel="exp"),
     "unified": given(8, distance=Unified(["euclidean", "manhattan"]), kernel="exp"),
-    "whitened": given(8, metric=metrics.Within(first=metrics.Standard())),
+    "whitened": given(8, scaling=scaling.Within(first=scaling.Standard())),
     "projected": given(20, form="gram", projection="random"),
     "sparse": given(20, form="gram", coder="lasso"),
 }
@@ -73,7 +73,7 @@ FORGETTERS = {
     "exact": {},
     "global": {"n_neighbors": None},
     "whole classes": {"n_neighbors": 2, "locality": "classes"},
-    "whitened": {"metric": "within", "gamma": "scale"},
+    "whitened": {"scaling": "within", "gamma": "scale"},
     "cells": {"search": "cells"},
     "ivf": {"search": "ivf"},
     "hnsw": {"search": "hnsw"},
@@ -84,7 +84,7 @@ FORGETTERS = {
 def traces(clf: KCRCClassifier, vector: np.ndarray) -> set[bytes]:
     """What is made of a vector and could be found again in a file: as given, scaled, in the unit of the search."""
     model = clf.model_
-    scaled = model.method.metric.transform(vector[None])
+    scaled = model.method.scaling.transform(vector[None])
     found = {vector.tobytes(), scaled.tobytes()}
     if model.index is not None:
         scan = getattr(model.index, "exact", model.index).scan  # of cells, the index of the scan
@@ -116,7 +116,7 @@ def test_nothing_of_a_forgotten_example_is_in_a_pickle(name, asked):
 
 def test_what_waits_for_a_question_is_learned_before_a_pickle_and_not_before_a_copy():
     X, y, _ = problem(5, n=60)
-    fitted = given(10, metric="within").fit(X, y).forget([3])
+    fitted = given(10, scaling="within").fit(X, y).forget([3])
     assert copy.copy(fitted).renewal_due_ is not None
     assert fitted.renewal_due_ is not None
     assert pickle.loads(pickle.dumps(fitted)).renewal_due_ is None

@@ -29,10 +29,9 @@ def matrices(kind):
 
 
 CASES = {
-    "distance": ("distance", {"metric": "precomputed"}),
-    "distance by name": ("distance", {**LOCAL, "distance": "precomputed", "kernel": "exp"}),
-    "distance, local": ("distance", {**LOCAL, "metric": "precomputed", "kernel": "exp"}),
-    "distance, global": ("distance", {**WHOLE, "metric": "precomputed", "kernel": "exp"}),
+    "distance": ("distance", {"distance": "precomputed"}),
+    "distance, local": ("distance", {**LOCAL, "distance": "precomputed", "kernel": "exp"}),
+    "distance, global": ("distance", {**WHOLE, "distance": "precomputed", "kernel": "exp"}),
     "kernel": ("kernel", {"kernel": "precomputed"}),
     "kernel, local": ("kernel", {**LOCAL, "kernel": "precomputed"}),
     "kernel, global": ("kernel", {**WHOLE, "kernel": "precomputed"}),

@@ -21,7 +21,7 @@ def problem(rng, n=60, d=6):
 # All given, so that fit has nothing to choose: these tests are about files.
 GIVEN = {
     "n_neighbors": 8,
-    "metric": "plain",
+    "scaling": "plain",
     "kernel": "rbf",
     "gamma": "scale",
     "mu": 0.01,
@@ -44,7 +44,7 @@ def same_answers(a: KCRCClassifier, b: KCRCClassifier, X) -> None:
     [
         {"n_neighbors": None, "kernel": "linear"},
         {"n_neighbors": 10, "distance": "mahalanobis", "kernel": "exp"},
-        {"n_neighbors": 5, "n_candidates": 20, "distance": "manhattan", "metric": "unit"},
+        {"n_neighbors": 5, "n_candidates": 20, "distance": "manhattan", "scaling": "unit"},
         {"n_neighbors": 2, "locality": "classes", "form": "gram", "mu": 0.3},
         {"form": "raw", "decision": "residual"},
         {"kernel": "polynomial", "degree": 2, "gamma": 0.5, "random_state": np.int64(3)},
@@ -63,7 +63,7 @@ def test_a_loaded_classifier_gives_the_same_answers(rng, tmp_path: Path, paramet
 @pytest.mark.parametrize("metric", ["auto", "standard", "within"])
 def test_a_tuned_classifier_is_kept_with_what_was_tried(rng, tmp_path: Path, metric) -> None:
     X, y = problem(rng)
-    fitted = KCRCClassifier(metric=metric, form="rkhs", locality="atoms", n_neighbors=12).fit(X, y)
+    fitted = KCRCClassifier(scaling=metric, form="rkhs", locality="atoms", n_neighbors=12).fit(X, y)
     fitted.partial_fit(X[:3] + 1, ["wren", "owl", "tit"])
     fitted.save(tmp_path / "c")
     loaded = KCRCClassifier.load(tmp_path / "c")

@@ -11,14 +11,14 @@ from kcrc.method.distances import Unified
 VARIANTS = [
     # What is left to be chosen here is chosen in far less than the time allowed, so that fitting twice chooses twice
     # the same: the checks ask for that.
-    KCRCClassifier(metric="plain", kernel="rbf", form="rkhs", locality="atoms", tuning_seconds=600),
+    KCRCClassifier(scaling="plain", kernel="rbf", form="rkhs", locality="atoms", tuning_seconds=600),
     given(),
     given(n_neighbors=None),
     given(form="gram"),
     given(form="raw"),
     given(locality="classes", n_neighbors=2),
     given(n_neighbors=10, n_candidates=30, distance="manhattan", kernel="exp"),
-    given(decision="residual", metric="unit"),
+    given(decision="residual", scaling="unit"),
     given(n_neighbors=8, distance=Unified(["euclidean", "manhattan"]), kernel="exp"),
     given(n_neighbors=8, n_candidates=20, distance=Costly(), kernel="exp"),
 ]

@@ -129,7 +129,7 @@ def test_a_comma_before_decimals_is_understood(run) -> None:
 
 def test_parameters_that_have_yet_to_be_chosen_are_no_surprise(run, monkeypatch: pytest.MonkeyPatch) -> None:
     with Gallery.open("birds.kcrc") as gallery:
-        gallery.set_parameters({"metric": "unit", "kernel": "linear", "mu": 0.1, "form": "rkhs", "locality": "atoms"})
+        gallery.set_parameters({"scaling": "unit", "kernel": "linear", "mu": 0.1, "form": "rkhs", "locality": "atoms"})
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

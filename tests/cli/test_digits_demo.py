@@ -110,7 +110,7 @@ def test_the_readme_shows_what_the_demo_prints_and_draws(shown: tuple[str, Path]
 @pytest.fixture(scope="module")
 def asked() -> tuple[Array, Evidence, Array]:
     X, y = load_digits(return_X_y=True)
-    clf = KCRCClassifier(n_neighbors=25, mu=0.01, gamma=0.3, metric="unit").fit(X[:900], y[:900])
+    clf = KCRCClassifier(n_neighbors=25, mu=0.01, gamma=0.3, scaling="unit").fit(X[:900], y[:900])
     return X, clf.explain(X[900:]), y[900:]
 
 
@@ -147,7 +147,7 @@ def test_a_square_is_as_large_as_its_share(asked: tuple[Array, Evidence, Array],
 
 def test_an_answer_that_nothing_speaks_against_is_drawn_too(tmp_path: Path) -> None:
     X, y = load_digits(return_X_y=True)
-    one = KCRCClassifier(n_neighbors=1, mu=0.01, gamma=0.3, metric="unit").fit(X[:50], y[:50]).explain(X[50:51])
+    one = KCRCClassifier(n_neighbors=1, mu=0.01, gamma=0.3, scaling="unit").fit(X[:50], y[:50]).explain(X[50:51])
     assert one.support == [1.0]
     blank = np.zeros((8, 8))
     draw_answer(one, blank, lambda row: blank, tmp_path / "a.png", title="", legend="")

@@ -61,7 +61,7 @@ def test_vectors_are_answered_without_anything_heavy(tmp_path: Path) -> None:
 
 def test_a_saved_classifier_is_asked_without_anything_heavy(tmp_path: Path) -> None:
     X, y, _ = problem(0, n=24)
-    given(10, metric="within").fit(X, y).save(tmp_path / "saved.kcrc")
+    given(10, scaling="within").fit(X, y).save(tmp_path / "saved.kcrc")
     path = str(tmp_path / "saved.kcrc")
     ask = f"from kcrc.classifier.saving import load_answerer; load_answerer({path!r}).explain([[0.0] * 6])"
     assert not loaded(ask) & {*HEAVY, "PIL"}

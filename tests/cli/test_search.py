@@ -21,7 +21,7 @@ def test_the_command_fixes_a_search_and_explain_says_it(kcrc) -> None:
     plain = kcrc("explain", "birds.kcrc", "test/wren/50.jpg")[1]
     assert "earch" not in plain
     assert json.loads(kcrc("explain", "birds.kcrc", "test/wren/50.jpg", "--json")[1])["search"] == "exact"
-    fixed = ("search=ivf", "n_neighbors=5", "locality=atoms", "metric=plain")
+    fixed = ("search=ivf", "n_neighbors=5", "locality=atoms", "scaling=plain")
     code, _, err = kcrc("tune", "birds.kcrc", "--seconds", "1", *(part for one in fixed for part in ("--fix", one)))
     assert (code, err.count("Error")) == (0, 0)
     _, out, _ = kcrc("explain", "birds.kcrc", "test/wren/50.jpg", "--html", "why.html")

@@ -112,17 +112,17 @@ def test_what_cannot_be_advised_is_told_by_its_own_reason(monkeypatch):
     [
         {"n_neighbors": None},
         {"n_neighbors": 2, "locality": "classes"},
-        {"n_neighbors": 10, "metric": "within"},
+        {"n_neighbors": 10, "scaling": "within"},
         {"n_neighbors": 10, "coder": "lasso", "form": "gram"},
-        {"n_neighbors": 10, "metric": "precomputed", "kernel": "exp"},
-        {"n_neighbors": 10, "kernel": "precomputed", "metric": "plain"},
+        {"n_neighbors": 10, "distance": "precomputed", "kernel": "exp"},
+        {"n_neighbors": 10, "kernel": "precomputed", "scaling": "plain"},
     ],
 )
 def test_every_kind_of_classifier_is_advised(parameters):
     (X, y), (asked, _) = drawn(0, 60), drawn(1, 30)
     if "precomputed" in parameters.values():
         far = [np.linalg.norm(A[:, None] - X, axis=2) for A in (X, asked)]
-        X, asked = far if parameters["metric"] == "precomputed" else [np.exp(-(table**2) / 8) for table in far]
+        X, asked = far if parameters.get("distance") == "precomputed" else [np.exp(-(table**2) / 8) for table in far]
     told = given(**parameters).fit(X, y).advise(asked, count=4)
     assert [point.examples for point in told.curve][1:] == [30, 60]
     assert told.curve[-1].accuracy == told.right > 0.4

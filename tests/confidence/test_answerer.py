@@ -18,7 +18,7 @@ WAYS = {
     "nearest": {"n_neighbors": 12},
     "gram": {"n_neighbors": 12, "form": "gram"},
     "raw": {"n_neighbors": 12, "form": "raw"},
-    "whitened": {"n_neighbors": 12, "metric": "within", "decision": "residual"},
+    "whitened": {"n_neighbors": 12, "scaling": "within", "decision": "residual"},
     "one neighbour": {"n_neighbors": 1},
     "more than there are": {"n_neighbors": 500},
     "all": {"n_neighbors": None},

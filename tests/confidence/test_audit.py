@@ -9,7 +9,7 @@ import pytest
 from problems import given
 from sklearn.datasets import load_digits
 
-from kcrc import KCRCClassifier, metrics
+from kcrc import KCRCClassifier, scaling
 from kcrc.errors import ParameterError
 
 
@@ -22,7 +22,7 @@ def spoiled():
     y[flips] = (y[flips] + 3) % 10
     X[450], y[450] = X[449], (y[449] + 1) % 10  # an exact copy under another label
     X[470], y[470] = X[469] + 0.01, (truth[469] + 1) % 10  # an almost exact one
-    clf = given(n_neighbors=25, metric="unit", gamma=1.0).fit(X, y)
+    clf = given(n_neighbors=25, scaling="unit", gamma=1.0).fit(X, y)
     return clf, flips, truth, y
 
 
@@ -56,7 +56,7 @@ def test_a_label_by_chance_is_the_share_of_doubt_in_its_probability(spoiled):
     for suspect in suspects:
         X = clf.model_.raw[suspect.row : suspect.row + 1]
         others = (clf.model_.raw != X).any(axis=1)
-        rest = given(n_neighbors=25, metric="unit", gamma=clf.model_.method.kernel.gamma)
+        rest = given(n_neighbors=25, scaling="unit", gamma=clf.model_.method.kernel.gamma)
         residuals = rest.fit(clf.model_.raw[others], y[others]).explain(X).residuals
         p = calibration.probabilities(residuals)[0, suspect.label]
         known = np.isfinite(residuals[0, suspect.label])
@@ -94,7 +94,7 @@ def test_right_answers_are_those_of_storing_all_but_it(spoiled):
     for row in rows:
         X = clf.model_.raw[row : row + 1]
         twins = np.flatnonzero((clf.model_.raw == X).all(axis=1))
-        rest = given(n_neighbors=25, metric="unit", gamma=1.0).fit(
+        rest = given(n_neighbors=25, scaling="unit", gamma=1.0).fit(
             np.delete(clf.model_.raw, twins, axis=0), np.delete(y, twins)
         )
         if rest.predict(X)[0] != y[row]:
@@ -111,7 +111,7 @@ def test_copies_with_different_labels_clash(spoiled):
     assert all(c.label != c.other_label for c in pairs.values())
 
 
-@pytest.mark.parametrize("more", [{"n_neighbors": 6}, {"n_neighbors": 6, "metric": metrics.Within(0.3)}])
+@pytest.mark.parametrize("more", [{"n_neighbors": 6}, {"n_neighbors": 6, "scaling": scaling.Within(0.3)}])
 def test_shares_are_those_of_explain_also_where_all_neighbours_agree(more):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
@@ -121,7 +121,7 @@ def test_shares_are_those_of_explain_also_where_all_neighbours_agree(more):
     (suspect,) = [s for s in clf.audit().mislabelled if s.row == 0]
     shares = [share for _, share in suspect.because]
     assert len(set(shares)) == 3  # not the same for all
-    if "metric" not in more:  # which forgets the example too
+    if "scaling" not in more:  # which forgets the example too
         rest = given(**more, gamma=clf.model_.method.kernel.gamma).fit(X[1:], y[1:])
         told = rest.explain(X[:1])
         assert told.how[0] == 1
@@ -143,7 +143,7 @@ def test_an_example_that_never_helps_is_idle():
 
 def test_row_numbers_survive_forgetting_and_new_examples(spoiled):
     clf, flips, _, y = spoiled
-    other = given(n_neighbors=25, metric=metrics.Within(0.3)).fit(clf.model_.raw, y)
+    other = given(n_neighbors=25, scaling=scaling.Within(0.3)).fit(clf.model_.raw, y)
     kept = np.setdiff1d(np.arange(500), flips[:20])
     other.forget(flips[:20]).partial_fit(clf.model_.raw[:5] + 0.5, y[:5])
     audit = other.audit()
@@ -180,7 +180,7 @@ def test_examples_that_leave_with_most_others_are_asked_beside_those_that_leave_
     """The first have few neighbours left, fewer than are told as evidence; each chunk is as wide as its own."""
     monkeypatch.setattr("kcrc.confidence.audit.STEP", 1)
     X, y = rng.standard_normal((12, 3)), np.arange(12) % 2
-    audit = given(n_neighbors=None, metric="plain", gamma=1.0).fit(X, y, groups=[0] * 10 + [1, 2]).audit()
+    audit = given(n_neighbors=None, scaling="plain", gamma=1.0).fit(X, y, groups=[0] * 10 + [1, 2]).audit()
     assert audit.asked == 12
     suspects = audit.mislabelled + audit.doubtful
     assert {len(suspect.because) for suspect in suspects if suspect.row < 10} == {1}

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from kcrc import KCRCClassifier, errors
 
 X, y = load_digits(return_X_y=True)
-FIXED = {"metric": "plain", "kernel": "rbf", "gamma": "scale", "mu": 0.1, "form": "rkhs", "decision": "residual"}
+FIXED = {"scaling": "plain", "kernel": "rbf", "gamma": "scale", "mu": 0.1, "form": "rkhs", "decision": "residual"}
 
 
 def fitted(n, **options):

@@ -193,7 +193,7 @@ def test_what_is_refused(blob_classifier):
 
 
 @pytest.mark.parametrize("coverage", [0.8, 0.95])
-@pytest.mark.parametrize("options", [{}, {"n_neighbors": 4}, {"metric": "within"}])
+@pytest.mark.parametrize("options", [{}, {"n_neighbors": 4}, {"scaling": "within"}])
 def test_coverage_is_what_was_asked(coverage, options):
     X, y = blobs(0, 500, spread=1.6)
     clf = given(**options).fit(X, y)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from problems import given
 
-from kcrc import metrics
+from kcrc import scaling
 from kcrc.confidence.learning_curve import LearningCurve, Point, _fitted, _half, learning_curve
 
 
@@ -24,12 +24,12 @@ def curve_of(clf):
 @pytest.mark.parametrize("metric", ["plain", "within"])
 def test_sizes_double_and_accuracy_is_what_new_queries_get(metric):
     X, y = blobs(0, 160)
-    clf = given(n_neighbors=12, metric=metric).fit(X, y)
+    clf = given(n_neighbors=12, scaling=metric).fit(X, y)
     curve = curve_of(clf)
     assert [point.examples for point in curve.points] == [20, 40, 80, 160]
     asked, truth = blobs(1, 1000)
     for point in curve.points:
-        some = given(n_neighbors=12, metric=metric).fit(X[: point.examples], y[: point.examples])
+        some = given(n_neighbors=12, scaling=metric).fit(X[: point.examples], y[: point.examples])
         assert abs(some.score(asked, truth) - point.accuracy) < 0.12  # 160 answers
         assert point.low < point.accuracy < point.high
 
@@ -80,6 +80,6 @@ def test_too_few_examples_to_halve_say_nothing():
 
 def test_a_metric_fitted_elsewhere_stays():
     X, y = blobs(5, 80)
-    fixed = metrics.make("within").fit(*blobs(6, 200))
-    clf = given(n_neighbors=8, metric=fixed).fit(X, y)
+    fixed = scaling.make("within").fit(*blobs(6, 200))
+    clf = given(n_neighbors=8, scaling=fixed).fit(X, y)
     assert len(curve_of(clf).points) == 4

@@ -122,7 +122,7 @@ def test_forgotten_examples_and_a_precomputed_matrix(fitted):
     assert fewer.likeness(X).examples == 200
     stored, labels = blobs(0, 100)
     table = np.linalg.norm(stored[:, None] - stored, axis=2)
-    clf = given(metric="precomputed", kernel="exp", n_neighbors=20).fit(table, labels)
+    clf = given(distance="precomputed", kernel="exp", n_neighbors=20).fit(table, labels)
     assert not clf.likeness(np.linalg.norm(X[:, None] - stored, axis=2)).alarm
 
 

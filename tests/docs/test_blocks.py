@@ -15,7 +15,7 @@ from photos import COLOURS, folder, photo
 import kcrc
 from docs.pages import PAGES, ROOT, blocks, numbers_and_words
 from docs.running import folders, given, run
-from kcrc import methods, metrics
+from kcrc import methods, scaling
 from kcrc._base.arrays import Array
 from kcrc.method.coding import base as coding
 from kcrc.method.decisions import base as decisions
@@ -46,7 +46,7 @@ def registries_as_before():
     from kcrc.images.looks import base as looks
 
     kcrc.looks.names()  # brings the library's own
-    modules = [distances, kernels, coding, decisions, projections, metrics, methods, looks]
+    modules = [distances, kernels, coding, decisions, projections, scaling, methods, looks]
     before = {module.registry: set(module.registry.names()) for module in modules}
     yield
     for registry, names in before.items():

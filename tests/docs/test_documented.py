@@ -11,7 +11,7 @@ import pytest
 import kcrc
 from docs.pages import ROOT, code_in_lines, everything, text
 from docs.test_commands import command_named
-from kcrc import coding, decisions, distances, errors, features, kernels, looks, methods, metrics, projections
+from kcrc import coding, decisions, distances, errors, features, kernels, looks, methods, projections, scaling
 from kcrc.cli import COMMANDS
 from kcrc.gallery import stores
 from kcrc.method.neighbours import approximate
@@ -21,7 +21,7 @@ from lab import datasets as published
 
 MODULES = [name for name in kcrc.__all__ if inspect.ismodule(getattr(kcrc, name))]
 NAMES = {
-    "methods.md": [*coding.names(), *decisions.names(), *kernels.names(), *methods.names(), *metrics.names(),
+    "methods.md": [*coding.names(), *decisions.names(), *kernels.names(), *methods.names(), *scaling.names(),
                    *projections.names(), "raw", "gram", "rkhs"],
     "data-and-features.md": [*published.names(), *features.names()],
     "api.md": [*looks.names()],

@@ -133,7 +133,7 @@ def test_what_a_subclass_implements_is_told(name):
 
 def test_there_are_fields_and_contracts():
     assert len(FIELDS) > 30
-    assert {"Coder", "Decision", "Distance", "Kernel", "Look", "Metric", "Projection"} <= set(CONTRACTS)
+    assert {"Coder", "Decision", "Distance", "Kernel", "Look", "Scaling", "Projection"} <= set(CONTRACTS)
 
 
 def test_no_public_class_is_left_out():

@@ -33,7 +33,7 @@ def _archive(path: Path) -> None:
 
 def _classifier(path: Path) -> None:
     X = np.random.default_rng(0).standard_normal((12, 5000))
-    fixed = {"n_neighbors": 3, "metric": "plain", "kernel": "linear", "mu": 0.1, "form": "rkhs"}
+    fixed = {"n_neighbors": 3, "scaling": "plain", "kernel": "linear", "mu": 0.1, "form": "rkhs"}
     KCRCClassifier(**fixed, gamma=1.0, decision="ratio", locality="atoms").fit(X, np.arange(12) % 2).save(path)
 
 

@@ -33,7 +33,7 @@ from kcrc.images.features.joined import JoinedLooks  # noqa: E402
 GOLDEN = ROOT / "golden"
 FIXED = {
     "n_neighbors": 4,
-    "metric": "plain",
+    "scaling": "plain",
     "kernel": "rbf",
     "gamma": 1.0,
     "mu": 0.01,

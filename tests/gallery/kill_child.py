@@ -30,7 +30,7 @@ BACKUP = "backup.kcrc"
 PICTURE = as_jpeg(np.random.default_rng(0).integers(0, 256, (48, 48, 3), np.uint8))  # about 3 kB
 _MOST = 150  # examples; more are taken out again
 _FIXED = {
-    "metric": "plain",
+    "scaling": "plain",
     "kernel": "rbf",
     "gamma": "scale",
     "mu": 0.01,

@@ -200,7 +200,7 @@ def test_what_does_not_fit_together_is_learned_anew(made: Gallery, damage) -> No
         assert again.predict_proba([made.path.parent / "photos" / "wren" / "0.jpg"]).shape == (1, 3)
 
 
-GIVEN = {"n_neighbors": 9, "metric": "within", "kernel": "rbf", "gamma": "scale", "form": "rkhs",
+GIVEN = {"n_neighbors": 9, "scaling": "within", "kernel": "rbf", "gamma": "scale", "form": "rkhs",
          "decision": "residual", "locality": "atoms", "random_state": 0}  # fmt: skip
 
 

@@ -219,7 +219,7 @@ def at(value, path):
 
 def test_no_field_taken_from_or_put_into_the_tuned_state_costs_an_example(many: Gallery, path: Path, rng) -> None:
     many.tune(
-        parameters={"n_neighbors": 5, "metric": "within", "kernel": "rbf", "gamma": 0.1, "form": "rkhs"}, seconds=1
+        parameters={"n_neighbors": 5, "scaling": "within", "kernel": "rbf", "gamma": 0.1, "form": "rkhs"}, seconds=1
     )
     state = tuned.state_of(many.classifier(), 61)
     header = json.loads(state["classifier"])

@@ -25,7 +25,7 @@ from kcrc.images.network.efficientnet import GraphWriter
 
 GIVEN = {
     "n_neighbors": 8,
-    "metric": "plain",
+    "scaling": "plain",
     "kernel": "rbf",
     "gamma": "scale",
     "mu": 0.01,
@@ -37,19 +37,19 @@ CLASSIFIERS = {
     "plain": {},
     "global": {"n_neighbors": None, "kernel": "linear"},
     "mahalanobis": {"n_neighbors": 10, "distance": "mahalanobis", "kernel": "exp"},
-    "manhattan": {"n_neighbors": 5, "n_candidates": 20, "distance": "manhattan", "metric": "unit"},
+    "manhattan": {"n_neighbors": 5, "n_candidates": 20, "distance": "manhattan", "scaling": "unit"},
     "chi2": {"distance": "chi2", "kernel": "exp"},
     "unified": {"distance": distances.make("unified", members=("manhattan", "cosine")), "kernel": "exp"},
     "classes": {"n_neighbors": 2, "locality": "classes", "form": "gram", "mu": 0.3},
     "raw": {"form": "raw", "decision": "residual", "kernel": "linear"},
     "polynomial": {"kernel": "polynomial", "degree": 2, "gamma": 0.5},
-    "within": {"metric": "within"},
-    "standard": {"metric": "standard"},
+    "within": {"scaling": "within"},
+    "standard": {"scaling": "standard"},
     "sparse": {"coder": "lasso", "n_neighbors": 12},
     "projected": {"projection": projections.make("kpca", n_components=4), "n_neighbors": None, "form": "gram"},
     "tangent": {"distance": "tangent", "kernel": "exp"},
     "textons": {"distance": "texton-chi2", "kernel": "exp"},
-    "tuned": {"n_neighbors": 12, "metric": "auto", "kernel": "auto", "mu": "auto"},
+    "tuned": {"n_neighbors": 12, "scaling": "auto", "kernel": "auto", "mu": "auto"},
 }
 IMAGES = ("tangent", "textons")  # these see 12 x 12 pictures
 LABELS = np.array(["wren", "robin", "owl", "zaunkönig"])

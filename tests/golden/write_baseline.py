@@ -35,7 +35,7 @@ CHOICES = "choices.json"
 PARAMETERS: dict[str, dict[str, Any]] = {
     "paper": {  # KCRC-LCD
         "n_neighbors": 50,
-        "metric": "plain",
+        "scaling": "plain",
         "kernel": "rbf",
         "gamma": 1.0,
         "mu": 0.1,
@@ -45,7 +45,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     },
     "classes": {
         "n_neighbors": 3,
-        "metric": "within",
+        "scaling": "within",
         "kernel": "rbf",
         "gamma": "scale",
         "mu": 0.05,
@@ -55,7 +55,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     },
     "global": {
         "n_neighbors": None,
-        "metric": "unit",
+        "scaling": "unit",
         "kernel": "rbf",
         "gamma": "scale",
         "mu": 0.001,
@@ -66,7 +66,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "manhattan": {
         "n_neighbors": 30,
         "distance": "manhattan",
-        "metric": "plain",
+        "scaling": "plain",
         "kernel": "exp",
         "gamma": "scale",
         "mu": 0.02,

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrc import KCRCClassifier, metrics
+from kcrc import KCRCClassifier, scaling
 
 ANSWERS = "family.json"
-FIXED = {"metric": "plain", "kernel": "rbf", "gamma": 0.2, "mu": 0.05, "form": "rkhs", "locality": "atoms"}
+FIXED = {"scaling": "plain", "kernel": "rbf", "gamma": 0.2, "mu": 0.05, "form": "rkhs", "locality": "atoms"}
 CASES = {
     **{f"coder-{name}": {"coder": name} for name in ("augmented", "nonnegative", "nrs", "probabilistic", "tikhonov")},
     **{f"coder-{name}": {"coder": name, "form": "gram"} for name in ("bpdn", "l1l1", "robust")},
     **{f"decision-{name}": {"decision": name} for name in ("croc", "joint", "sum")},
     **{f"search-{name}": {"search": name} for name in ("cells", "hnsw", "ivf", "usearch")},
-    "metric-bounded": {"metric": metrics.Standard(bounded=True)},
+    "metric-bounded": {"scaling": scaling.Standard(bounded=True)},
 }
 
 

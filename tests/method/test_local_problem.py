@@ -110,7 +110,7 @@ class Walk:
             X, Xq = self.K[: self.n, : self.n], self.K[self.n :, : self.n]
         self.X, self.Xq = X, Xq
         self.mu = MU * (1.0 if normalize else self.mean_square())
-        options = {"metric": "plain", "gamma": 1.0, "mu": self.mu, "form": form, "decision": decision}
+        options = {"scaling": "plain", "gamma": 1.0, "mu": self.mu, "form": form, "decision": decision}
         options |= {**LOCALITIES[locality], "normalize_columns": normalize, **self.known.options}
         classifier = KCRCClassifier(**options)
         vectors, labels = classifier._checked(X, self.y, reset=True)

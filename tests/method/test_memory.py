@@ -21,7 +21,7 @@ compiled = pytest.mark.skipif(native is None, reason="the compiled module is not
 
 def given(n_neighbors: int | None = 15, **options) -> KCRCClassifier:
     fixed = {
-        "metric": "plain", "kernel": "rbf", "gamma": 0.05, "mu": 0.05, "form": "rkhs", "decision": "ratio",
+        "scaling": "plain", "kernel": "rbf", "gamma": 0.05, "mu": 0.05, "form": "rkhs", "decision": "ratio",
         "locality": "atoms",
     }  # fmt: skip
     return KCRCClassifier(n_neighbors, **{**fixed, **options})
@@ -56,7 +56,7 @@ def test_halves_are_what_their_values_are(options):
 
 @pytest.mark.parametrize(
     "options",
-    [{"metric": "unit"}, {"distance": "manhattan"}, {"form": "raw"}, {"locality": "classes"}, {"kernel": "exp"},
+    [{"scaling": "unit"}, {"distance": "manhattan"}, {"form": "raw"}, {"locality": "classes"}, {"kernel": "exp"},
      {"n_neighbors": None}, {"n_candidates": 40}],
     ids=str,
 )  # fmt: skip
@@ -106,7 +106,7 @@ def test_halves_are_widened_a_block_at_a_time(rng, monkeypatch, measure):
 @compiled
 def test_choosing_parameters_with_halves():
     X, y, Xq = problem(4, n=120, d=6)
-    clf = KCRCClassifier(tuning_seconds=2, kernel="rbf", metric="plain").fit(X.astype(np.float16), y)
+    clf = KCRCClassifier(tuning_seconds=2, kernel="rbf", scaling="plain").fit(X.astype(np.float16), y)
     assert clf.predict(Xq).shape == (len(Xq),)
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(planning.native is None, reason="the compiled mo
 def made(n_neighbors: int | None, **options: Any) -> KCRCClassifier:
     """A classifier with nothing left to choose."""
     fixed = {
-        "metric": "plain", "kernel": "rbf", "gamma": "scale", "mu": 0.05, "form": "rkhs", "decision": "ratio",
+        "scaling": "plain", "kernel": "rbf", "gamma": "scale", "mu": 0.05, "form": "rkhs", "decision": "ratio",
         "locality": "atoms",
     }  # fmt: skip
     return KCRCClassifier(n_neighbors, **{**fixed, **options})
@@ -84,7 +84,7 @@ def test_single_precision_is_close(K, staged):
         {"distance": "sqeuclidean", "kernel": "exp"},
         {"distance": "chessboard"},
         {"locality": "classes", "n_neighbors": 3},
-        {"metric": "unit"},
+        {"scaling": "unit"},
     ],
     ids=str,
 )

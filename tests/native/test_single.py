@@ -91,7 +91,7 @@ def test_some_are_coded_and_some_are_not() -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_scaled_alike(metric: str, dtype: type) -> None:
     X, y, Xq = mixed()
-    clf = given(12, metric=metric, n_jobs=1).fit(X.astype(dtype), y)
+    clf = given(12, scaling=metric, n_jobs=1).fit(X.astype(dtype), y)
     same_bits(asked(clf, Xq.astype(dtype)), in_a_batch(clf, Xq.astype(dtype)))
 
 

@@ -44,7 +44,7 @@ for one in modules:
     module = importlib.import_module(one)
     for name in getattr(module, "__all__", ()):
         getattr(module, name)
-for family in (kcrc.coding, kcrc.distances, kcrc.kernels, kcrc.projections, kcrc.metrics):
+for family in (kcrc.coding, kcrc.distances, kcrc.kernels, kcrc.projections, kcrc.scaling):
     for name in family.names():
         family.make(name) if name not in ("exp", "polarisation") else None  # which are made of a distance
 kcrc.features.names(), kcrc.methods.names()

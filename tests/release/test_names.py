@@ -43,10 +43,10 @@ def test_the_public_face_is_what_it_says() -> None:
         "kernels",
         "looks",
         "methods",
-        "metrics",
         "paper",
         "projections",
         "scale",
+        "scaling",
         "stores",
     }
     assert set(kcrc.__all__) == parts | {"Evidence", "Gallery", "ImageClassifier", "KCRCClassifier", "Views"}

@@ -19,12 +19,12 @@ from kcrc.gallery.stores.postgres.address import parsed
 from kcrc.scale import on_server
 from kcrc.scale.on_server import ServerAnswerer
 
-FIXED = {"form": "rkhs", "decision": "ratio", "locality": "atoms", "gamma": 0.1, "metric": "plain", "kernel": "linear"}
+FIXED = {"form": "rkhs", "decision": "ratio", "locality": "atoms", "gamma": 0.1, "scaling": "plain", "kernel": "linear"}
 METHODS = {
-    "as it is": {"n_neighbors": 7, "kernel": "linear", "metric": "plain"},
-    "unit": {"n_neighbors": 7, "kernel": "linear", "metric": "unit"},
-    "standardised": {"n_neighbors": 9, "kernel": "rbf", "metric": "standard"},
-    "whitened": {"n_neighbors": 9, "kernel": "rbf", "metric": "within"},
+    "as it is": {"n_neighbors": 7, "kernel": "linear", "scaling": "plain"},
+    "unit": {"n_neighbors": 7, "kernel": "linear", "scaling": "unit"},
+    "standardised": {"n_neighbors": 9, "kernel": "rbf", "scaling": "standard"},
+    "whitened": {"n_neighbors": 9, "kernel": "rbf", "scaling": "within"},
     "coarse to fine": {"n_neighbors": 5, "n_candidates": 20, "distance": "manhattan", "kernel": "exp"},
 }
 
@@ -105,7 +105,7 @@ def test_where_many_are_equally_far_none_of_them_is_missed(
     postgres_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_server, "MORE", 1)
-    path = made(tmp_path / "a.kcrc", {"n_neighbors": 3, "kernel": "linear", "metric": "plain"}, grid=True)
+    path = made(tmp_path / "a.kcrc", {"n_neighbors": 3, "kernel": "linear", "scaling": "plain"}, grid=True)
     with Gallery.open(path) as file:
         copied(file.store, postgres_address, check=problems)
         with Gallery.open(postgres_address) as server:

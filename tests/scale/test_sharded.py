@@ -14,7 +14,7 @@ from kcrc.scale.engines.local import Local
 from kcrc.scale.sharded import shards_of_answerer, shards_of_gallery
 
 FIXED = {
-    "metric": "plain",
+    "scaling": "plain",
     "kernel": "rbf",
     "gamma": 0.2,
     "mu": 0.1,
@@ -53,7 +53,7 @@ METHODS = {
     "coarse to fine": {"n_neighbors": 7, "n_candidates": 30, "distance": "manhattan", "kernel": "exp"},
     "Gram form": {"n_neighbors": 9, "form": "gram", "kernel": "polynomial"},
     "a coder that iterates": {"n_neighbors": 9, "coder": "lasso"},
-    "standardised": {"n_neighbors": 9, "metric": "standard"},
+    "standardised": {"n_neighbors": 9, "scaling": "standard"},
 }
 
 

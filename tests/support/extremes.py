@@ -142,7 +142,7 @@ def _choices(rng: np.random.Generator) -> dict[str, Any]:
     if family == "auto":
         return {"tuning_seconds": 0.2, "n_jobs": 1, "n_neighbors": ["auto", 5][rng.integers(2)]}
     if family == "vectors":
-        chosen["metric"] = str(rng.choice(["plain", "plain", "unit", "standard", "within"]))
+        chosen["scaling"] = str(rng.choice(["plain", "plain", "unit", "standard", "within"]))
         chosen["kernel"] = str(rng.choice(["linear", "rbf", "polynomial"]))
         if chosen["n_neighbors"] is not None and rng.random() < 0.2:
             chosen["locality"] = "classes"
@@ -155,7 +155,7 @@ def _choices(rng: np.random.Generator) -> dict[str, Any]:
         if rng.random() < 0.05 and chosen["kernel"] == "polynomial":
             chosen["degree"] = 200
         return chosen
-    chosen["metric"] = "plain"
+    chosen["scaling"] = "plain"
     chosen["kernel"] = str(rng.choice(["exp", "exp", "polarisation"]))
     chosen["form"] = str(rng.choice(["rkhs", "gram"]))
     chosen["n_neighbors"] = [2, 5, 12][rng.integers(3)]
@@ -289,7 +289,7 @@ class Case:
         if classifier.model_.whole is not None:  # one matrix product of all queries, which rounds by its shape
             return
         _need(np.array_equal(alone.rows, together.rows[:, : alone.rows.shape[1]]), "rows beside a huge query")
-        scaled = type(classifier.model_.method.metric) is not Within  # which is a matrix product too
+        scaled = type(classifier.model_.method.scaling) is not Within  # which is a matrix product too
         if scaled and plan(classifier.model_) is not None:
             _need(np.array_equal(alone.residuals, together.residuals), "residuals beside a huge query")
 

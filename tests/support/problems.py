@@ -12,7 +12,7 @@ from kcrc.method.distances.pixel import Manhattan
 
 GIVEN: dict[str, Any] = {
     "n_neighbors": 50,
-    "metric": "plain",
+    "scaling": "plain",
     "kernel": "rbf",
     "gamma": "scale",
     "mu": 0.01,

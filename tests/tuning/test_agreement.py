@@ -16,7 +16,7 @@ import pytest
 from problems import problem
 from scipy.linalg import cholesky, solve_triangular
 
-from kcrc import KCRCClassifier, coding, kernels, metrics, projections
+from kcrc import KCRCClassifier, coding, kernels, projections, scaling
 from kcrc.classifier.parameters import Parameters
 from kcrc.method import local_problem, pipeline
 from kcrc.method.distances import Unified
@@ -30,7 +30,7 @@ ROWS, MOST = 3, 37  # examples asked, and settings they are asked under
 PENALTIES = (1e-6, 1e-4, 0.1)
 BASE = {
     "n_neighbors": 7,
-    "metric": "plain",
+    "scaling": "plain",
     "kernel": "rbf",
     "gamma": 0.1,
     "mu": "auto",
@@ -70,7 +70,7 @@ def without(metric: Within, X, y, out) -> Within:
     (``kcrc.tuning.left_out.exclusion``)."""
     X = metric.ready(X).astype(np.float64)
     keep = np.setdiff1d(np.arange(len(X)), out)
-    full = metrics.within_covariance(X, y)
+    full = scaling.within_covariance(X, y)
     scatter = np.zeros_like(full)
     for c in np.unique(y[keep]):
         deviations = X[keep[y[keep] == c]]
@@ -108,7 +108,7 @@ def of_setting(setting, geometry, method, options):
         method,
         distance=distance,
         coarse_distance=distance if method.coarse_distance is method.distance else method.coarse_distance,
-        metric=getattr(geometry, "metric", method.metric),
+        scaling=getattr(geometry, "scaling", method.scaling),
         kernel=kernel,
         space=local_problem.resolve(setting.form, normalize=options.get("normalize_columns", True)),
         coder=coding.resolve(options.get("coder", "ridge"), mu=setting.mu),
@@ -130,10 +130,10 @@ def disagreements(monkeypatch, options, X, y):
             out = search.order[: search._fold] if search._together(setting.geometry) else [i]
             out = np.flatnonzero(np.isin(geometry.groups, geometry.groups[out]))
             keep = np.setdiff1d(np.arange(len(X)), out)
-            metric = own.metric
-            if isinstance(metric, Within) and not metrics.is_fixed(options.get("metric")):
+            metric = own.scaling
+            if isinstance(metric, Within) and not scaling.is_fixed(options.get("scaling")):
                 metric = without(metric, X, y, out)
-            model = FittedModel.build(replace(own, metric=metric), X[keep], np.arange(y.max() + 1), y[keep], keep)
+            model = FittedModel.build(replace(own, scaling=metric), X[keep], np.arange(y.max() + 1), y[keep], keep)
             evidence = pipeline.classify(model, metric.transform(X[i : i + 1]))
             mine, other = evidence.residuals[0, y[i]], np.delete(evidence.residuals[0], y[i]).min()
             expected = np.log(other / mine) if np.isfinite(mine) else -np.inf
@@ -151,7 +151,7 @@ def test_forms_localities_kernels_metrics_and_distances(form, locality, normaliz
     X, y = clouds()
     shared = {**LOCALITIES[locality], "form": form, "normalize_columns": normalize}
     named = product(("linear", "rbf", "polynomial", "exp"), ("plain", "unit", "standard", "within"))
-    cases = [{"kernel": kernel, "metric": metric} for kernel, metric in named]
+    cases = [{"kernel": kernel, "scaling": metric} for kernel, metric in named]
     cases += [{"kernel": kernel, "distance": one} for kernel in ("exp", "rbf") for one in ("manhattan", "unified")]
     found = {str(case): disagreements(monkeypatch, {**shared, **case}, X, y) for case in cases}
     assert found == {str(case): [] for case in cases}
@@ -164,23 +164,23 @@ def laplacian(A, B):
 OTHERS = {
     "a kernel by a function": {"kernel": laplacian},
     "a kernel by a function, gram": {"kernel": laplacian, "form": "gram"},
-    "a kernel object under a metric": {"kernel": kernels.RBF(0.3), "metric": "within"},
-    "a polynomial under a metric": {"kernel": kernels.Polynomial(0.3, 2, 1.0), "metric": "within", "form": "gram"},
+    "a kernel object under a metric": {"kernel": kernels.RBF(0.3), "scaling": "within"},
+    "a polynomial under a metric": {"kernel": kernels.Polynomial(0.3, 2, 1.0), "scaling": "within", "form": "gram"},
     "a distance by a function": {
         "distance": lambda u, v: np.maximum(v - u, 0).sum() + 1e-3 * u[0] ** 2,
         "kernel": "exp",
     },
-    "lasso": {"coder": "lasso", "form": "raw", "metric": "within"},
-    "robust": {"coder": "robust", "form": "raw", "metric": "within"},
-    "robust, any length": {"coder": "robust", "form": "raw", "metric": Within(0.2, unit=False)},
+    "lasso": {"coder": "lasso", "form": "raw", "scaling": "within"},
+    "robust": {"coder": "robust", "form": "raw", "scaling": "within"},
+    "robust, any length": {"coder": "robust", "form": "raw", "scaling": Within(0.2, unit=False)},
     "robust, another distance": {"coder": "robust", "form": "raw", "distance": "manhattan"},
     "robust, gram": {"coder": "robust", "form": "gram"},
     "kpca": {"projection": "kpca", "form": "gram"},
     "kfda": {"projection": "kfda", "form": "gram"},
     "random": {"projection": "random", "form": "gram"},
-    "vectors of any length": {"metric": Within(0.05, unit=False), "kernel": "linear"},
-    "vectors scaled first": {"metric": Within(0.2, scaled=True)},
-    "the scale of the data": {"gamma": "scale", "metric": "within"},
+    "vectors of any length": {"scaling": Within(0.05, unit=False), "kernel": "linear"},
+    "vectors scaled first": {"scaling": Within(0.2, scaled=True)},
+    "the scale of the data": {"gamma": "scale", "scaling": "within"},
     "the scale of a distance": {"gamma": "scale", "distance": "manhattan", "kernel": "exp"},
     "nothing resembles anything": {"gamma": 1e6},
     "nothing resembles anything, gram": {"gamma": 1e6, "form": "gram"},
@@ -200,7 +200,7 @@ def test_coders_projections_functions_and_edges(name, locality, monkeypatch):
 
 LOCAL = {
     "coarse to fine": {"n_candidates": 12, "coarse_distance": "manhattan"},
-    "coarse to fine under a metric": {"n_candidates": 12, "coarse_distance": "chessboard", "metric": "within"},
+    "coarse to fine under a metric": {"n_candidates": 12, "coarse_distance": "chessboard", "scaling": "within"},
     "coarse to fine by others": {"n_candidates": 12, "coarse_distance": "chessboard", "distance": "manhattan"},
     "coarse to a union": {"n_candidates": 12, "distance": Unified(["manhattan", "euclidean"]), "kernel": "exp"},
     "learned weights": {"distance": Unified(["manhattan", "euclidean"], weights="auto"), "kernel": "exp"},
@@ -227,10 +227,10 @@ def test_equal_distances_and_duplicates(monkeypatch):
 def test_a_metric_fitted_elsewhere_stays_and_nobody_leaves_it(monkeypatch):
     X, y = clouds()
     elsewhere = problem(9, n=80, d=5)[:2]
-    for metric in (Within(0.2).fit(*elsewhere), metrics.Standard().fit(*elsewhere)):
-        _, method = asked(monkeypatch, {"metric": metric}, X, y)
-        assert method.metric is metric
-        assert not disagreements(monkeypatch, {"metric": metric}, X, y)
+    for metric in (Within(0.2).fit(*elsewhere), scaling.Standard().fit(*elsewhere)):
+        _, method = asked(monkeypatch, {"scaling": metric}, X, y)
+        assert method.scaling is metric
+        assert not disagreements(monkeypatch, {"scaling": metric}, X, y)
 
 
 def test_what_is_given_is_kept():

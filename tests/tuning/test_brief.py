@@ -37,7 +37,7 @@ def test_every_finalist_was_asked_about_all(clouds):
 
 def test_what_is_fixed_stays(clouds):
     X, y, _ = clouds
-    made = KCRCClassifier(n_neighbors=7, metric="plain", mu=0.5)._fit(X, y, groups=None, brief=True)
+    made = KCRCClassifier(n_neighbors=7, scaling="plain", mu=0.5)._fit(X, y, groups=None, brief=True)
     assert {(s.n_neighbors, s.geometry, s.mu) for s in made.tuning_.scores} == {(7, "plain", 0.5)}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from kcrc import KCRCClassifier, distances, metrics
+from kcrc import KCRCClassifier, distances, scaling
 from kcrc.method.distances import Unified
 
 
@@ -34,8 +34,8 @@ def test_a_distance_of_vectors_chooses_a_metric(distance):
     X, y = loud()
     Q, truth = loud(1)
     chosen = KCRCClassifier(distance=distance, tuning_seconds=2).fit(X, y)
-    assert isinstance(chosen.model_.method.metric, metrics.Standard)
-    plain = KCRCClassifier(distance=distance, metric="plain", tuning_seconds=2).fit(X, y)
+    assert isinstance(chosen.model_.method.scaling, scaling.Standard)
+    plain = KCRCClassifier(distance=distance, scaling="plain", tuning_seconds=2).fit(X, y)
     assert chosen.score(Q, truth) > plain.score(Q, truth) + 0.1
     assert {s.geometry for s in plain.tuning_.scores}.isdisjoint({"unit", "standard"})
 
@@ -43,7 +43,7 @@ def test_a_distance_of_vectors_chooses_a_metric(distance):
 def test_the_members_of_a_unified_distance_are_scaled_under_the_metric():
     X, y = loud()
     method = KCRCClassifier(distance=Unified(["euclidean", "manhattan"]), tuning_seconds=2).fit(X, y).model_.method
-    anew = Unified(["euclidean", "manhattan"]).fit(method.metric.transform(X), y, sample_shape=(8,))
+    anew = Unified(["euclidean", "manhattan"]).fit(method.scaling.transform(X), y, sample_shape=(8,))
     np.testing.assert_allclose(method.distance.scales, anew.scales)
 
 
@@ -51,7 +51,7 @@ def test_the_members_of_a_unified_distance_are_scaled_under_the_metric():
 def test_other_distances_see_samples_as_they_are(distance):
     X, y = loud()
     found = KCRCClassifier(distance=distance, n_neighbors=5, tuning_seconds=1).fit(np.abs(X), y)
-    assert isinstance(found.model_.method.metric, metrics.Plain)
+    assert isinstance(found.model_.method.scaling, scaling.Plain)
 
 
 def test_learned_weights_do_not_end_below_the_euclidean_member_and_its_metrics(tmp_path):
@@ -60,7 +60,7 @@ def test_learned_weights_do_not_end_below_the_euclidean_member_and_its_metrics(t
     Q, truth = Q[160:], truth[160:]
     members = ["manhattan", "euclidean", "chessboard"]
     learned = KCRCClassifier(distance=Unified(members, weights="auto"), tuning_seconds=4).fit(X, y)
-    assert isinstance(learned.model_.method.metric, metrics.Within)
+    assert isinstance(learned.model_.method.scaling, scaling.Within)
     assert learned.tuning_.weights == {"manhattan": 0.0, "euclidean": 1.0, "chessboard": 0.0}
     assert isinstance(learned.model_.method.distance, distances.pixel.SquaredEuclidean)
     equal = KCRCClassifier(distance=Unified(members), tuning_seconds=4).fit(X, y)
@@ -73,7 +73,7 @@ def test_learned_weights_do_not_end_below_the_euclidean_member_and_its_metrics(t
 def test_learned_weights_come_with_a_metric():
     X, y = loud()
     learned = KCRCClassifier(distance=Unified(["manhattan", "chessboard"], weights="auto"), tuning_seconds=4).fit(X, y)
-    assert isinstance(learned.model_.method.metric, metrics.Standard)
+    assert isinstance(learned.model_.method.scaling, scaling.Standard)
     assert isinstance(learned.model_.method.distance, Unified)
     assert learned.tuning_.weights == learned.model_.method.distance.weights_
     assert learned.score(*loud(1)) > 0.9
@@ -85,7 +85,7 @@ def test_with_nothing_to_ask_samples_stay_as_they_are(weights):
     X = rng.normal(size=(5, 12))
     one = KCRCClassifier(distance=Unified(["manhattan", "euclidean"], weights=weights)).fit(X, np.arange(5))
     assert one.tuning_ is None
-    assert isinstance(one.model_.method.metric, metrics.Plain)
+    assert isinstance(one.model_.method.scaling, scaling.Plain)
     assert one.model_.method.distance.weights_ == {"manhattan": 0.5, "euclidean": 0.5}
     np.testing.assert_array_equal(one.predict(X + 0.01 * rng.normal(size=X.shape)), np.arange(5))
 
@@ -114,8 +114,8 @@ class Learning(distances.pixel.Manhattan):
 def test_a_distance_learns_under_the_metric_that_was_chosen():
     X, y = loud()
     method = KCRCClassifier(distance=Learning(), tuning_seconds=2).fit(X, y).model_.method
-    assert isinstance(method.metric, metrics.Standard)
-    assert method.distance.largest == pytest.approx(np.abs(method.metric.transform(X)).max(), rel=1e-5)
+    assert isinstance(method.scaling, scaling.Standard)
+    assert method.distance.largest == pytest.approx(np.abs(method.scaling.transform(X)).max(), rel=1e-5)
 
 
 def test_the_table_of_learned_weights_holds_both_searches():

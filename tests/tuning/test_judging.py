@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from problems import given, problem
 
-from kcrc import metrics, projections
+from kcrc import projections, scaling
 from kcrc.method.coding.ridge import Ridge
 from kcrc.native import native
 from kcrc.tuning.judging import DECISIONS, kernel_of, margins, shares_dictionary, squared_among, staged_margins
@@ -18,7 +18,7 @@ SIZES, MUS = [1, 6, 15, 25], [1e-3, 0.1, 1.0]
 
 def trials_of(seed, dtype=np.float64, classes=False):
     X, y, _ = problem(seed, n=60, classes=4)
-    geometry = VectorGeometry(metrics.Plain(), X.astype(dtype), y, np.arange(60))
+    geometry = VectorGeometry(scaling.Plain(), X.astype(dtype), y, np.arange(60))
     which = np.arange(0, 60, 3)
     return X, y, which, geometry.class_trials(which, 2) if classes else geometry.trials(which, 25)
 
@@ -90,7 +90,7 @@ def test_a_fold_is_the_classifier_fitted_without_it(form, projection):
     X[5], y[5] = X[0], y[0]  # goes with row 0
     groups = np.arange(60)
     groups[5] = 0
-    geometry = VectorGeometry(metrics.Plain(), X, y, groups)
+    geometry = VectorGeometry(scaling.Plain(), X, y, groups)
     geometry.keeps_vectors = True
     which = np.array([0, 3, 7, 20, 33])
     trials = geometry.fold(which)

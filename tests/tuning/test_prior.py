@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kcrc import KCRCClassifier, metrics
+from kcrc import KCRCClassifier, scaling
 from kcrc.tuning import grid
 from kcrc.tuning.search import Search
 
@@ -39,13 +39,13 @@ def test_where_all_others_answered_all_examples_do_and_go_on_when_more_come():
 
 def test_with_two_a_class_no_metric_is_fitted_but_the_favourite(monkeypatch):
     """Of many features each whitening takes a while, and nobody asks the others."""
-    fitted, fit = set(), metrics.Within.fit_covariance
+    fitted, fit = set(), scaling.Within.fit_covariance
 
     def noted(self, X, covariance):
         fitted.add((self.shrinkage, self.unit, self.scaled))
         return fit(self, X, covariance)
 
-    monkeypatch.setattr(metrics.Within, "fit_covariance", noted)
+    monkeypatch.setattr(scaling.Within, "fit_covariance", noted)
     KCRCClassifier().fit(*clouds(2))
     assert fitted == {(0.57, True, True)}
 

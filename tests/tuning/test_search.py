@@ -10,7 +10,7 @@ import pytest
 from problems import problem
 from sklearn.datasets import load_digits
 
-from kcrc import KCRCClassifier, metrics
+from kcrc import KCRCClassifier, scaling
 from kcrc.errors import DataError
 from kcrc.tuning import grid
 from kcrc.tuning import search as module
@@ -25,7 +25,7 @@ def searched(X, y, *, seconds=5.0, judge=margins, names=("plain", "unit"), whole
     fixed = {"share": None, **fixed}
     X = X.astype(np.float32)
     makers = {
-        name: lambda name=name: VectorGeometry(metrics.make(name).fit(X, y), X, y, np.arange(len(X))) for name in names
+        name: lambda name=name: VectorGeometry(scaling.make(name).fit(X, y), X, y, np.arange(len(X))) for name in names
     }
     shown = []
     field = Field(makers, y, np.ones(len(y), bool), ("linear", "rbf"), fixed, whole=whole)
@@ -97,7 +97,7 @@ def test_the_walk_leaves_the_grid_it_starts_on(monkeypatch):
 def test_whole_classes_are_tried_up_to_250_atoms():
     """Where classes are large the nearest atoms serve as well for less: of 50 examples each, four are the most."""
     X, y, _ = problem(5, n=500, d=4, classes=10)
-    plain = VectorGeometry(metrics.make("plain"), X, y, np.arange(len(X)))
+    plain = VectorGeometry(scaling.make("plain"), X, y, np.arange(len(X)))
     field = Field({"plain": lambda: plain}, y, np.ones(len(y), bool), ("linear",), {"share": None})
     walked = grid.Grid(field, np.arange(len(X)), iterates=False)
     start = walked.first_classes("plain")[0]
@@ -169,7 +169,7 @@ def test_the_share_is_walked_where_it_is_open(clouds):
 def of_size(scale: float) -> KCRCClassifier:
     X, y = np.random.default_rng(0).standard_normal((14, 5)) * scale, np.arange(14) % 2
     with np.errstate(all="ignore"):
-        return KCRCClassifier(metric="plain", kernel="rbf").fit(X, y)
+        return KCRCClassifier(scaling="plain", kernel="rbf").fit(X, y)
 
 
 @pytest.mark.parametrize("scale", [1e160, 1e300, 1e-200, 1e-310])
@@ -218,7 +218,7 @@ def test_a_few_larger_classes_do_not_keep_whole_classes_from_being_tried():
 def test_where_the_size_is_given_what_the_walk_finds_is_asked_about_all_examples() -> None:
     """A dictionary of 200 is dear, and a smaller one cannot be tried instead."""
     X, y = load_digits(return_X_y=True)
-    given = {"metric": "unit", "kernel": "rbf", "form": "gram", "decision": "ratio", "locality": "atoms"}
+    given = {"scaling": "unit", "kernel": "rbf", "form": "gram", "decision": "ratio", "locality": "atoms"}
     tuning = KCRCClassifier(n_neighbors=200, **given).fit(X[:900], y[:900]).tuning_
     asked_about_all = [setting for setting, score in tuning.scores.items() if score.trials == 900]
     assert len(asked_about_all) >= 8
@@ -230,7 +230,7 @@ def test_of_noise_nothing_is_right_because_vectors_about_their_mean_add_up_to_no
     """The one left out is minus the sum of all others, so that its class has an atom too few: 25 and 28 of 36 right."""
     right = 0.0
     for X, y in noises():
-        given = {"metric": metric, "kernel": "linear", "mu": 1e-3, "decision": "residual", "form": "rkhs"}
+        given = {"scaling": metric, "kernel": "linear", "mu": 1e-3, "decision": "residual", "form": "rkhs"}
         tuning = KCRCClassifier(locality=locality, **given).fit(X, y).tuning_
         assert tuning.best.n_neighbors <= 17
         right += 36 * tuning.accuracy

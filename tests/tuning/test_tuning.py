@@ -89,8 +89,8 @@ def test_the_frontier_rises_with_the_price_and_a_cheaper_setting_can_be_had(digi
 
 def test_what_is_given_stays_out_of_what_is_cheaper():
     X, y = load_iris(return_X_y=True)
-    manhattan = KCRCClassifier(distance="manhattan", metric="plain", tuning_seconds=2).fit(X, y).tuning_.cheaper()
-    assert "metric" not in manhattan
+    manhattan = KCRCClassifier(distance="manhattan", scaling="plain", tuning_seconds=2).fit(X, y).tuning_.cheaper()
+    assert "scaling" not in manhattan
     assert manhattan["kernel"] == "exp"
     fixed = KCRCClassifier(kernel="polynomial", tuning_seconds=2).fit(X, y).tuning_.cheaper()
     assert {"kernel", "gamma"}.isdisjoint(fixed)
@@ -105,11 +105,11 @@ def test_the_table_as_a_picture(tuned, tmp_path):
 
 def test_what_is_given_is_kept(digits):
     X, _, y, _ = digits
-    clf = KCRCClassifier(7, metric="unit", kernel="rbf", gamma=2.0, mu=0.3, form="gram", decision="ratio").fit(X, y)
+    clf = KCRCClassifier(7, scaling="unit", kernel="rbf", gamma=2.0, mu=0.3, form="gram", decision="ratio").fit(X, y)
     method = clf.model_.method
     assert (method.n_neighbors, method.coder.mu, method.kernel.gamma, method.decision) == (7, 0.3, 2.0, "ratio")
     assert type(method.space).__name__ == "Gram"
-    assert type(method.metric).__name__ == "Unit"
+    assert type(method.scaling).__name__ == "Unit"
     assert {s.n_neighbors for s in clf.tuning_.scores} == {7}
     nothing = given().fit(X, y)
     assert nothing.tuning_ is None
@@ -130,7 +130,7 @@ def test_what_is_given_is_kept(digits):
         {"kernel": "exp"},
         {"distance": "manhattan", "n_candidates": 40},
         {"locality": "classes"},
-        {"metric": "within"},
+        {"scaling": "within"},
     ],
 )
 def test_auto_works_with_anything_given(options):
@@ -143,7 +143,7 @@ def test_auto_works_with_anything_given(options):
 def test_auto_with_precomputed_matrices():
     X, y = load_iris(return_X_y=True)
     D = ((X[:, None] - X[None]) ** 2).sum(-1)
-    clf = KCRCClassifier(metric="precomputed", tuning_seconds=3).fit(D[::2, ::2], y[::2])
+    clf = KCRCClassifier(distance="precomputed", tuning_seconds=3).fit(D[::2, ::2], y[::2])
     assert np.mean(clf.predict(D[1::2, ::2]) == y[1::2]) > 0.85
     G = np.exp(-D)
     clf = KCRCClassifier(kernel="precomputed", tuning_seconds=3).fit(G[::2, ::2], y[::2])
@@ -233,16 +233,16 @@ def test_every_beginning_of_the_order_is_stratified():
 
 def test_the_same_seed_gives_the_same_choice(digits):
     X, _, y, _ = digits
-    options = {"kernel": "rbf", "form": "rkhs", "metric": "plain", "locality": "atoms", "tuning_seconds": 300}
+    options = {"kernel": "rbf", "form": "rkhs", "scaling": "plain", "locality": "atoms", "tuning_seconds": 300}
     a = KCRCClassifier(**options).fit(X[:80], y[:80]).tuning_.best
     assert KCRCClassifier(**options).fit(X[:80], y[:80]).tuning_.best == a
 
 
 def test_a_given_number_of_neighbours_counts_examples(digits):
     X, _, y, _ = digits
-    tried = KCRCClassifier(7, metric="plain", kernel="linear").fit(X, y).tuning_.scores
+    tried = KCRCClassifier(7, scaling="plain", kernel="linear").fit(X, y).tuning_.scores
     assert {s.locality for s in tried} == {"atoms"}
-    tried = KCRCClassifier(3, locality="classes", metric="plain", kernel="linear").fit(X, y).tuning_.scores
+    tried = KCRCClassifier(3, locality="classes", scaling="plain", kernel="linear").fit(X, y).tuning_.scores
     assert {(s.locality, s.n_neighbors) for s in tried} == {("classes", 3)}
 
 
@@ -275,5 +275,5 @@ def test_a_matrix_of_distances_stays_square_where_only_some_examples_are_tried(m
     y = np.arange(48) % 3
     X = 3.0 * np.eye(3)[y] + rng.normal(size=(48, 3))
     far = np.linalg.norm(X[:, None] - X[None], axis=2)
-    found = KCRCClassifier(n_neighbors=None, metric="precomputed", tuning_seconds=1).fit(far, y)
+    found = KCRCClassifier(n_neighbors=None, distance="precomputed", tuning_seconds=1).fit(far, y)
     assert found.tuning_.accuracy > 0.7

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 
-from kcrc import KCRCClassifier, metrics
+from kcrc import KCRCClassifier, scaling
 from kcrc.method.distances.pixel import Mahalanobis
 from kcrc.tuning.geometries import _narrowed
 
@@ -88,7 +88,7 @@ def test_with_nothing_to_ask_features_in_other_units_are_standardised():
     units = np.r_[1e6, np.ones(7)]
     clf = KCRCClassifier().fit(X * units, np.arange(6))
     assert clf.tuning_ is None
-    assert isinstance(clf.model_.method.metric, metrics.Standard)
+    assert isinstance(clf.model_.method.scaling, scaling.Standard)
     near = X + 0.1 * rng.normal(size=X.shape) * np.r_[3.0, np.ones(7)]
     np.testing.assert_array_equal(clf.predict(near * units), np.arange(6))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from problems import given
 
-from kcrc import KCRCClassifier, coding, distances, kernels, metrics, projections
+from kcrc import KCRCClassifier, coding, distances, kernels, projections, scaling
 from kcrc.confidence.calibration import Confidence
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out import answers
@@ -28,10 +28,10 @@ def samples(seed: int = 0, n: int = 72, classes: int = 4) -> tuple[np.ndarray, n
 
 
 OPTIONS = {
-    **{f"metric {name}": {"metric": name} for name in metrics.names()},
-    "metric within, scaled": {"metric": metrics.Within(0.3, scaled=True)},
-    "metric within, first standard": {"metric": metrics.Within(0.3, unit=False, first=metrics.Standard())},
-    "metric unit, first standard": {"metric": metrics.Unit(metrics.Standard())},
+    **{f"metric {name}": {"scaling": name} for name in scaling.names()},
+    "metric within, scaled": {"scaling": scaling.Within(0.3, scaled=True)},
+    "metric within, first standard": {"scaling": scaling.Within(0.3, unit=False, first=scaling.Standard())},
+    "metric unit, first standard": {"scaling": scaling.Unit(scaling.Standard())},
     **{f"distance {name}": {"distance": name, "kernel": "exp"} for name in distances.names() if name != "precomputed"},
     "distance unified": {"distance": distances.Unified(members=["euclidean", "manhattan"]), "kernel": "exp"},
     **{f"kernel {name}": {"kernel": name} for name in kernels.names() if name not in ("precomputed",)},
@@ -40,9 +40,9 @@ OPTIONS = {
     "residual": {"decision": "residual"},
     "not normalised": {"normalize_columns": False, "form": "gram"},
     "whole classes": {"locality": "classes", "n_neighbors": 2},
-    "whole classes, within": {"locality": "classes", "n_neighbors": 2, "metric": "within"},
+    "whole classes, within": {"locality": "classes", "n_neighbors": 2, "scaling": "within"},
     "global": {"n_neighbors": None},
-    "global, gram, within": {"n_neighbors": None, "form": "gram", "metric": "within"},
+    "global, gram, within": {"n_neighbors": None, "form": "gram", "scaling": "within"},
     **{f"coder {name}": {"coder": name, "form": "gram"} for name in coding.names()},
     **{f"projection {name}": {"projection": name, "form": "gram"} for name in projections.names()},
     **{
@@ -100,37 +100,37 @@ def test_forgotten_equals_never_seen_and_added_equals_always_there(name):
 
 def test_what_waits_is_said_and_done_once():
     X, y = samples()
-    clf = made({"metric": "within"}).fit(X, y)
+    clf = made({"scaling": "within"}).fit(X, y)
     assert clf.renewal_due_ is None
     clf.forget([0]).partial_fit(X[:1], y[:1])
-    assert clf.renewal_due_ == "Learned anew from the examples when next asked: the metric, the width of the kernel."
+    assert clf.renewal_due_ == "Learned anew from the examples when next asked: the scaling, the width of the kernel."
     shared = copy.copy(clf)
     model = clf.model_
     assert clf.renewal_due_ is None
     assert shared.model_ is model
     plain = made({"gamma": 1.0}).fit(X, y).forget([0])
     assert plain.renewal_due_ is None
-    fixed = metrics.Within().fit(X.reshape(len(X), -1), y)
-    kept = made({"metric": fixed, "gamma": 1.0}).fit(X.reshape(len(X), -1), y).forget([0])
+    fixed = scaling.Within().fit(X.reshape(len(X), -1), y)
+    kept = made({"scaling": fixed, "gamma": 1.0}).fit(X.reshape(len(X), -1), y).forget([0])
     assert kept.renewal_due_ is None
-    assert kept.model_.method.metric is fixed
+    assert kept.model_.method.scaling is fixed
 
 
 def test_a_kernel_without_a_width_learns_none():
     X, y = samples()
-    linear = {"kernel": "linear", "gamma": "scale", "metric": "plain"}
+    linear = {"kernel": "linear", "gamma": "scale", "scaling": "plain"}
     assert made(linear).fit(X, y).forget([0]).renewal_due_ is None
-    within = made({**linear, "metric": "within"}).fit(X, y).forget([0])
-    assert within.renewal_due_ == "Learned anew from the examples when next asked: the metric."
+    within = made({**linear, "scaling": "within"}).fit(X, y).forget([0])
+    assert within.renewal_due_ == "Learned anew from the examples when next asked: the scaling."
 
 
 def test_adding_does_what_waits_no_sooner(monkeypatch):
     X, y = samples()
-    clf = made({"metric": "within"}).fit(X, y)
+    clf = made({"scaling": "within"}).fit(X, y)
     clf.predict(X[:1])
     fits = []
-    real = metrics.Within.fit
-    monkeypatch.setattr(metrics.Within, "fit", lambda self, *a: fits.append(1) or real(self, *a))
+    real = scaling.Within.fit
+    monkeypatch.setattr(scaling.Within, "fit", lambda self, *a: fits.append(1) or real(self, *a))
     for at in range(5):
         clf.partial_fit(X[at : at + 1], y[at : at + 1]).forget([at])
     assert not fits
@@ -218,13 +218,13 @@ def test_groups_stay_what_the_caller_said():
 def test_receipts():
     X, y = samples()
     names = np.array(["wren", "robin", "lark", "1"])[y]
-    clf = made({"metric": "within"}).fit(X, names)
+    clf = made({"scaling": "within"}).fit(X, names)
     assert clf.forget([5, 60]) is clf
     receipt = clf.receipt_
     assert receipt.rows == (5, 60)
     assert clf.verify(receipt)
     rest = np.delete(np.arange(72), [5, 60])
-    same = made({"metric": "within"}).fit(X[rest], names[rest], rows=rest)
+    same = made({"scaling": "within"}).fit(X[rest], names[rest], rows=rest)
     assert same.verify(receipt)
     for tampered in (
         replace(receipt, rows=(5, 61)),
@@ -233,12 +233,12 @@ def test_receipts():
         assert not clf.verify(tampered)
     changed = X.copy()
     changed[7, 0, 0] += 1e-9
-    assert not made({"metric": "within"}).fit(changed[rest], names[rest], rows=rest).verify(receipt)
-    assert not made({"metric": "within", "mu": 0.02}).fit(X[rest], names[rest], rows=rest).verify(receipt)
+    assert not made({"scaling": "within"}).fit(changed[rest], names[rest], rows=rest).verify(receipt)
+    assert not made({"scaling": "within", "mu": 0.02}).fit(X[rest], names[rest], rows=rest).verify(receipt)
     trace = copy.copy(same)
-    full = made({"metric": "within"}).fit(X, names)
-    trace.model_ = FittedModel.build(  # the metric has seen what was forgotten
-        replace(same.model_.method, metric=full.model_.method.metric),
+    full = made({"scaling": "within"}).fit(X, names)
+    trace.model_ = FittedModel.build(  # the scaling has seen what was forgotten
+        replace(same.model_.method, scaling=full.model_.method.scaling),
         same.model_.raw, same.model_.classes, same.model_.labels, same.model_.ids,
     )  # fmt: skip
     assert not trace.verify(receipt)
@@ -253,7 +253,7 @@ def test_receipts():
 def test_any_sequence_ends_where_a_fit_of_the_same_examples_ends(seed):
     rng = np.random.default_rng(seed)
     X, y = samples(seed, 60)
-    options = [{"metric": "within"}, {"gamma": 1.0}, {"metric": "standard", "form": "gram"}, {"n_neighbors": None}][
+    options = [{"scaling": "within"}, {"gamma": 1.0}, {"scaling": "standard", "form": "gram"}, {"n_neighbors": None}][
         seed % 4
     ]
     clf = made(options).fit(X[:30], y[:30])

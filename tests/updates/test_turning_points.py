@@ -19,7 +19,7 @@ def asked(seed: int, *, count: int = 30, **options: object) -> tuple[Answerer, A
     rng = np.random.default_rng(seed)
     labels = np.arange(count) % 3
     vectors = rng.normal(size=(count, 6)) + 0.5 * labels[:, None]
-    usual = {"n_neighbors": 7, "mu": 0.1, "kernel": "linear", "metric": "unit", "decision": "ratio"}
+    usual = {"n_neighbors": 7, "mu": 0.1, "kernel": "linear", "scaling": "unit", "decision": "ratio"}
     fitted = KCRCClassifier(**{**usual, **options}).fit(vectors, labels.astype(str))
     return fitted.answerer_, rng.normal(size=(12, 6)) + 0.5
 
@@ -81,7 +81,7 @@ def test_too_many_pairs_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_label_is_of_the_kind_that_the_classes_are() -> None:
     rng = np.random.default_rng(0)
     labels = np.arange(60) % 3
-    fitted = KCRCClassifier(n_neighbors=8, metric="plain", gamma=1.0, mu=0.1).fit(
+    fitted = KCRCClassifier(n_neighbors=8, scaling="plain", gamma=1.0, mu=0.1).fit(
         rng.normal(size=(60, 6)) + 0.5 * labels[:, None], labels
     )
     found = [turning_points(fitted.answerer_, query).points for query in rng.normal(size=(5, 6))]

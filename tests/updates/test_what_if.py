@@ -87,7 +87,7 @@ def test_what_cannot_be_supposed_is_told(supposed: dict[str, object], said: str)
 
 def test_a_precomputed_matrix_keeps_its_labels() -> None:
     X, y, Xq = problem(3, n=48)
-    clf = given(6, metric="precomputed", kernel="exp").fit(np.linalg.norm(X[:, None] - X[None], axis=2), y)
+    clf = given(6, distance="precomputed", kernel="exp").fit(np.linalg.norm(X[:, None] - X[None], axis=2), y)
     asked = np.linalg.norm(Xq[:, None] - X[None], axis=2)
     assert not np.isin(clf.what_if(asked, without=[3, 4]).rows, [3, 4]).any()
     with pytest.raises(ParameterError, match="relabelled cannot be asked of a precomputed matrix"):

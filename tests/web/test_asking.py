@@ -92,7 +92,7 @@ def test_an_answer_says_how_its_examples_were_found(
     assert told["search"] == "exact"
     assert "search" not in told["sentence"]
     with Gallery.open(path) as gallery:
-        gallery.tune(parameters={"search": "ivf", "n_neighbors": 5, "locality": "atoms", "metric": "plain"}, seconds=1)
+        gallery.tune(parameters={"search": "ivf", "n_neighbors": 5, "locality": "atoms", "scaling": "plain"}, seconds=1)
         said = gallery.explain([picture("robin")]).search
     told = served().post("/api/classify", **asked).json()
     assert told["search"] == said

@@ -156,7 +156,7 @@ def test_answers_go_on_while_parameters_that_were_outgrown_are_chosen(
     def slowly(self: Answering, **options: object) -> Ready:
         begun.set()
         assert go_on.wait(60)
-        return chosen(self, **options, n_neighbors=5, kernel="linear", mu=0.1, metric="unit")
+        return chosen(self, **options, n_neighbors=5, kernel="linear", mu=0.1, scaling="unit")
 
     monkeypatch.setattr(Answering, "_chosen", slowly)
     client = served()

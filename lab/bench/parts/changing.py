@@ -45,7 +45,7 @@ def small_fit(run: PartRun, n: int, d: int, classes: int) -> None:
     X, y = examples(n, d, classes)
     spent = race(
         {
-            "ours": lambda: KCRCClassifier(**GIVEN, metric="plain").fit(X, y),
+            "ours": lambda: KCRCClassifier(**GIVEN, scaling="plain").fit(X, y),
             "neighbours": lambda: KNeighborsClassifier(algorithm="brute").fit(X, y),
         },
         rounds=20,
@@ -59,7 +59,7 @@ def small_fit(run: PartRun, n: int, d: int, classes: int) -> None:
 
 def many_classes(run: PartRun, classes: int) -> None:
     X, y = examples(3 * classes, 64, classes)
-    spent = cpu(lambda: KCRCClassifier(**GIVEN, metric="plain").fit(X, y))
+    spent = cpu(lambda: KCRCClassifier(**GIVEN, scaling="plain").fit(X, y))
     run.results.claims.append(Requirement(f"seconds of a fit of {classes:,} classes of 3", spent, 2.0))
     run.say(f"fit of {classes:,} classes of 3: {1e3 * spent:.1f} ms")
 
@@ -67,7 +67,7 @@ def many_classes(run: PartRun, classes: int) -> None:
 def large(run: PartRun, metric: str, n: int, d: int) -> None:
     X, y = examples(n, d, 100)
     copied = cpu(X.copy)
-    made = KCRCClassifier(**GIVEN, metric=metric)
+    made = KCRCClassifier(**GIVEN, scaling=metric)
     fitted = cpu(lambda: made.fit(X, y))
     changes = 20 if run.quick else 101
     added = [cpu(partial(made.partial_fit, X[i : i + 1] + 0.1, y[i : i + 1])) for i in range(changes)]
@@ -92,7 +92,7 @@ def large(run: PartRun, metric: str, n: int, d: int) -> None:
 
 def sureness(run: PartRun, metric: str, n: int, d: int) -> None:
     X, y = examples(n, d, min(200, n // 4))
-    made = KCRCClassifier(**GIVEN, metric=metric).fit(X, y)
+    made = KCRCClassifier(**GIVEN, scaling=metric).fit(X, y)
     first = cpu(lambda: made.confidence_)
 
     def after(change: Callable[[], Any]) -> float:

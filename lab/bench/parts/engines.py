@@ -39,7 +39,7 @@ FIT = [(n, shards) for n in (20_000, 80_000, 160_000) for shards in (1, 2, 4)]
 HELD_OUT = [(40_000, 3), (320_000, 2)]
 QUICK_FIT, QUICK_HELD_OUT = [(200, 1), (200, 2), (400, 1), (400, 2)], [(300, 2)]
 CHOSEN: dict[str, Any] = {
-    "metric": "plain", "kernel": "rbf", "gamma": 1.0 / WIDTH, "mu": 0.1, "form": "rkhs", "decision": "ratio",
+    "scaling": "plain", "kernel": "rbf", "gamma": 1.0 / WIDTH, "mu": 0.1, "form": "rkhs", "decision": "ratio",
     "locality": "atoms", "verbose": False,
 }  # fmt: skip
 

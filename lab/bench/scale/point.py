@@ -24,7 +24,7 @@ from lab.bench.timing import race, threads
 
 STATUS = Path("/proc/self/status")
 CENTRES, CLASSES, QUERIES, BLOCK = 1000, 50, 200, 65_536
-CHOSEN = {"metric": "plain", "kernel": "rbf", "mu": 0.1, "form": "rkhs", "decision": "residual", "locality": "atoms"}
+CHOSEN = {"scaling": "plain", "kernel": "rbf", "mu": 0.1, "form": "rkhs", "decision": "residual", "locality": "atoms"}
 WAYS: dict[str, dict[str, Any]] = {
     "exact": {},
     "mapped": {},

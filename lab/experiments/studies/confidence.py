@@ -161,10 +161,10 @@ def _chosen(clf: KCRCClassifier) -> dict[str, Any]:
     """What tuning chose with all classes, as parameters: strangers take no part in it but through that choice."""
     assert clf.tuning_ is not None
     best = clf.tuning_.best
-    metric = type(clf.model_.method.metric)
+    metric = type(clf.model_.method.scaling)
     options = {"shrinkage", "unit", "scaled"} & set(getattr(metric, "__dataclass_fields__", {}))
     return {
-        "metric": metric(**{name: getattr(clf.model_.method.metric, name) for name in options}),
+        "scaling": metric(**{name: getattr(clf.model_.method.scaling, name) for name in options}),
         "n_neighbors": best.n_neighbors,
         "kernel": best.kernel,
         "gamma": "scale" if best.gamma is None else best.gamma,

@@ -159,7 +159,7 @@ def mnist200(scale: Scale) -> None:
     singles = {name: (name, X) for name in PIXEL}
     for metric, said in METRICS.items():
         draws = []
-        options = {"n_neighbors": 50, "metric": metric}
+        options = {"n_neighbors": 50, "scaling": metric}
         for seed in range(3):
             train = pool[per_class(y[pool], 20, seed)[0]]
             title = f"MNIST-200, K = 50, {said}, draw {seed}"
@@ -176,7 +176,7 @@ def caltech101(scale: Scale) -> None:
     singles = {name: (name, X) for name in PIXEL}
     for metric, said in METRICS.items():
         title = f"Caltech101 SPM, 30 a class, {said}"
-        table(title, singles, Unified(PIXEL), X, y, train, test, scale, {"metric": metric})
+        table(title, singles, Unified(PIXEL), X, y, train, test, scale, {"scaling": metric})
 
 
 def mnist500(scale: Scale) -> None:

@@ -42,7 +42,7 @@ class FixedSetting(NamedTuple):
     decision: str
 
 
-def metric_of(name: str, X: Array, y: Array) -> scaling.Metric:
+def metric_of(name: str, X: Array, y: Array) -> scaling.Scaling:
     """Fitted; "own" is the shrinkage that goes by the number of examples."""
     if "own" not in name:
         return scaling.make(name).fit(X, y)
@@ -56,7 +56,7 @@ def accuracies(X: Array, y: Array, asked: Array, truth: Array) -> dict[FixedSett
         metric = metric_of(name, X, y)
         for size, kernel, mu, decision in itertools.product(SIZES, KERNELS, PENALTIES, DECISIONS):
             clf: Any = KCRCClassifier(
-                size, metric=metric, kernel=kernel, gamma="scale", mu=mu, form="rkhs", decision=decision,
+                size, scaling=metric, kernel=kernel, gamma="scale", mu=mu, form="rkhs", decision=decision,
                 locality="atoms",
             ).fit(X, y)  # fmt: skip
             found[FixedSetting(name, size, kernel, mu, decision)] = 100.0 * float(np.mean(clf.predict(asked) == truth))

@@ -73,7 +73,7 @@ def finalists(clf: KCRCClassifier, X: Array, y: Array, Xq: Array, yq: Array, cou
     for row in leading:
         metric: Any = metric_named(row["geometry"])
         names = ("n_neighbors", "kernel", "mu", "form", "decision", "locality")
-        other = KCRCClassifier(metric=metric, gamma=row["gamma"] or "scale", **{n: row[n] for n in names}).fit(X, y)
+        other = KCRCClassifier(scaling=metric, gamma=row["gamma"] or "scale", **{n: row[n] for n in names}).fit(X, y)
         best = max(best, float(np.mean(other.predict(Xq) == yq)))
     return best
 

@@ -48,11 +48,11 @@ def check(X: Array, precision: np.dtype[Any], *, or_else: str = "") -> None:
             _refuse(X[block], precision, "", or_else, block.start)
 
 
-def check_scaled(X: Array, precision: np.dtype[Any], metric: str) -> None:
+def check_scaled(X: Array, precision: np.dtype[Any], scaling: str) -> None:
     """Raise a DataError if a scaled row is too long. Short rows are allowed: they are simply close to the mean."""
     for block in blocks(*X.shape):
         if not _squares(X[block])[1] <= LENGTHS[precision.itemsize][1] ** 2:
-            _refuse(X[block], precision, f" under the metric {metric}", "", block.start)
+            _refuse(X[block], precision, f" under the scaling {scaling}", "", block.start)
 
 
 def _check_numbers(X: Array, first: int) -> None:

@@ -26,17 +26,18 @@ from kcrc._base.mapped import apply_by_blocks
 from kcrc._base.validation import seed_of
 from kcrc._base.views import are_views, layout_of
 from kcrc.classifier.confidence_methods import ConfidenceHolder, Confident, Groups
-from kcrc.classifier.parameters import Chosen, Parameters, byte_count
+from kcrc.classifier.parameters import Chosen, Parameters, byte_count, refuses_earlier_names
 from kcrc.classifier.receipts import ExampleDigests, Receipt, choices, receipt_for
 from kcrc.classifier.renewal import as_chosen, learned, renewed
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.calibration import Confidence
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
-from kcrc.method import coding, distances, kernels, projections, scaling
+from kcrc.method import coding, distances, kernels, projections
 from kcrc.method.distances.pair_cache import PairCounts
 from kcrc.method.evidence import Evidence, join_evidence, leaning
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.samples import FLOATS, SampleForm
+from kcrc.method.scaling import Scaling, far_out, is_fixed
 from kcrc.updates.pending import Growth, Standing, learned_from, sample_rows, sample_size, touches
 from kcrc.updates.turning_points import Turning, turning_points
 from kcrc.updates.what_if import evidence_if, with_examples
@@ -71,9 +72,10 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         How distance is measured: a name of ``kcrc.distances.names()``, a Distance, or a function f(u, v) -> float.
         ``kcrc.distances.Unified`` uses several together, each on its own view of the sample where X is a dict of
         views (name -> array); for scikit-learn's tools, which cut samples by rows, ``kcrc.Views`` of that dict.
-    metric : {"plain", "standard", "unit", "within", "precomputed"}, Metric or "auto", default="auto"
+        "precomputed": X holds distances to the examples, (n, n) in ``fit``.
+    scaling : {"plain", "standard", "unit", "within"}, Scaling or "auto", default="auto"
         How vectors are scaled first: as they are, every feature standardised, to unit length, or whitened by the
-        pooled within-class covariance. "precomputed": X holds distances to the examples, (n, n) in ``fit``.
+        pooled within-class covariance.
     kernel : str, Kernel, callable or "auto", default="auto"
         "linear", "rbf", "polynomial", "precomputed"; "exp" or "polarisation", which make a kernel of ``distance``;
         a Kernel; or a function f(A, B) -> (len(A), len(B)).
@@ -184,6 +186,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     The examples of the methods go on from here.
     """
 
+    @refuses_earlier_names
     def __init__(
         self,
         n_neighbors: int | str | None = "auto",
@@ -191,7 +194,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         n_candidates: int | None = None,
         distance: str | distances.Distance | Callable[..., float] = "euclidean",
         coarse_distance: str | distances.Distance | Callable[..., float] = "euclidean",
-        metric: str | scaling.Metric = "auto",
+        scaling: str | Scaling = "auto",
         kernel: str | kernels.Kernel | Callable[..., Array] = "auto",
         gamma: float | str = "auto",
         degree: int = 3,
@@ -214,7 +217,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self.n_candidates = n_candidates
         self.distance = distance
         self.coarse_distance = coarse_distance
-        self.metric = metric
+        self.scaling = scaling
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -329,8 +332,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     ) -> None:
         """Choose, and build the model anew from these examples; ``among`` are the columns of a precomputed matrix that
         they still are, where some were forgotten."""
-        far_out = not Parameters(self).precomputed and scaling.far_out(vectors)
-        if far_out:
+        far = not Parameters(self).precomputed and far_out(vectors)
+        if far:
             vectors = apply_by_blocks(in_double, vectors)
         size = sample_size(vectors, len(vectors), byte_count(self.memory_budget))
         parameters = Parameters(self, seed_of(self.random_state), brief, sampled=size < len(vectors))
@@ -345,7 +348,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             all_of_them, vectors = among is vectors, apply_by_blocks(widen, vectors)
             among = vectors if all_of_them else widen(among)
         method, scaled = parameters.method(among, known, chosen.values)
-        method = replace(method, double_precision=far_out)
+        method = replace(method, double_precision=far)
         whole = scaled if among is vectors else None
         if parameters.sampled:  # what was measured on the way is of the sample
             chosen = Chosen(chosen.values, chosen.tuning)
@@ -354,7 +357,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             searchable=False,
         )  # fmt: skip
         self.classes_ = classes
-        self._confidence = ConfidenceHolder(Groups.of(ids, groups), fixed=scaling.is_fixed(self.metric))
+        self._confidence = ConfidenceHolder(Groups.of(ids, groups), fixed=is_fixed(self.scaling))
         self.tuning_ = chosen.tuning
         self.growth_ = Growth(next_row, len(numbers))
         self._digests: ExampleDigests | None = None
@@ -483,7 +486,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             model = made.examples_
             groups = Groups.learned_with(made.confidence_)
             made._standing = Standing(model, due=bool(learned(Parameters(made, model.method.seed), model.method)))
-            made._confidence = ConfidenceHolder(groups, fixed=scaling.is_fixed(made.metric))
+            made._confidence = ConfidenceHolder(groups, fixed=is_fixed(made.scaling))
         return self
 
     @property
@@ -503,7 +506,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     @confidence_.setter
     def confidence_(self, learned: Confidence) -> None:
-        self._confidence = ConfidenceHolder.holding(learned, fixed=scaling.is_fixed(self.metric))
+        self._confidence = ConfidenceHolder.holding(learned, fixed=is_fixed(self.scaling))
 
     @property
     def _what_is_known(self) -> Callable[[], Confidence]:
@@ -1054,7 +1057,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         # direction distribution"), and scikit-learn's toy blobs are such data: CRC is poor there by nature.
         # So are directions alone (unit rows): the blobs have two features.
         linear = self.form == "raw" or (isinstance(self.kernel, str) and self.kernel in ("linear", "polarisation"))
-        tags.classifier_tags.poor_score = linear or (isinstance(self.metric, str) and self.metric == "unit")
+        tags.classifier_tags.poor_score = linear or (isinstance(self.scaling, str) and self.scaling == "unit")
         return tags
 
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 # A value is looked at by itself, before any data, so that a typing error does not wait for a search. What one
 # parameter asks of another is in ``kcrc.classifier.parameters``.
 
+P = ParamSpec("P")
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -67,6 +68,22 @@ class Parameter:
         """Raise where it cannot be ``value``."""
         if not (self.searched and is_open(value)):
             self.check(value)
+
+
+RENAMED = {"metric": 'scaling= for how vectors are scaled, or distance="precomputed" for a matrix of distances'}
+"""What earlier versions called parameters, and what to use now."""
+
+
+def refuses_earlier_names(init: Callable[P, None]) -> Callable[P, None]:
+    """Let a constructor name the new parameter where one of an earlier version is given."""
+
+    @wraps(init)
+    def refusing(*args: P.args, **given: P.kwargs) -> None:
+        for name in RENAMED.keys() & given.keys():
+            raise ParameterError(f"There is no parameter '{name}' any more; use {RENAMED[name]}.")
+        init(*args, **given)
+
+    return refusing
 
 
 def byte_count(value: int | str) -> int:
@@ -146,7 +163,7 @@ TABLE = (
     Parameter("n_candidates", ("int", "None"), partial(_count_or_none, "n_candidates")),
     Parameter("distance", ("str", "Distance", "callable"), _distance),
     Parameter("coarse_distance", ("str", "Distance", "callable"), _distance),
-    Parameter("metric", (_set(*scaling.names(), "precomputed"), "Metric"), scaling.resolve, searched=True),
+    Parameter("scaling", (_set(*scaling.names()), "Scaling"), scaling.resolve, searched=True),
     Parameter("kernel", ("str", "Kernel", "callable"), _kernel, searched=True),
     Parameter("gamma", ("float", '"scale"'), _gamma, searched=True),
     Parameter("degree", ("int",), lambda value: count("degree", value, 1)),
@@ -236,11 +253,10 @@ class Wish:
         left = to_be_weighted(given.distance) is not None or named_projection
         if not left and not any(is_open(value) for value in params.values()):
             return cls(params, open=False)
-        if _is(params["metric"], "precomputed"):
-            if params["kernel"] in (AUTO, "rbf"):
-                params["kernel"] = "exp"  # of the given distances, the RBF's form
-        elif _is(params["kernel"], "precomputed"):
-            params["metric"] = "plain"
+        if _is(given.distance, "precomputed") and params["kernel"] in (AUTO, "rbf"):
+            params["kernel"] = "exp"  # of the given distances, the RBF's form
+        if _is(given.distance, "precomputed") or _is(params["kernel"], "precomputed"):
+            params["scaling"] = "plain"
         if sampled:
             params["locality"] = "atoms"  # whole classes of examples that are larger than memory would be so too
         if params["form"] == "raw":
@@ -250,7 +266,7 @@ class Wish:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What a search measures with: ``params`` with the metric settled where it cannot be searched, the examples
+    """What a search measures with: ``params`` with the scaling settled where it cannot be searched, the examples
     ``scaled`` by it, distances fitted to them, empty caches of costly ``pairs``, and the kernel, None where it is
     searched. ``samples`` are those examples with what distances prepare of them."""
 
@@ -265,16 +281,16 @@ class Ground:
     @classmethod
     def of(cls, parameters: Parameters, wish: Wish, X: Array, y: Array) -> Ground:
         given, params = parameters.given, dict(wish.params)
-        parameters.check_views(params["metric"])
+        parameters.check_views(params["scaling"])
         if params["locality"] == "classes":
             parameters.check_means()
         measures = parameters.distances(X)
         searched = searches_kernel(params["kernel"], measures[0])
         costly = given.n_neighbors is not None and any(p.cost >= COSTLY for p in measures[0].components.values())
-        if is_open(params["metric"]) and not (searched and not costly and takes_any_metric(*measures)):
+        if is_open(params["scaling"]) and not (searched and not costly and takes_any_scaling(*measures)):
             mixed = takes_vectors(params["kernel"], *measures) and units_differ(X)
-            params["metric"] = "standard" if mixed else "plain"
-        scaled = scaling.fitted("plain" if is_open(params["metric"]) else params["metric"], X, y).transform(X)
+            params["scaling"] = "standard" if mixed else "plain"
+        scaled = scaling.fitted("plain" if is_open(params["scaling"]) else params["scaling"], X, y).transform(X)
         distance, coarse = parameters.fitted(measures, scaled, y)
         pairs: dict[str, PairCache] = {}
         if costly:
@@ -287,9 +303,9 @@ class Ground:
 
     @property
     def prepared(self) -> Mapping[Hashable, Prepared]:
-        """By the key of its preparation what need not be prepared again: nothing where the metric was searched, which
+        """By the key of its preparation what need not be prepared again: nothing where the scaling was searched, which
         then has moved the examples, or where it names columns of a matrix, which examples are known by as well."""
-        made = {} if is_open(self.params["metric"]) else self.samples.prepared_by_key
+        made = {} if is_open(self.params["scaling"]) else self.samples.prepared_by_key
         return {key: one for key, one in made.items() if POSITION not in one.parts}
 
 
@@ -299,8 +315,8 @@ def searches_kernel(kernel: Any, distance: Distance) -> bool:
     return isinstance(kernel, str) and kernel in known
 
 
-def takes_any_metric(distance: Distance, coarse: Distance) -> bool:
-    """Whether neighbours can be found under every metric that is tried."""
+def takes_any_scaling(distance: Distance, coarse: Distance) -> bool:
+    """Whether neighbours can be found under every scaling that is tried."""
     learns = coarse.is_union and coarse is not distance  # it would have to learn anew under each
     return distance.of_vectors and coarse.of_vectors and not learns
 
@@ -316,7 +332,7 @@ def takes_vectors(kernel: Any, distance: Distance, coarse: Distance) -> bool:
 
 
 def settled(values: dict[str, Any], ground: Ground) -> dict[str, Any]:
-    """The values found, with the distances that are to stay as they were fitted, under the metric that was chosen."""
+    """The values found, with the distances that are to stay as they were fitted, under the scaling that was chosen."""
     if ground.distance.is_euclidean:
         return values
     rest = {name: value for name, value in values.items() if name != "distance"}
@@ -341,7 +357,7 @@ class Parameters:
 
     @property
     def precomputed(self) -> bool:
-        return "precomputed" in (self.given.metric, self.given.kernel, self.given.distance)
+        return _is(self.given.kernel, "precomputed") or _is(self.given.distance, "precomputed")
 
     def chosen(self, X: Array, y: Array, groups: Any) -> Chosen:
         """Values for the parameters that may be "auto", which ``check`` has looked at, and the distances between
@@ -357,6 +373,10 @@ class Parameters:
         if not is_open(given.form):
             space = local_problem.resolve(given.form, normalize=given.normalize_columns)
             check_form(space, coder, projections.resolve(given.projection))
+        if _is(given.distance, "precomputed") and not (is_open(given.scaling) or _is(given.scaling, "plain")):
+            raise ParameterError(
+                f'scaling={given.scaling!r} needs vectors; with distance="precomputed" use "plain" or "auto".'
+            )
         if given.n_candidates is not None and given.n_neighbors is None:
             raise ParameterError("n_candidates needs n_neighbors: a global dictionary has no candidates.")
         if self.sampled:
@@ -385,11 +405,11 @@ class Parameters:
     def keeps_halves(self, chosen: dict[str, Any]) -> bool:
         """Whether examples in half precision can stay so: where the compiled search and stage read them as they are.
         Anything else computes with a copy in single precision."""
-        metric, distance = chosen["metric"], resolve(self.given.distance)
+        distance = resolve(self.given.distance)
         return (
             native is not None
             and not self.precomputed
-            and scaling.resolve(metric).keeps_vectors
+            and scaling.resolve(chosen["scaling"]).keeps_vectors
             and distance.is_euclidean
             and chosen["kernel"] in ("rbf", "linear", "polynomial")
             and chosen["form"] in ("rkhs", "gram")
@@ -399,13 +419,13 @@ class Parameters:
             and not self.given.views_
         )
 
-    def check_views(self, metric: Any) -> None:
-        """Raise where a metric would mix views."""
-        kept = metric == "auto" or (metric != "precomputed" and scaling.resolve(metric).keeps_vectors)
+    def check_views(self, given: Any) -> None:
+        """Raise where a scaling would mix views."""
+        kept = is_open(given) or scaling.resolve(given).keeps_vectors
         if self.given.views_ and not kept:
             raise ParameterError(
-                f"metric={metric!r} would mix the views {', '.join(self.given.views_)}; with a dict of views use "
-                'metric="plain".'
+                f"scaling={given!r} would mix the views {', '.join(self.given.views_)}; with a dict of views use "
+                'scaling="plain".'
             )
 
     def check_means(self) -> None:
@@ -414,8 +434,8 @@ class Parameters:
             raise ParameterError('locality="classes" needs class means, which precomputed matrices do not give.')
 
     def method(self, X: Array, y: Array, chosen: dict[str, Any]) -> tuple[Method, Array]:
-        """All parameters checked and resolved, and X as the metric scales it."""
-        self.check_views(chosen["metric"])
+        """All parameters checked and resolved, and X scaled."""
+        self.check_views(chosen["scaling"])
         n_neighbors, n_candidates = _whole(chosen["n_neighbors"]), _whole(self.given.n_candidates)
         if n_candidates is not None and n_neighbors is not None:
             n_neighbors = min(n_neighbors, n_candidates)
@@ -423,14 +443,14 @@ class Parameters:
         coder = coding.resolve(self.given.coder, mu=chosen["mu"])
         projection = projections.resolve(chosen.get("projection", self.given.projection))
         check_form(space, coder, projection)
-        metric = scaling.fitted(chosen["metric"], X, y)
-        scaled = metric.transform(X)
+        fitted = scaling.fitted(chosen["scaling"], X, y)
+        scaled = fitted.transform(X)
         distance, coarse = chosen.get("distances") or self.fitted(self.distances(scaled), scaled, y)
         if chosen["locality"] == "classes":
             self.check_means()
         check_searchable(self.given.search, coarse if n_candidates is not None else distance)
         method = Method(
-            metric=metric,
+            scaling=fitted,
             distance=distance,
             coarse_distance=coarse,
             kernel=self.kernel(scaled, distance, chosen, final=True),
@@ -454,14 +474,13 @@ class Parameters:
         if isinstance(self.given.kernel, str) and self.given.kernel == "precomputed":
             own: Distance = kernels.KernelDistance(kernels.PrecomputedKernel().fit(X))
             return own, own
-        wanted = "precomputed" if self.given.metric == "precomputed" else self.given.distance
-        distance = self._seeing("distance", wanted)
+        distance = self._seeing("distance", self.given.distance)
         if self.given.n_candidates is None:
             return distance, distance
         return distance, self._seeing("coarse_distance", self.given.coarse_distance)
 
     def fitted(self, measures: tuple[Distance, Distance], X: Array, y: Array) -> tuple[Distance, Distance]:
-        """Distances fitted to examples that the metric has scaled."""
+        """Distances fitted to examples that have been scaled."""
         distance, coarse = measures
         found = distance.fit(X, y, sample_shape=self.given.sample_shape_)
         return found, found if coarse is distance else coarse.fit(X, y, sample_shape=self.given.sample_shape_)
@@ -479,9 +498,10 @@ class Parameters:
     def kernel(self, X: Array, distance: Distance, chosen: dict[str, Any], *, final: bool) -> kernels.Kernel:
         """``final``: nothing is left to be chosen, and what is to be said of it is said."""
         spec = chosen["kernel"]
-        if self.given.metric == "precomputed" and spec in ("rbf", "linear", "polynomial"):
+        given_distances = _is(self.given.distance, "precomputed")
+        if given_distances and isinstance(spec, str) and spec in ("rbf", "linear", "polynomial"):
             if spec != "rbf":
-                raise ParameterError(f'kernel={spec!r} needs vectors; with metric="precomputed" use "exp".')
+                raise ParameterError(f'kernel={spec!r} needs vectors; with distance="precomputed" use "exp".')
             spec = "exp"  # exp(−gamma·Dist) of the given distances, the RBF's form
         if chosen["form"] == "raw":
             spec = "linear"

@@ -26,13 +26,13 @@ def _configured(name: str, **defaults: Any) -> None:
     register(name)(build)
 
 
-PAPER: dict[str, Any] = {"metric": "unit", "locality": "atoms"}  # rows of unit length
+PAPER: dict[str, Any] = {"scaling": "unit", "locality": "atoms"}  # rows of unit length
 CRC: dict[str, Any] = {**PAPER, "kernel": "linear", "form": "raw", "decision": "ratio"}  # eq. for rᵢ, over ‖xᵢ‖
 KCRC: dict[str, Any] = {**PAPER, "kernel": "rbf", "form": "gram", "decision": "ratio"}  # Algorithms 1 and 2
 GLOBAL: dict[str, Any] = {"n_neighbors": None}
 
 # KCRC-LCD with K = 1 is the nearest neighbour classifier (paper, introduction): nothing is left to choose.
-_configured("NN", **{**CRC, "n_neighbors": 1, "metric": "plain", "form": "rkhs", "gamma": "scale", "mu": 0.01})
+_configured("NN", **{**CRC, "n_neighbors": 1, "scaling": "plain", "form": "rkhs", "gamma": "scale", "mu": 0.01})
 _configured("CRC-GD", **CRC, **GLOBAL)
 _configured("CRC-LCD", **CRC)
 _configured("RCRC-GD", coder="robust", **CRC, **GLOBAL)

@@ -1,7 +1,7 @@
 """What was learned from the examples, learned anew from others: the choices stay.
 
-A method whose metric, distance or kernel learned from examples is, after some came or went, what it would have been had
-it only ever seen those there are.
+A method whose scaling, distance or kernel learned from examples is, after some came or went, what it would have been
+had it only ever seen those there are.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ WIDTH = "the width of the kernel"
 def learned(parameters: Parameters, method: Method) -> tuple[str, ...]:
     """What of a method was learned from the examples, in words."""
     given = parameters.given
-    distance = resolve("precomputed" if given.metric == "precomputed" else given.distance)
+    distance = resolve(given.distance)
     follows = {
-        "the metric": method.metric.learns and not scaling.is_fixed(given.metric),
+        "the scaling": method.scaling.learns and not scaling.is_fixed(given.scaling),
         "the distance": distance.learns,
         "the coarse distance": given.n_candidates is not None and resolve(given.coarse_distance).learns,
         WIDTH: method.wide_as_data and hasattr(method.kernel, "gamma"),  # the linear one has none
@@ -53,8 +53,8 @@ def as_chosen(given: KCRCClassifier, method: Method) -> Method:
 def renewed(parameters: Parameters, method: Method, X: Array, y: Array) -> Method:
     """``method`` with all that is learned from examples learned from X (n, d) with class numbers y."""
     given, what = parameters.given, learned(parameters, method)
-    metric = method.metric.fit(X, y) if "the metric" in what else method.metric
-    scaled = metric.transform(X)
+    fitted = method.scaling.fit(X, y) if "the scaling" in what else method.scaling
+    scaled = fitted.transform(X)
     measures = method.distance, method.coarse_distance
     if what != (WIDTH,):  # else all but the kernel is as it was
         chosen_weights = to_be_weighted(given.distance) is not None  # they stay as they were chosen
@@ -67,4 +67,4 @@ def renewed(parameters: Parameters, method: Method, X: Array, y: Array) -> Metho
         "n_neighbors": method.n_neighbors,
     }
     kernel = parameters.kernel(scaled, measures[0], chosen, final=False)
-    return replace(method, metric=metric, distance=measures[0], coarse_distance=measures[1], kernel=kernel)
+    return replace(method, scaling=fitted, distance=measures[0], coarse_distance=measures[1], kernel=kernel)

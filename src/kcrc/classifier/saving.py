@@ -25,7 +25,7 @@ from kcrc._base.parallel import worker_count
 from kcrc._base.registry import fits, hints_of
 from kcrc._base.views import Layout
 from kcrc.classifier.parameters import check_form
-from kcrc.classifier.stored_parts import READING_ERRORS, decode, encode
+from kcrc.classifier.stored_parts import READING_ERRORS, decode, encode, parameters_of_today
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.calibration import POWERS, Calibration, Confidence, Familiarity
 from kcrc.confidence.open_set import OpenSet
@@ -87,8 +87,8 @@ def check_answering(model: FittedModel) -> None:
     _, rows = np.unique(model.labels, return_index=True)
     rows = rows[:3]
     for some in (rows[:1], rows):
-        if method.metric.transform(model.raw[some]).shape != (len(some), model.vectors.shape[1]):
-            raise FileError("its metric is for other vectors")
+        if method.scaling.transform(model.raw[some]).shape != (len(some), model.vectors.shape[1]):
+            raise FileError("its scaling is for other vectors")
     columns = [store.prepared[POSITION] for store in model.stores.values() if POSITION in store.prepared.parts]
     if any(len(at) and at.max() >= model.vectors.shape[1] for at in columns):
         raise FileError("its precomputed matrix lacks columns")
@@ -365,7 +365,9 @@ def faced(
     with _described(path, as_it_is=(FileError,)):
         told = Description(
             answering=AnsweringParts(answerer.model.method, answerer.confidence, answerer.samples),
-            parameters={str(name): decode(value, arrays) for name, value in header["parameters"].items()},
+            parameters=parameters_of_today(
+                {str(name): decode(value, arrays) for name, value in header["parameters"].items()}
+            ),
             tuning=decode(header.get("tuning"), arrays),
             growth=Growth(**{name: _whole(header["growth"][name]) for name in ("next_row", "tuned_on", "changed")}),
         )

@@ -1,6 +1,6 @@
 """Parts of a classifier as plain data, under names that belong to the format and not to the code.
 
-A part (a metric, a kernel, what was learned of confidence) is stored as::
+A part (a scaling, a kernel, what was learned of confidence) is stored as::
 
     {"part": "metric/within", "version": 1, "fields": {"shrinkage": 0.2, "whitening": {"array": "part-0"}, …}}
 
@@ -38,7 +38,8 @@ REGISTRIES = {
     "coder": "kcrc.method.coding.base",
     "projection": "kcrc.method.projections.base",
 }
-"""Parts that users know by name: their tag is the kind and that name, as in "metric/within"."""
+"""Parts that users know by name: their tag is the kind and that name, as in "metric/within" (a scaling is a metric in
+files, as it was called when the tags were first written)."""
 
 OTHERS = {
     "method": "kcrc.method.fitted_model:Method",
@@ -118,8 +119,28 @@ NAMES_OF_VERSION_1 = {
 
 Fields = dict[str, Any]
 
-UPGRADES: dict[tuple[str, int], Callable[[Fields], Fields]] = {}
+
+def _renamed(old: str, new: str) -> Callable[[Fields], Fields]:
+    return lambda fields: {new if name == old else name: value for name, value in fields.items()}
+
+
+UPGRADES: dict[tuple[str, int], Callable[[Fields], Fields]] = {
+    ("method", 1): _renamed("metric", "scaling"),
+    ("tuning", 1): _renamed("metric", "scaling"),
+}
 """(tag, version) -> the fields of that version as those of the next; the version written is one more than the last."""
+
+
+def parameters_of_today(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a classifier as they were stored, under the names they have now: ``metric`` became ``scaling``, and
+    ``metric="precomputed"`` became ``distance="precomputed"``."""
+    today = dict(parameters)
+    if "metric" in today:
+        today["scaling"] = today.pop("metric")
+        if isinstance(today["scaling"], str) and today["scaling"] == "precomputed":
+            today |= {"scaling": "plain", "distance": "precomputed"}
+    return today
+
 
 _DEPTH = 20  # of what is written; what is read may be twice as deep
 

@@ -98,7 +98,7 @@ def next_to_label(model: FittedModel, doubt: Doubt, vectors: Array, count: int) 
     distance = model.method.distance
     if distance.given_as_matrix:  # what lies between queries is not given
         return [_candidate(doubt, int(row)) for row in order[:count]]
-    scaled = model.method.metric.transform(vectors[order].astype(model.working_type, copy=False))
+    scaled = model.method.scaling.transform(vectors[order].astype(model.working_type, copy=False))
     samples = Samples(np.ascontiguousarray(scaled))
     prepared = samples.of(distance)
     answered_for = np.zeros(len(order), bool)

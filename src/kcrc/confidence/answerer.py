@@ -81,9 +81,9 @@ class Answerer:
         """X (n, d) as the model compares it; an error where it holds what cannot be compared."""
         model = self.model
         X = checked(X, model.working_type)
-        queries = model.method.metric.transform(X)
+        queries = model.method.scaling.transform(X)
         if queries is not X:
-            validation.check_scaled(queries, model.working_type, type(model.method.metric).__name__)
+            validation.check_scaled(queries, model.working_type, type(model.method.scaling).__name__)
         return queries
 
     def what_if(
@@ -92,7 +92,7 @@ class Answerer:
         """The answer to one query, explained, if the examples with the row numbers ``without`` were not stored;
         ``reject`` and ``coverage`` as in ``answer``.
 
-        Parameters, metric and calibration stay as they are and the next nearest step in. A class of which all examples
+        Parameters, scaling and calibration stay as they are and the next nearest step in. A class of which all examples
         are left out is none of the answers."""
         queries = self.scaled(self.samples.rows(vector))
         evidence = evidence_without(self.model, queries, without)

@@ -306,7 +306,7 @@ class Confidence:
         before: tuple[Confidence, FittedModel] | None = None,
         revision: int = 0,
     ) -> Confidence:
-        """For a model as it is; ``fixed``: its metric was fitted elsewhere. ``before``: what was learned of an earlier
+        """For a model as it is; ``fixed``: its scaling was fitted elsewhere. ``before``: what was learned of an earlier
         model, of whose answers those are taken that nothing has touched since."""
         exclusion = Exclusion.of(model, groups, fixed=fixed)
         known, known_strangers = None, None

@@ -3,7 +3,7 @@
 The examples of every class are halved, and those of either half asked with only the other half stored, then with half
 of that, and again; with all others stored they answered when the parameters were chosen. All sizes ask the same
 examples, and every class that can be told is there at every size: neither what one example is harder than another nor
-that few examples have few rivals counts. Parameters stay as chosen; a metric that is fitted with labels is fitted anew
+that few examples have few rivals counts. Parameters stay as chosen; a scaling that is fitted with labels is fitted anew
 on what is stored. With e the share of wrong answers where m others of the class are stored (one at least),
 
     e(m) = a + b m^(−c),    so that each doubling gains ρ = 2^(−c) of what the one before it gained:
@@ -32,7 +32,7 @@ from kcrc.tuning.left_out.exclusion import Exclusion
 HALVINGS = 3
 ANSWERS = 2000  # to a size: fewer examples than this are halved in several ways
 WAYS = 4
-WIDE = 1000  # from so many features on a metric is fitted for one way only
+WIDE = 1000  # from so many features on a scaling is fitted for one way only
 FEWEST = 8  # examples stored
 RATIOS = np.linspace(0.35, 1.0, 27)
 USUAL_RATIO, SPREAD = 0.7, 0.15  # errors fall about as 1/√n
@@ -172,18 +172,18 @@ def _ranks(labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
 
 def _right(model: FittedModel, exclusion: Exclusion, stored: Array, asked: Array) -> Array:
     """(len(asked),) whether these examples are answered as labelled with only those at ``stored``."""
-    if model.method.metric.uses_labels and exclusion.means is not None:  # it was fitted with the labels of those asked
+    if model.method.scaling.uses_labels and exclusion.means is not None:  # it was fitted with the labels of those asked
         fewer = refitted(model, model.raw[stored], model.labels[stored], model.ids[stored])
     else:
         fewer = model.without(np.setdiff1d(np.arange(len(model)), stored))
-    queries = fewer.method.metric.transform(model.raw[asked].astype(model.working_type, copy=False))
+    queries = fewer.method.scaling.transform(model.raw[asked].astype(model.working_type, copy=False))
     winner = np.concatenate(pipeline.answer(fewer, queries, lambda evidence: evidence.winner))
     return np.asarray(winner == model.labels[asked])
 
 
 def refitted(model: FittedModel, raw: Array, labels: Array, ids: Array) -> FittedModel:
-    """The same method with these examples (n, d), its metric fitted on them."""
-    method = replace(model.method, metric=model.method.metric.fit(raw, labels))
+    """The same method with these examples (n, d), its scaling fitted on them."""
+    method = replace(model.method, scaling=model.method.scaling.fit(raw, labels))
     return FittedModel.build(method, raw, model.classes, labels, ids)
 
 

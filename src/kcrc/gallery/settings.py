@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kcrc.classifier.stored_parts import parameters_of_today
 from kcrc.errors import ParameterError
 
 DTYPES = ("float32", "float64")
@@ -56,6 +57,7 @@ class Settings:
             if not fine:
                 given = repr(getattr(self, name))[:80]
                 raise ParameterError(f"The gallery setting '{name}' cannot be {given}.")
+        object.__setattr__(self, "parameters", parameters_of_today(self.parameters))  # of a file, perhaps an early one
         if self.tuned > self.revision:
             raise ParameterError(f"The gallery setting 'tuned' cannot be {self.tuned}: there are {self.revision} acts.")
 

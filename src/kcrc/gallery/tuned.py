@@ -1,7 +1,7 @@
 """The fitted classifier of a gallery, kept in its file: chosen once, then used by whoever opens the gallery.
 
-All but the examples is stored (``kcrc.classifier.saving.describe``): the chosen parameters, the fitted metric, what the
-examples' own answers said. New examples join it as ``partial_fit`` lets them join, so that adding one changes no
+All but the examples is stored (``kcrc.classifier.saving.describe``): the chosen parameters, the fitted scaling, what
+the examples' own answers said. New examples join it as ``partial_fit`` lets them join, so that adding one changes no
 other's place, and asking after an ``add`` is quick.
 """
 
@@ -44,7 +44,7 @@ USUAL: dict[str, Any] = {  # parameters that serve where choosing has to wait
     "form": "rkhs",
     "decision": "ratio",
     "locality": "atoms",
-    "metric": "unit",
+    "scaling": "unit",
 }
 NOT_CHOSEN = "the usual ones, not chosen from the examples"
 

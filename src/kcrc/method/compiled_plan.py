@@ -290,7 +290,7 @@ class Single:
         return matrix, native.PreparedSingle(kernel=matrix, **self._options)
 
     def __call__(self, X: Array) -> Evidence | None:
-        """The evidence of a query (1, d), scaled by the metric; None where it goes the way of a batch."""
+        """The evidence of a query (1, d), scaled; None where it goes the way of a batch."""
         matrix = self._stage.matrix_for(1, self._width)
         known, ready = self._ready
         if matrix is not known:

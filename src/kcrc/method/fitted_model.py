@@ -26,7 +26,7 @@ from kcrc.method.neighbours.refine import UnionIndex
 from kcrc.method.neighbours.searches import index_by
 from kcrc.method.preparation import Prepared, PreparedExamples, Preparer, Samples
 from kcrc.method.projections.base import Projection
-from kcrc.method.scaling import Metric
+from kcrc.method.scaling import Scaling
 
 RAW = "raw"
 _SEARCHED = "searched"  # in a pickle: an index is to be made
@@ -36,7 +36,7 @@ _SEARCHED = "searched"  # in a pickle: an index is to be made
 class Method:
     """Every choice that makes a classifier, resolved to parts and numbers."""
 
-    metric: Metric
+    scaling: Scaling
     distance: Distance
     coarse_distance: Distance
     kernel: Kernel
@@ -113,12 +113,12 @@ class FittedModel:
 
     @property
     def vectors(self) -> Array:
-        """The stored examples (n, d), scaled by the metric."""
+        """The stored examples (n, d), scaled."""
         return self.stores[VECTORS].prepared["vectors"]
 
     @property
     def raw(self) -> Array:
-        """The stored examples as they were given: what a new choice of metric starts from."""
+        """The stored examples as they were given: what a new choice of scaling starts from."""
         return self.stores[RAW].prepared["given"] if RAW in self.stores else self.vectors
 
     @cached_property
@@ -131,7 +131,7 @@ class FittedModel:
 
     @cached_property
     def longest(self) -> float:
-        """The length of the longest example, scaled by the metric."""
+        """The length of the longest example, scaled."""
         return float(np.sqrt(self.stores[VECTORS].prepared["squares"].max()))
 
     @property
@@ -158,7 +158,7 @@ class FittedModel:
         prepared: Mapping[Hashable, Prepared] | None = None,
         searchable: bool = True,
     ) -> FittedModel:
-        """From examples as they were given; ``scaled`` is what the metric makes of them, where that is known already,
+        """From examples as they were given; ``scaled`` is what the scaling makes of them, where that is known already,
         ``pairs`` are distances between them that are, ``prepared`` what parts keep of them. What searches among them
         may wait (``searchable`` False) until it is needed: see ``searched``."""
         made = cls._prepared(method, given, ids, scaled, prepared)
@@ -195,13 +195,13 @@ class FittedModel:
         scaled: Array | None = None,
         known: Mapping[Hashable, Prepared] | None = None,
     ) -> Samples:
-        """What all parts keep of new examples, and the examples as given where the metric changes them. Of a matrix
+        """What all parts keep of new examples, and the examples as given where the scaling changes them. Of a matrix
         that the caller computed, the column of an example is its row number, also when others were forgotten."""
         if method.double_precision and given.dtype != np.float64:
             given = apply_by_blocks(in_double, given)
-        vectors = apply_by_blocks(method.metric.transform, given) if scaled is None else scaled
+        vectors = apply_by_blocks(method.scaling.transform, given) if scaled is None else scaled
         if vectors is not given:
-            validation.check_scaled(vectors, vectors.dtype, type(method.metric).__name__)
+            validation.check_scaled(vectors, vectors.dtype, type(method.scaling).__name__)
         wanted = {part.preparation for part in method.parts}
         made = {key: one for key, one in (known or {}).items() if key in wanted}
         made[VECTORS] = prepare_vectors(vectors)
@@ -286,7 +286,7 @@ class FittedModel:
     def by(self, method: Method) -> FittedModel:
         """The same examples by another method. Where only the kernel differs, what is kept of them stays."""
         mine = self.method
-        same = all(getattr(mine, name) is getattr(method, name) for name in ("metric", "distance", "coarse_distance"))
+        same = all(getattr(mine, name) is getattr(method, name) for name in ("scaling", "distance", "coarse_distance"))
         if same and all(part.preparation in self.stores for part in method.parts):
             return replace(self, method=method)._derived(self.labels, self.index)
         return FittedModel.build(method, self.raw, self.classes, self.labels, self.ids)

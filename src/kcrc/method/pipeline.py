@@ -54,7 +54,7 @@ def _by_products(model: FittedModel) -> bool:
 def classify(
     model: FittedModel, X: Array, *, explain: bool = True, compiled: bool = True, code_all: bool = False
 ) -> Evidence:
-    """The evidence for one chunk of queries (B, d) that the metric has scaled already.
+    """The evidence for one chunk of queries (B, d) that are scaled already.
 
     Without ``explain`` a global dictionary is left in the order it is stored, its distances and contributions NaN:
     the residuals do not need them. Without ``compiled`` every stage is the readable one. ``code_all`` codes queries

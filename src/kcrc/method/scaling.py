@@ -90,7 +90,7 @@ def units_differ(X: Array) -> bool:
     return bool(seen > X.shape[1] * 0.5 ** len(X))
 
 
-registry: Registry[Metric] = Registry("metric")
+registry: Registry[Scaling] = Registry("scaling")
 names = registry.names
 make = registry.make
 register = registry.register
@@ -99,11 +99,11 @@ ROUNDING = 1e-3  # of a standardised value, in single precision; examples are ne
 TILE = 8  # rows: more cost a single query more, fewer a batch
 
 
-class Metric(ABC):
+class Scaling(ABC):
     """A map of vectors, fitted on the examples and applied to examples and queries alike.
 
-    A metric is a frozen dataclass whose fields are its options and what it learned. It implements ``transform``, and
-    ``fit`` where it learns from the examples. ``kcrc.metrics.register`` gives it a name.
+    A scaling is a frozen dataclass whose fields are its options and what it learned. It implements ``transform``, and
+    ``fit`` where it learns from the examples. ``kcrc.scaling.register`` gives it a name.
     """
 
     keeps_vectors: ClassVar[bool] = False
@@ -129,10 +129,10 @@ class Metric(ABC):
 
     @property
     def learns(self) -> bool:
-        """Whether ``fit`` learns something from the examples, so that others would give another metric."""
-        return type(self).fit is not Metric.fit
+        """Whether ``fit`` learns something from the examples, so that others would give another scaling."""
+        return type(self).fit is not Scaling.fit
 
-    def fit(self, X: Array, y: Array) -> Metric:
+    def fit(self, X: Array, y: Array) -> Scaling:
         """Learn from the examples; the default learns nothing.
 
         Parameters
@@ -144,8 +144,8 @@ class Metric(ABC):
 
         Returns
         -------
-        Metric
-            The fitted metric; this one stays as it is.
+        Scaling
+            The fitted scaling; this one stays as it is.
         """
         return self
 
@@ -167,7 +167,7 @@ class Metric(ABC):
 
 @register("plain")
 @dataclass(frozen=True)
-class Plain(Metric):
+class Plain(Scaling):
     """Vectors as they are."""
 
     keeps_vectors: ClassVar[bool] = True
@@ -178,7 +178,7 @@ class Plain(Metric):
 
 @register("standard")
 @dataclass(frozen=True, eq=False)
-class Standard(Metric):
+class Standard(Scaling):
     """Every feature less its mean, over its standard deviation; a constant feature becomes 0.
 
     Each is judged in its own unit: the others may be a thousand million times as large.
@@ -218,14 +218,14 @@ class Standard(Metric):
 
     def transform(self, X: Array) -> Array:
         if self.mean is None or self.scale is None:
-            raise ParameterError("The standard metric needs fit(X, y) before it can transform.")
+            raise ParameterError("The standard scaling needs fit(X, y) before it can transform.")
         z = np.asarray((X - self.mean) * self.scale)
         return z if self.farthest is None else np.clip(z, -self.farthest, self.farthest, out=z)
 
 
 @register("unit")
 @dataclass(frozen=True)
-class Unit(Metric):
+class Unit(Scaling):
     """Every vector scaled to length 1, as the paper does; a zero vector stays zero.
 
     Parameters
@@ -258,7 +258,7 @@ class Unit(Metric):
 
 @register("within")
 @dataclass(frozen=True, eq=False)
-class Within(Metric):
+class Within(Scaling):
     """Whitening by the pooled within-class covariance: what varies inside classes counts less.
 
     S = (1 − s) C + s v I with C the pooled within-class covariance, v its mean variance and s the ``shrinkage``; z =
@@ -314,7 +314,7 @@ class Within(Metric):
     def fit_covariance(self, X: Array, covariance: Array) -> Within:
         """Like ``fit`` with C of ``ready(X)`` given, so that several shrinkages share one covariance; ``first`` is
         fitted already."""
-        from scipy.linalg.lapack import dtrtri  # only to fit: who asks a fitted metric need not wait for it
+        from scipy.linalg.lapack import dtrtri  # only to fit: a fitted scaling need not wait for it
 
         whitening, _ = dtrtri(shrunk_factor(covariance, self.shrinkage), lower=1)
         mean = self.ready(X).mean(axis=0, dtype=np.float64)
@@ -328,7 +328,7 @@ class Within(Metric):
     def whitened(self, X: Array) -> Array:
         """z before it is scaled to unit length."""
         if self.mean is None or self.whitening is None:
-            raise ParameterError("The within metric needs fit(X, y) before it can transform.")
+            raise ParameterError("The within scaling needs fit(X, y) before it can transform.")
         return tiled_product(self.ready(X) - self.mean, self.whitening)
 
     def transform(self, X: Array) -> Array:
@@ -379,19 +379,17 @@ def shrunk_factor(covariance: Array, shrinkage: float) -> Array:
     return np.asarray(cholesky(shrunk, lower=True, overwrite_a=True, check_finite=False))
 
 
-def resolve(spec: str | Metric) -> Metric:
-    """A name, or a Metric -> a Metric. "precomputed" maps nothing: the distances are given."""
-    if isinstance(spec, str) and spec == "precomputed":
-        return Plain()
-    return registry.resolve(spec, Metric)
+def resolve(spec: str | Scaling) -> Scaling:
+    """A name, or a Scaling -> a Scaling."""
+    return registry.resolve(spec, Scaling)
 
 
-def fitted(spec: str | Metric, X: Array, y: Array) -> Metric:
-    """The metric that ``spec`` says, fitted: one that was fitted before stays as it is."""
-    metric = resolve(spec)
-    return metric if metric.fitted else metric.fit(X, y)
+def fitted(spec: str | Scaling, X: Array, y: Array) -> Scaling:
+    """The scaling that ``spec`` says, fitted: one that was fitted before stays as it is."""
+    part = resolve(spec)
+    return part if part.fitted else part.fit(X, y)
 
 
 def is_fixed(spec: Any) -> bool:
-    """Whether a parameter gives a metric that was fitted elsewhere, so that no example leaves it."""
-    return isinstance(spec, Metric) and spec.fitted
+    """Whether a parameter gives a scaling that was fitted elsewhere, so that no example leaves it."""
+    return isinstance(spec, Scaling) and spec.fitted

@@ -22,7 +22,7 @@ from kcrc.method.preparation import Samples
 
 
 def evidence_without(model: FittedModel, queries: Array, rows: Any) -> Evidence:
-    """The evidence for queries (B, d), scaled by the metric, without the examples of these row numbers."""
+    """The evidence for queries (B, d), scaled, without the examples of these row numbers."""
     left_out = np.flatnonzero(named(model, rows))
     method, index = model.method, model.index
     if index is None or method.n_neighbors is None or not by_the_nearest(model):

@@ -189,11 +189,11 @@ class ServerAnswerer:
         return had[2]
 
     def _extend(self, known: ReadState) -> None:
-        metric = known.tip.model.method.metric
+        scaling = known.tip.model.method.scaling
         width = known.coordinates(known.tip.model.vectors).shape[1]
         try:
             self._store.extend_coordinates(
-                known.mark, width, lambda raw: known.coordinates(metric.transform(raw)), graph=self._graph
+                known.mark, width, lambda raw: known.coordinates(scaling.transform(raw)), graph=self._graph
             )
         except KCRCError as problem:
             raise Elsewhere(f"the server cannot keep coordinates ({problem})") from None
@@ -221,7 +221,7 @@ class ServerAnswerer:
             reason = "its distance is none that a server can order by"
         if reason is not None:
             raise Elsewhere(reason)
-        mark = _mark(method.metric, method.search_distance)
+        mark = _mark(method.scaling, method.search_distance)
         there = self._store.coordinates(reading, mark)
         upto = there.upto() if there.are_whole() else 0  # looked at once: they are a cache, and made anew
         if upto == 0:

@@ -83,7 +83,7 @@ class KeptRows:
 
 
 class Shard:
-    """The examples from the ``first`` on that ``answerer`` answers from. Queries (B, d) are scaled by the metric."""
+    """The examples from the ``first`` on that ``answerer`` answers from. Queries (B, d) are scaled already."""
 
     def __init__(self, answerer: Answerer, first: int) -> None:
         self._answerer, self._model, self._first = answerer, answerer.model, first

@@ -52,7 +52,7 @@ SAFE: dict[str, Any] = {  # where no class has a second example to ask
     "form": "rkhs",
     "decision": "ratio",
     "locality": "atoms",
-    "metric": "plain",
+    "scaling": "plain",
 }
 # Seconds, seconds an example and seconds a number of it: where data are few, a longer search would fit their noise.
 ENOUGH, ENOUGH_EACH, ENOUGH_ENTRY = 0.5, 2e-3, 4e-6
@@ -77,7 +77,7 @@ def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], T
     """Values for all that is searched, and the tuning they come from (None where nothing could be tried)."""
     distance, groups = request.distance, duplicate_groups(X, request.groups)
     weighted = to_be_weighted(distance)
-    if weighted is not None and is_open(request.params["metric"]):
+    if weighted is not None and is_open(request.params["scaling"]):
         found = _weighted(replace(request, samples=None), weighted, X, labels, groups)  # a metric moves them
     else:
         found = _chosen(request, X, labels, groups)
@@ -99,14 +99,14 @@ def _weighted(request: Request, distance: Unified, X: Array, labels: Array, grou
     )
     before = _chosen(first, X, labels, groups)
     if before.tuning is None or before.margins is None:
-        return _chosen(replace(request, params={**request.params, "metric": "plain"}), X, labels, groups)
+        return _chosen(replace(request, params={**request.params, "scaling": "plain"}), X, labels, groups)
     free = {s: score for s, score in before.tuning.scores.items() if s.geometry in LABEL_FREE}
     leader = max(free, key=lambda s: (free[s].accuracy, -free[s].loss))
     metric = LABEL_FREE[leader.geometry].fit(X, labels)
     moved = metric.transform(X)
     together = replace(
         request,
-        params={**request.params, "metric": metric},
+        params={**request.params, "scaling": metric},
         distance=learned_anew(distance, moved, labels),
         seconds=(1.0 - FOR_METRIC) * request.seconds,
         progress=lambda done: request.progress(FOR_METRIC + (1.0 - FOR_METRIC) * done),
@@ -121,7 +121,7 @@ def _weighted(request: Request, distance: Unified, X: Array, labels: Array, grou
         weights = {name: float(name == euclidean) for name in distance.weights_}
         tuning = replace(before.tuning, weights=weights, scores=scores, seconds=seconds)
         return Found({**before.values, "distance": SquaredEuclidean()}, tuning)
-    return found._replace(tuning=replace(found.tuning, metric=metric, scores=scores, seconds=seconds))
+    return found._replace(tuning=replace(found.tuning, scaling=metric, scores=scores, seconds=seconds))
 
 
 def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
@@ -142,7 +142,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         fixed,
         most=None if request.coarse is None else request.coarse[1],
         whole=request.whole,
-        favoured=favoured(fits, *asked.X.shape) if is_open(request.params["metric"]) else None,
+        favoured=favoured(fits, *asked.X.shape) if is_open(request.params["scaling"]) else None,
         keep=tuple(weightings),
         alone=tuple(name for name in weightings if name.endswith(ALONE)),
     )
@@ -155,7 +155,7 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
     fit = fits[best.geometry]
     metric = None if fit is None else fit()
     wider = len(asked.labels) < len(X) or X.dtype == np.float64  # the search works in float32 where it can
-    if metric is not None and wider and not scaling.is_fixed(request.params["metric"]):
+    if metric is not None and wider and not scaling.is_fixed(request.params["scaling"]):
         metric = metric.fit(X, labels)
     distance = weightings.get(best.geometry, request.distance)
     if not distance.is_euclidean and metric is not None:
@@ -200,7 +200,7 @@ def _safe(request: Request, X: Array) -> dict[str, Any]:
     anything where units differ.
     """
     wide = X.shape[1] > len(X) and request.distance.is_euclidean
-    safe = {**SAFE, "metric": "standard" if units_differ(X) else "unit" if wide else "plain"}
+    safe = {**SAFE, "scaling": "standard" if units_differ(X) else "unit" if wide else "plain"}
     if not request.distance.is_euclidean:
         safe["kernel"] = "exp"  # of the distance: the RBF is of vectors, and would not look at it
     return {name: safe[name] if is_open(value) else value for name, value in request.params.items()}
@@ -213,7 +213,7 @@ def _ground(
     samples = request.samples if asked.all and not request.by_products else None
     samples = samples or Samples(asked.X, columns=np.arange(len(asked.X)))
     around = Surroundings(samples, asked.labels, asked.groups, request.coarse, request.pairs if asked.all else {})
-    if not request.distance.is_euclidean and not is_open(request.params["metric"]):
+    if not request.distance.is_euclidean and not is_open(request.params["scaling"]):
         # A brief search asks everybody once, which measures all pairs anyway.
         work = np.inf if request.brief else TABLES * SPEED * request.seconds
         around = around.tabled(request.distance, work, request.n_jobs)
@@ -224,12 +224,12 @@ def _ground(
     return around, _weightings(weighted, around, order, bench, fixed, request)
 
 
-def _settled(request: Request, best: Setting, metric: scaling.Metric | None, distance: Distance) -> dict[str, Any]:
+def _settled(request: Request, best: Setting, metric: scaling.Scaling | None, distance: Distance) -> dict[str, Any]:
     """The values of the parameters: those given, and of the others what is best."""
     found: dict[str, Any] = {**vars(best), "gamma": "scale" if best.gamma is None else best.gamma}
     params = request.params
-    values = {name: found[name] if is_open(value) else value for name, value in params.items() if name != "metric"}
-    values["metric"] = params["metric"] if metric is None else metric
+    values = {name: found[name] if is_open(value) else value for name, value in params.items() if name != "scaling"}
+    values["scaling"] = params["scaling"] if metric is None else metric
     values["projection"] = projected(request.projecting, best.share)
     if not distance.is_euclidean:
         values["distance"] = distance

@@ -197,7 +197,7 @@ STAGED = 30.0  # how much dearer the stages are than the compiled ridge, about
 def fixed_of(request: Request, *, atoms: int) -> dict[str, Any]:
     """The parameters that have one value; ``atoms``: how many examples a global dictionary has."""
     given = request.params.items()
-    fixed = {name: value for name, value in given if not is_open(value) and name not in ("kernel", "metric")}
+    fixed = {name: value for name, value in given if not is_open(value) and name not in ("kernel", "scaling")}
     if request.whole:
         fixed["n_neighbors"] = atoms
     if "n_neighbors" in fixed or not request.by_products:

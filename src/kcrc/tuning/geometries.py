@@ -21,7 +21,7 @@ from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.left_out.trials import Geometry
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
 
-LABEL_FREE: Mapping[str, scaling.Metric] = {
+LABEL_FREE: Mapping[str, scaling.Scaling] = {
     "plain": scaling.Plain(), "unit": scaling.Unit(), "standard": scaling.Standard(bounded=True),
 }  # fmt: skip
 SHRINKAGES = (0.05, 0.5)  # beside that of the examples' number
@@ -33,7 +33,7 @@ SQUARED_FITS = 1e15  # sums of squares of such numbers are far within float32
 
 
 Makers = dict[str, Callable[[], Geometry]]
-Fit = Callable[[], scaling.Metric]
+Fit = Callable[[], scaling.Scaling]
 """A metric, fitted when first asked for: a search that asks few geometries pays for few whitenings."""
 
 
@@ -46,7 +46,7 @@ def geometries_of(
         return _euclidean(request, _narrowed(X), around)
     labels, groups = around.labels, around.groups
     makers: Makers
-    if given is None and is_open(request.params["metric"]):
+    if given is None and is_open(request.params["scaling"]):
         tried = {name: _fit(one, X, labels) for name, one in LABEL_FREE.items() if name != "unit" or _differ(X)}
         return {name: partial(_under, one, request, X, around) for name, one in tried.items()}, {**tried}, ("exp",)
     alone = "given" if given is not None else type(distance).__name__.lower()
@@ -75,7 +75,7 @@ def _euclidean(
             around.groups,
             kernel=given,
             candidates=_candidates(one, request, X, around),
-            fixed=scaling.is_fixed(request.params["metric"]),
+            fixed=scaling.is_fixed(request.params["scaling"]),
         )
         made.keeps_vectors = request.reads_entries
         return made
@@ -89,13 +89,13 @@ def _euclidean(
 
 
 def _candidates(
-    metric: scaling.Metric, request: Request, X: Array, around: Surroundings
+    metric: scaling.Scaling, request: Request, X: Array, around: Surroundings
 ) -> Callable[[Array], Array] | None:
     """Where the search is coarse to fine by another distance than the Euclidean: who may be a neighbour of examples."""
     if request.coarse is None or request.coarse[0].is_euclidean:
         return None
     moved, coarse = metric.transform(X), request.coarse
-    if is_open(request.params["metric"]):
+    if is_open(request.params["scaling"]):
         coarse = learned_anew(coarse[0], moved, around.labels), coarse[1]
     return replace(around, samples=Samples(moved), coarse=coarse, pairs={}).candidates
 
@@ -123,13 +123,13 @@ def _differ(X: Array) -> bool:
     return bool(lengths.std() > SAME_LENGTH * lengths.mean())
 
 
-def _fit(metric: scaling.Metric, X: Array, labels: Array) -> Fit:
+def _fit(metric: scaling.Scaling, X: Array, labels: Array) -> Fit:
     return cache(lambda: metric.fit(X, labels))
 
 
 def _metrics(request: Request, X: Array, labels: Array) -> list[tuple[str, Fit]]:
     """The metrics to try, by the name the table shows."""
-    metric = request.params["metric"]
+    metric = request.params["scaling"]
     if not is_open(metric):
         chosen = scaling.fitted(metric, X, labels)
         return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), lambda: chosen)]
@@ -161,7 +161,7 @@ def _whitenings(
     if not scaled:
         tried[f"within {own:g}, any length{after}"] = replace(base, shrinkage=own, unit=False)
 
-    def whitened(one: scaling.Within) -> scaling.Metric:
+    def whitened(one: scaling.Within) -> scaling.Scaling:
         request.progress(0.0)  # of many features each takes a while
         return one.fit_covariance(X, covariance())
 
@@ -173,7 +173,7 @@ def shrinkage_of(examples: int, features: int) -> float:
     return float(f"{features / (examples - 1 + features):.2g}")
 
 
-def metric_named(name: str) -> scaling.Metric | None:
+def metric_named(name: str) -> scaling.Scaling | None:
     """The metric of a name that the table shows, not fitted; None where the name is of something else."""
     plain = name.removesuffix(STANDARDISED)
     first = None if plain == name else scaling.Standard()

@@ -20,7 +20,7 @@ class Setting:
     Attributes
     ----------
     geometry : str
-        The metric by name, or the weights of a unified distance.
+        The scaling by name, or the weights of a unified distance.
     locality : str
         "atoms" or "classes".
     n_neighbors : int
@@ -104,8 +104,8 @@ class Tuning:
         What leave-one-out made of every setting that was tried.
     seconds : float
         How long it took.
-    metric : Metric
-        The metric that was chosen, fitted.
+    scaling : Scaling
+        The scaling that was chosen, fitted.
     weights : dict or None
         Of the members of a unified distance; ``best.geometry`` says whether they were learned.
     accuracy : float
@@ -122,7 +122,7 @@ class Tuning:
     best: Setting
     scores: dict[Setting, Score]
     seconds: float
-    metric: Any = field(repr=False)
+    scaling: Any = field(repr=False)
     weights: dict[str, float] | None = None
     """Of the members of a unified distance; ``best.geometry`` says whether they were learned."""
 
@@ -183,7 +183,7 @@ class Tuning:
         wanted = {name: getattr(found, name) for name in ("n_neighbors", "mu", "form", "decision", "locality")}
         if found.kernel != "given":
             wanted |= {"kernel": found.kernel, "gamma": "scale" if found.gamma is None else found.gamma}
-        return wanted | ({"metric": metric_named(found.geometry)} if named else {})
+        return wanted | ({"scaling": metric_named(found.geometry)} if named else {})
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame (needs pandas)."""
@@ -201,7 +201,7 @@ class Tuning:
             asked = f"too few examples ({score.trials}) to measure the accuracy"
         tried = "1 setting" if len(self.scores) == 1 else f"{len(self.scores)} settings"
         return (
-            f"Tuning: metric {b.geometry}, {b.n_neighbors} nearest {b.locality}, {b.kernel} kernel{width}, {share}"
+            f"Tuning: scaling {b.geometry}, {b.n_neighbors} nearest {b.locality}, {b.kernel} kernel{width}, {share}"
             f"mu={b.mu:g}, {b.form}, {b.decision}; {asked}; {tried} in {self.seconds:.1f} s"
         )
 

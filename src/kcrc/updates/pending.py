@@ -23,7 +23,7 @@ from kcrc.tuning.left_out.sample import chance
 # The examples that something is learned from: all of them, or a sample where they are larger than memory.
 #
 # Examples in a mapped file that is larger than the memory budget are looked at one after the other to store and to
-# search them, and no more. Parameters, a metric, the width of a kernel and how sure answers are come from a sample:
+# search them, and no more. Parameters, a scaling, the width of a kernel and how sure answers are come from a sample:
 # those of whom a number, drawn from the row number and the seed, is least. One that comes or goes outside it changes
 # nothing of what was learned, and one that leaves it makes room for the next: it is always the sample that a fit with
 # the same examples and row numbers would take.

@@ -106,7 +106,7 @@ async def _verdicts(request: Request, found: list[SentPicture]) -> list[dict[str
 
 
 async def what_if(request: Request) -> Response:
-    """The answer without some examples: parameters, metric and calibration stay, the next nearest step in."""
+    """The answer without some examples: parameters, scaling and calibration stay, the next nearest step in."""
     service: Service = request.app.state.service
     given = await fields(request)
     asked = await service.picture(given.text("picture"))

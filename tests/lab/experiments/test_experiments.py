@@ -26,7 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "dimensions": (2, 8),
         "grid": 9,
         "seeds": 1,
-        "methods": {"CRC-GD": {"metric": "plain"}, "KCRC-GD": {"metric": "plain"}},
+        "methods": {"CRC-GD": {"scaling": "plain"}, "KCRC-GD": {"scaling": "plain"}},
     },
     "fig4": {"sizes": (5,), "galleries": (10,), "neighbours": (20,)},
     "fig5": {"sizes": (5,), "galleries": (10,), "neighbours": (20,), "learning": {"n_iter": 1, "init_iter": 1}},

@@ -65,7 +65,7 @@ def test_single_precision_answers_as_double_does():
 def test_tuning_counts_as_many_right_as_classifiers_without_the_example():
     X, y, _, _ = few_directions(4)
     options = {
-        "metric": "unit", "kernel": "linear", "gamma": 1.0, "form": "raw", "decision": "sum", "coder": "augmented",
+        "scaling": "unit", "kernel": "linear", "gamma": 1.0, "form": "raw", "decision": "sum", "coder": "augmented",
         "n_neighbors": 30, "locality": "atoms", "n_jobs": 1,
     }  # fmt: skip
     clf = KCRCClassifier(mu="auto", **options).fit(X, y)

@@ -36,7 +36,7 @@ def test_data_in_single_precision_are_coded_as_in_double(name, mu):
 def test_the_unit_of_the_data_does_not_matter(name, kind, unit):
     """Their penalty is in the unit of the data."""
     X, y, Q = problem(6, n=60, d=12, queries=20)
-    options = {"mu": 0.01, "gamma": 1.0, "metric": "plain", "normalize_columns": False}
+    options = {"mu": 0.01, "gamma": 1.0, "scaling": "plain", "normalize_columns": False}
     due = methods.make(name, **options).fit(X, y).explain(Q)
     found = methods.make(name, **options).fit((unit * X).astype(kind), y).explain((unit * Q).astype(kind))
     np.testing.assert_array_equal(found.how, CODED)
@@ -69,7 +69,7 @@ def test_without_a_penalty_pivots_are_small_beside_the_longest_atom(coder, kind,
 def test_a_query_alone_and_many_agree_where_nothing_is_penalised(unit):
     """Dependent atoms, of any length: the compiled path leaves them to the coder."""
     X, y, Q = problem(7, n=40, d=5)
-    clf = given(12, form="rkhs", kernel="linear", metric="plain", mu=0.0, normalize_columns=False, decision="residual")
+    clf = given(12, form="rkhs", kernel="linear", scaling="plain", mu=0.0, normalize_columns=False, decision="residual")
     clf.fit(unit * X, y)
     whole = clf.explain(unit * Q)
     assert (whole.how == CODED).any()

@@ -81,7 +81,7 @@ def test_the_sum_rule_keeps_its_order_however_long_the_query_is(length, sign):
     """Codes are as long as queries, and so are their sums; with the sign turned all of them are below 0."""
     X, y, Xq = problem(12, n=60, queries=40)
     X, Xq = np.abs(X), sign * length * np.abs(Xq)
-    options = {"kernel": "linear", "form": "rkhs", "metric": "plain", "decision": "sum", "mu": 1.0}
+    options = {"kernel": "linear", "form": "rkhs", "scaling": "plain", "decision": "sum", "mu": 1.0}
     clf = given(None, **options).fit(X, y)
     D = X / np.linalg.norm(X, axis=1, keepdims=True)
     x = np.linalg.solve(D @ D.T + np.eye(len(D)), D @ Xq.T).T

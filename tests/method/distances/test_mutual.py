@@ -149,7 +149,7 @@ def test_an_uneven_precomputed_matrix_is_seen_both_ways_among_the_examples():
     D = np.array([[uphill(u, v) for v in X] for u in X])
     np.fill_diagonal(D, 0.0)
     asked = np.array([[uphill(q, v) for v in X] for q in Q])
-    options = {**GIVEN, "n_neighbors": None, "metric": "precomputed", "kernel": "exp", "gamma": GAMMA}
+    options = {**GIVEN, "n_neighbors": None, "distance": "precomputed", "kernel": "exp", "gamma": GAMMA}
     uneven = KCRCClassifier(**options).fit(D, y).explain(asked)
     even = KCRCClassifier(**options).fit((D + D.T) / 2, y).explain(asked)
     np.testing.assert_allclose(uneven.residuals, even.residuals, rtol=1e-9)

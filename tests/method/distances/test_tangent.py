@@ -233,7 +233,7 @@ def test_a_kernel_of_the_one_sided_distance_is_symmetric_and_the_same_local_look
     images = pictures(np.random.default_rng(3), 24, 8, 8)
     y = np.arange(24) % 3
     one_sided = distances.make("tangent", two_sided=False, sigma=0.7)
-    given = {"kernel": "exp", "gamma": 0.5, "mu": 0.1, "form": "rkhs", "decision": "ratio", "metric": "plain"}
+    given = {"kernel": "exp", "gamma": 0.5, "mu": 0.1, "form": "rkhs", "decision": "ratio", "scaling": "plain"}
     fits = {
         name: KCRCClassifier(distance=one_sided, locality="atoms", **given, **options).fit(images, y)
         for name, options in {

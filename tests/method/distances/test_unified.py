@@ -208,7 +208,7 @@ def test_views_need_a_distance_that_knows_them():
     with pytest.raises(ParameterError, match="coarse_distance"):
         given(7, distance=unified, kernel="exp", n_candidates=20).fit(X, y)
     with pytest.raises(ParameterError, match="mix the views"):
-        given(7, distance=unified, kernel="exp", metric="unit").fit(X, y)
+        given(7, distance=unified, kernel="exp", scaling="unit").fit(X, y)
     with pytest.raises(DataError, match="looks at the view 'right'"):
         given(7, distance=Unified({"right": "euclidean"}), kernel="exp").fit(X, y)
     with pytest.raises(DataError, match="plain arrays"):

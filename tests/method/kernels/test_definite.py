@@ -76,7 +76,7 @@ def test_negative_lengths_are_refused_where_lengths_are_needed(form):
 
 
 def test_distances_given_as_a_kernel_are_told():
-    with pytest.raises(DataError, match=r'k\(x, x\) = 0 for all.*metric="precomputed"'):
+    with pytest.raises(DataError, match=r'k\(x, x\) = 0 for all.*distance="precomputed"'):
         fit(squared, True)
     with pytest.raises(DataError, match=r'k\(x, x\) = 0 for all.*kernel="exp"'):
         fit(squared, False)

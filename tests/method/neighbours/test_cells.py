@@ -150,7 +150,7 @@ def test_a_classifier_answers_the_same_alone_and_in_a_batch():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(4000, 2))
     y, Q = (X[:, 0] * X[:, 1] > 0).astype(int), rng.normal(size=(20, 2))
-    options = {"metric": "plain", "kernel": "rbf", "gamma": 1.0, "mu": 0.1, "form": "rkhs"}
+    options = {"scaling": "plain", "kernel": "rbf", "gamma": 1.0, "mu": 0.1, "form": "rkhs"}
     by_cells, exact = (
         KCRCClassifier(12, decision="residual", locality="atoms", search=search, **options).fit(X, y).explain(Q)
         for search in ("cells", "exact")

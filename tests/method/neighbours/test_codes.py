@@ -157,7 +157,7 @@ def test_labels_are_those_of_the_readable_path():
     labels = rng.integers(0, 8, 9000)
     X = (centres[labels] + 2.0 * rng.normal(size=(9000, 70))).astype(np.float32)
     queries = (centres[rng.integers(0, 8, 60)] + 2.0 * rng.normal(size=(60, 70))).astype(np.float32)
-    classifier = KCRCClassifier(n_neighbors=20, kernel="rbf", gamma=0.01, mu=0.1, metric="plain").fit(X, labels)
+    classifier = KCRCClassifier(n_neighbors=20, kernel="rbf", gamma=0.01, mu=0.1, scaling="plain").fit(X, labels)
     model = classifier.model_
     assert model.index.scan.codes is not None
     readable = classify(model, queries, compiled=False)

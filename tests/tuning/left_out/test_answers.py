@@ -9,7 +9,7 @@ import pytest
 from problems import problem
 from same_answers import assert_same_residuals
 
-from kcrc import KCRCClassifier, metrics
+from kcrc import KCRCClassifier, scaling
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.pipeline import classify
 from kcrc.method.scaling import Standard, Within, within_deviations
@@ -18,7 +18,7 @@ from kcrc.tuning.left_out.exclusion import Exclusion, products_at
 
 GIVEN = {
     "n_neighbors": 9,
-    "metric": "plain",
+    "scaling": "plain",
     "kernel": "rbf",
     "gamma": 0.2,
     "mu": 0.01,
@@ -62,7 +62,7 @@ def asked_without(model: FittedModel, method, i: int, gone: np.ndarray):
     """Brute force: the method over all examples but ``gone``, asked the example i."""
     keep = np.setdiff1d(np.arange(len(model)), gone)
     rest = FittedModel.build(method, model.raw[keep], model.classes, model.labels[keep], model.ids[keep])
-    return classify(rest, method.metric.transform(model.raw[i : i + 1]))
+    return classify(rest, method.scaling.transform(model.raw[i : i + 1]))
 
 
 def without_its_part(metric: Within, X, labels, i):
@@ -107,18 +107,18 @@ def test_equals_storing_all_but_it(name):
 def test_within_metric_forgets_it_too(name, unit, scaled, first):
     X, y, _ = problem(4, n=44)
     model = fitted(
-        {"metric": Within(0.3, unit=unit, scaled=scaled, first=first), "gamma": 0.05, **WITHIN[name]}, X, y
+        {"scaling": Within(0.3, unit=unit, scaled=scaled, first=first), "gamma": 0.05, **WITHIN[name]}, X, y
     ).model_
     which = np.arange(0, 44, 4)
     for i, got in zip(which, gathered(model, Exclusion.of(model), which), strict=True):
-        metric = without_its_part(model.method.metric, X, model.labels, i)
-        same(got, asked_without(model, replace(model.method, metric=metric), i, np.array([i])))
+        metric = without_its_part(model.method.scaling, X, model.labels, i)
+        same(got, asked_without(model, replace(model.method, scaling=metric), i, np.array([i])))
 
 
 def test_the_correction_matters_and_is_near_to_a_full_refit():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 30)), np.arange(40) % 4  # no class is to be told from another
-    model = fitted({"metric": Within(0.05), "gamma": 0.5}, X, y).model_
+    model = fitted({"scaling": Within(0.05), "gamma": 0.5}, X, y).model_
     corrected, uncorrected, refit = [], [], []
     bare = replace(Exclusion.of(model), means=None)
     everyone = np.arange(40)
@@ -126,8 +126,8 @@ def test_the_correction_matters_and_is_near_to_a_full_refit():
         everyone, gathered(model, Exclusion.of(model), everyone), gathered(model, bare, everyone), strict=True
     ):
         rest = np.delete(everyone, i)
-        fresh = metrics.Within(0.05).fit(X[rest], y[rest])
-        wanted = asked_without(model, replace(model.method, metric=fresh), i, np.array([i]))
+        fresh = scaling.Within(0.05).fit(X[rest], y[rest])
+        wanted = asked_without(model, replace(model.method, scaling=fresh), i, np.array([i]))
         for into, one in ((corrected, got), (uncorrected, naive), (refit, wanted)):
             into.append(np.argsort(one.residuals[0])[0] == y[i])
     assert np.mean(uncorrected) > np.mean(refit) + 0.3  # an example left in the covariance vouches for itself
@@ -151,7 +151,7 @@ def test_duplicates_and_groups_leave_together():
 
 def test_examples_that_came_and_went_since_the_fit():
     X, y, _ = problem(6, n=50)
-    clf = fitted({"metric": Within(0.3), "gamma": 0.05}, X[:40], y[:40])
+    clf = fitted({"scaling": Within(0.3), "gamma": 0.05}, X[:40], y[:40])
     exclusion = Exclusion.of(clf.model_)
     clf.partial_fit(X[40:], y[40:]).partial_fit(X[:1], y[:1]).forget([3, 5])
     model = clf.model_
@@ -168,7 +168,7 @@ def test_examples_that_came_and_went_since_the_fit():
 @pytest.mark.parametrize("name", WITHIN)
 def test_dot_products_looked_up_or_made_anew_give_the_same(name, monkeypatch):
     X, y, _ = problem(8)
-    model = fitted({"metric": Within(0.3), **WITHIN[name]}, X, y).model_
+    model = fitted({"scaling": Within(0.3), **WITHIN[name]}, X, y).model_
     exclusion, which = Exclusion.of(model), np.arange(0, len(X), 7)
     known = gathered(model, exclusion, which)
     assert len(known) == len(which) > 0
@@ -203,7 +203,7 @@ def test_threads_and_memory_change_nothing():
 
 def test_without_its_class_nobody_is_answered_right():
     X, y, _ = problem(9, n=60)
-    model = fitted({"metric": Within(0.3)}, X, y).model_
+    model = fitted({"scaling": Within(0.3)}, X, y).model_
     strangers = LeftOut.of(model, Exclusion.of(model), without_classes=True, at_most=30)
     assert strangers is not None
     assert len(strangers) == 30
@@ -211,9 +211,9 @@ def test_without_its_class_nobody_is_answered_right():
     assert np.isinf(strangers.residuals[np.arange(30), strangers.truth]).all()
     for i in range(3):
         at = int(np.flatnonzero(model.ids == strangers.rows[i])[0])
-        metric = without_its_part(model.method.metric, X, model.labels, at)
+        metric = without_its_part(model.method.scaling, X, model.labels, at)
         gone = np.flatnonzero(model.labels == model.labels[at])
-        wanted = asked_without(model, replace(model.method, metric=metric), at, gone)
+        wanted = asked_without(model, replace(model.method, scaling=metric), at, gone)
         assert_same_residuals(strangers.residuals[i], wanted.residuals[0])
 
 

@@ -7,7 +7,7 @@ import pytest
 from problems import problem
 from scipy.linalg import cholesky, solve_triangular
 
-from kcrc import distances, kernels, metrics
+from kcrc import distances, kernels, scaling
 from kcrc.tuning.judging import squared_among
 from kcrc.tuning.left_out.distance_geometry import DistanceGeometry, KernelGeometry
 from kcrc.tuning.left_out.sample import duplicate_groups
@@ -21,7 +21,7 @@ def alone(n):
 @pytest.mark.parametrize("name", ["plain", "unit", "standard"])
 def test_trials_are_distances_to_the_nearest_others(name):
     X, y, _ = problem(1, n=30)
-    metric = metrics.make(name).fit(X, y)
+    metric = scaling.make(name).fit(X, y)
     Z = metric.transform(X)
     trials = VectorGeometry(metric, X, y, alone(30)).trials(np.array([0, 7, 29]), 10)
     for at, i in enumerate((0, 7, 29)):
@@ -38,7 +38,7 @@ def test_trials_are_distances_to_the_nearest_others(name):
 def without(X, y, out, shrinkage):
     """The whitening whose covariance never saw the examples ``out``, by the definition."""
     keep = np.setdiff1d(np.arange(len(X)), out)
-    full = metrics.within_covariance(X, y)
+    full = scaling.within_covariance(X, y)
     freedom = len(X) - len(np.unique(y))
     scatter = np.zeros_like(full)
     for c in np.unique(y):
@@ -55,11 +55,11 @@ def without(X, y, out, shrinkage):
 @pytest.mark.parametrize("shrinkage", [0.05, 0.5])
 def test_an_example_leaves_the_covariance_too(unit, scaled, shrinkage):
     X, y, _ = problem(2, n=40, d=7)
-    metric = metrics.Within(shrinkage, unit=unit, scaled=scaled).fit(X, y)
+    metric = scaling.Within(shrinkage, unit=unit, scaled=scaled).fit(X, y)
     geometry = VectorGeometry(metric, X, y, alone(40))
     if scaled:
         X = X / np.linalg.norm(X, axis=1, keepdims=True)
-        alike = metrics.Within(shrinkage, unit=unit).fit(X, y)
+        alike = scaling.Within(shrinkage, unit=unit).fit(X, y)
         np.testing.assert_allclose(metric.transform(3.0 * X), alike.transform(X), atol=1e-12)
     for i in (0, 13, 39):
         Z = (X - X.mean(axis=0)) @ without(X, y, [i], shrinkage)
@@ -80,7 +80,7 @@ def test_an_example_leaves_the_covariance_where_features_are_many(dtype):
     rng = np.random.default_rng(5)
     y = np.arange(24) % 3
     X = (np.eye(3)[y] @ rng.normal(size=(3, 60)) + rng.normal(size=(24, 60))).astype(dtype)
-    geometry = VectorGeometry(metrics.Within(0.05, unit=False).fit(X, y), X, y, alone(24))
+    geometry = VectorGeometry(scaling.Within(0.05, unit=False).fit(X, y), X, y, alone(24))
     for i in (0, 11):
         Z = (X - X.mean(axis=0)) @ without(X.astype(np.float64), y, [i], 0.05)
         squared = ((Z - Z[i]) ** 2).sum(axis=1)
@@ -95,7 +95,7 @@ def test_exact_duplicates_leave_together():
     groups = duplicate_groups(X, None)
     assert groups[20] == groups[4]
     assert len(np.unique(groups)) == 39
-    metric = metrics.Within(0.2, unit=False).fit(X, y)
+    metric = scaling.Within(0.2, unit=False).fit(X, y)
     trials = VectorGeometry(metric, X, y, groups).trials(np.array([4]), 38)
     Z = (X - X.mean(axis=0)) @ without(X, y, [4, 20], 0.2)
     squared = ((Z - Z[4]) ** 2).sum(axis=1)
@@ -107,7 +107,7 @@ def test_labels_without_meaning_look_like_that():
     """High dimension and random labels: a metric that saw an example's own label would seem to know it."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(120, 60)), np.arange(120) % 2
-    metric = metrics.Within(0.05).fit(X, y)
+    metric = scaling.Within(0.05).fit(X, y)
     trials = VectorGeometry(metric, X, y, alone(120)).trials(np.arange(120), 20)
     honest = np.mean(trials.labels[:, 0] == trials.truth)
     Z = metric.transform(X)
@@ -120,7 +120,7 @@ def test_labels_without_meaning_look_like_that():
 
 def test_whole_classes_are_ranked_without_the_example():
     X, y, _ = problem(4, n=50, classes=5)
-    trials = VectorGeometry(metrics.Plain(), X, y, alone(50)).class_trials(np.arange(50), 3)
+    trials = VectorGeometry(scaling.Plain(), X, y, alone(50)).class_trials(np.arange(50), 3)
     for i in range(50):
         keep = np.arange(50) != i
         means = np.array([X[keep & (y == c)].mean(axis=0) for c in range(5)])
@@ -138,7 +138,7 @@ def test_groups_join_what_duplicates_and_the_caller_join():
     groups = duplicate_groups(X, np.array(["a", "b", "b", "c", "d"]))
     assert groups[0] == groups[1] == groups[2]
     assert len(np.unique(groups)) == 3
-    trials = VectorGeometry(metrics.Plain(), X, np.zeros(5, int), groups).trials(np.array([0]), 4)
+    trials = VectorGeometry(scaling.Plain(), X, np.zeros(5, int), groups).trials(np.array([0]), 4)
     assert (trials.labels[0] >= 0).sum() == 2
 
 
@@ -160,7 +160,7 @@ def test_other_distances_and_given_kernels():
 def test_what_is_kept_and_what_is_looked_up_change_nothing(name, monkeypatch):
     """Asked again for fewer atoms or classes, and without the stored products: the same trials."""
     X, y, _ = problem(6, n=40, classes=4)
-    metric = metrics.make(name).fit(X, y)
+    metric = scaling.make(name).fit(X, y)
     which = np.array([3, 8, 21])
     kept = VectorGeometry(metric, X, y, alone(40))
     kept.trials(which[:2], 20)

@@ -86,7 +86,7 @@ class Distance(ABC):
     """About how many µs a pair takes. Distances between examples that cost 1 or more are kept once measured."""
 
     of_vectors: ClassVar[bool] = False
-    """Whether it is at home among any vectors, so that the examples may be put under a metric first. It learns nothing
+    """Whether it is at home among any vectors, so that the examples may be put under a scaling first. It learns nothing
     from them then but what ``fit`` can learn anew."""
 
     rules: ClassVar[tuple[str, ...]] = ("exp", "polarisation")

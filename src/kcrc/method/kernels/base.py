@@ -61,7 +61,7 @@ class Kernel(ABC):
 
     @property
     def of_vectors(self) -> bool:
-        """Whether it is at home among any vectors, so that the examples may be put under a metric first."""
+        """Whether it is at home among any vectors, so that the examples may be put under a scaling first."""
         return False
 
     @property

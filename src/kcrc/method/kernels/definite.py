@@ -21,7 +21,7 @@ from kcrc.method.preparation import Samples
 SAMPLE = 64  # examples looked at
 ROUNDING = 1e-6  # of the largest value: less is nothing
 UNEVEN = 1e-3  # of the largest value: how far k(a, b) and k(b, a) may be apart
-DISTANCES = {True: 'metric="precomputed"', False: 'distance=f with kernel="exp"'}  # of a matrix, of a function
+DISTANCES = {True: 'distance="precomputed"', False: 'distance=f with kernel="exp"'}  # of a matrix, of a function
 INDEFINITE = 0.01  # of the positive eigenvalues: as much in negative ones is no rounding
 
 

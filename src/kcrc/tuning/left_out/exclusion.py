@@ -70,7 +70,7 @@ class Exclusion:
         ``fixed``: the metric was fitted elsewhere, so that none leaves it."""
         raw, labels = model.raw, model.labels
         together = duplicate_groups(raw, groups)
-        metric = model.method.metric.by_class
+        metric = model.method.scaling.by_class
         if fixed or metric is None:
             return cls(model.ids, together, labels, None, None)
         raw = metric.ready(raw)
@@ -104,7 +104,7 @@ class Exclusion:
 
     def removed(self, model: FittedModel, which: Array) -> Removed | None:
         """What the covariance loses with the examples at ``which``; None where nothing has to be corrected."""
-        metric = model.method.metric.by_class
+        metric = model.method.scaling.by_class
         if self.means is None or self.weights is None or metric is None or not _correctable(model):
             return None
         assert metric.whitening is not None

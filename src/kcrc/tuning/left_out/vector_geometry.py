@@ -10,7 +10,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.method.kernels import VectorKernel, definite
-from kcrc.method.scaling import Metric, Unit, within_deviations
+from kcrc.method.scaling import Scaling, Unit, within_deviations
 from kcrc.tuning.left_out.exclusion import removed_weights, rewhitened, strengths
 from kcrc.tuning.left_out.products import DoubleProducts, products_among
 from kcrc.tuning.left_out.surroundings import STORED, Around, Measured, cut, picked, smallest
@@ -28,7 +28,7 @@ class VectorGeometry(Geometry):
 
     def __init__(
         self,
-        metric: Metric,
+        metric: Scaling,
         X: Array,
         labels: Array,
         groups: Array,
@@ -38,7 +38,7 @@ class VectorGeometry(Geometry):
         fixed: bool = False,
     ) -> None:
         super().__init__(labels, groups)
-        self.metric, self.kernel, self.candidates = metric, kernel, candidates
+        self.scaling, self.kernel, self.candidates = metric, kernel, candidates
         self.keeps_vectors = False
         self.centred = metric.centred and not fixed
         left = None if fixed else metric.by_class

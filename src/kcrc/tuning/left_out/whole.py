@@ -38,7 +38,7 @@ def whole_ridge(model: FittedModel) -> bool:
         and 8 * n * n <= method.memory_budget // 4
         and bool(method.coder.ridge_penalty)
         and not method.space.has_columns
-        and not method.metric.uses_labels
+        and not method.scaling.uses_labels
         and decisions.named(method.decision).of_code_alone
         and int((np.bincount(model.labels) > 0).sum()) > 2  # of two, one may be left alone: nothing to code
     )
