@@ -34,7 +34,8 @@ class Area(ABC):
     about: ClassVar[str]
     share: ClassVar[int]
     expected: ClassVar[tuple[type[BaseException], ...]] = (KCRCError,)
-    starts_processes: ClassVar[bool] = False  # the attack itself does; then nobody is told off for it
+    starts_processes: ClassVar[bool] = False  # the attack itself does; then that counts as no failure
+    uses_box: ClassVar[bool] = False  # starts workers of the box: Python's audit events tell these from other processes
 
     def __init__(self, samples: Path) -> None:
         self.samples = samples

@@ -31,7 +31,7 @@ def run(area: Area, place: Place, seed: int, cases: Iterable[int], report: int, 
     area.load()
     watch = Watch(place, processes_too=not area.starts_processes)
     confinement.limit_memory()
-    if not area.starts_processes:
+    if not area.starts_processes and not area.uses_box:
         confinement.forbid_processes_and_sockets(watch.socket_made)
     for number in cases:
         place.clear()

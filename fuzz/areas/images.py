@@ -23,6 +23,8 @@ _FEATURES = ("pixels", "hog", "lbp")
 
 @register("images", about="hostile pictures", share=4000)
 class Images(Area):
+    uses_box = True
+
     def load(self) -> None:
         pictures.hostile(random.Random(0))
         self.features = {name: make(name) for name in _FEATURES}

@@ -16,7 +16,7 @@ from kcrc.images.network.onnx_audit import audit
 
 @register("sessions", about="ONNX files that are run", share=100)
 class Sessions(Networks):
-    starts_processes = True  # the feature does: a network that brings onnxruntime down ends that process alone
+    uses_box = True  # a network that brings onnxruntime down ends its worker alone
 
     def plant(self, place: Place, rng: random.Random) -> str:
         """A file that passes the audit, or the last of many that did not."""

@@ -311,7 +311,7 @@ def test_a_figure_of_an_unknown_kind_is_one_sentence(tmp_path: Path) -> None:
 OTHER_WAYS = {
     "files/atomic.py": "it is the one way",
     "gallery/stores/sqlite/placing.py": "a gallery is made by SQLite, and put in its place in its own way",
-    "images/network/onnx_child.py": "a pipe to the process that started it, not a file",
+    "files/boxed.py": "a pipe to the process that started it, not a file",
 }
 FORBIDDEN = {"mkstemp", "NamedTemporaryFile", "write_text", "write_bytes", "replace", "rename", "umask", "chmod"}
 

@@ -156,10 +156,9 @@ def _stdin() -> bytes:
 
 
 def _is_picture(data: bytes) -> bool:
-    from kcrc.images.decoding import photos
-    from kcrc.images.decoding.containers import begins_like
+    from kcrc.images.decoding.limits import format_of
 
-    return begins_like(data) is not None or photos.kind_of(data, "-") is not None
+    return format_of(data) is not None
 
 
 def _names(data: bytes) -> list[str]:

@@ -213,8 +213,7 @@ def check_is_gallery(path: Path | str) -> None:
 
 
 def _what_it_is(path: Path) -> str | None:
-    from kcrc.images.decoding import photos
-    from kcrc.images.decoding.containers import begins_like
+    from kcrc.images.decoding.limits import format_of
 
     if path.is_dir():
         return "a folder"
@@ -223,7 +222,7 @@ def _what_it_is(path: Path) -> str | None:
         return None
     if not head:
         return "an empty file"
-    picture = photos.kind_of(head, path.name) or begins_like(head)
+    picture = format_of(head, path.name)
     if picture is not None:
         return f"a picture ({picture})"
     if head.startswith(b"PK") and path.suffix.lower() == ".npz":

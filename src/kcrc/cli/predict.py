@@ -27,6 +27,7 @@ from kcrc.cli.batch import Batch, tell_searches, warn
 from kcrc.cli.endings import Stopped
 from kcrc.confidence.answers import columns, in_columns, rows_of
 from kcrc.errors import StateError
+from kcrc.images.decoding.reading import warm
 from kcrc.report.terminal import complain, csv_writer, note, progress, say, say_json, shown
 from kcrc.scale import engines
 from kcrc.scale.engines import Engine
@@ -183,6 +184,7 @@ def predict(
             resume=resume, model=model,
         )  # fmt: skip
     files = expand_or_content(images)
+    warm()
     write = _writer(form, coverage is not None, top or 0)
     failed, told, read, waiting, searches = 0, 0, list[str](), list[dict[str, Any]](), set[str]()
     opening = open_gallery(gallery, write=True, model=model) if on_server else open_to_ask(gallery, model=model)

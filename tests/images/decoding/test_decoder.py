@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 
 import numpy as np
 import pytest
 from PIL import Image
+from unboxed import unbox
 
 from images.features import odd_files as odd
-from kcrc.images.decoding import decoder
+from kcrc.images.decoding import worker
 from kcrc.images.decoding.reading import ImageError, decode
 from kcrc.images.decoding.resizing import View
 
@@ -47,7 +47,8 @@ KINDS = [
 def test_a_picture_brought_down_while_decoding_is_the_same_picture(monkeypatch, kind, mode, options, view):
     content = odd.saved(scene(1200, 900, mode), kind, **options)
     whole = decode(content, view, thumbnail=32)
-    monkeypatch.setattr(decoder, "WHOLE_PIXELS", 300_000)
+    unbox(monkeypatch)
+    monkeypatch.setattr(worker, "WHOLE_PIXELS", 300_000)
     brought_down = decode(content, view, thumbnail=32)
     assert brought_down.original_size == whole.original_size == (900, 1200)
     assert np.abs(brought_down.pixels.astype(int) - whole.pixels).mean() < 1
@@ -62,12 +63,14 @@ def test_upright_all_the_same(monkeypatch):
         content = odd.saved(scene(1200, 900), kind, exif=exif)
         whole = decode(content, View((60, 40)))
         with monkeypatch.context() as patch:
-            patch.setattr(decoder, "WHOLE_PIXELS", 300_000)
+            unbox(patch)
+            patch.setattr(worker, "WHOLE_PIXELS", 300_000)
             assert np.abs(decode(content, View((60, 40))).pixels.astype(int) - whole.pixels).mean() < 1.5
 
 
 def test_very_wide_and_very_tall(monkeypatch):
-    monkeypatch.setattr(decoder, "WHOLE_PIXELS", 5000)
+    unbox(monkeypatch)
+    monkeypatch.setattr(worker, "WHOLE_PIXELS", 5000)
     for size in ((20_000, 1), (1, 20_000)):
         assert (decode(odd.saved(Image.new("L", size, 77), "PNG"), View((8, 8))).pixels == 77).all()
 
@@ -104,29 +107,3 @@ def test_only_the_first_picture_of_several_is_looked_at():
         assert np.abs(decode(content).pixels.astype(int) - [255, 0, 0]).max() <= 3
         if kind in ("GIF", "PNG"):  # a TIFF's directory may be anywhere, a WebP says its length first
             assert np.abs(decode(content[:-10]).pixels.astype(int) - [255, 0, 0]).max() <= 3  # cut in the last
-
-
-def test_threads_wait_for_each_other(monkeypatch):
-    """Each needs more than half of the budget: never are two decoded at once."""
-    from PIL import ImageFile
-
-    content = odd.saved(odd.noise("RGB", (600, 400)), "PNG")
-    monkeypatch.setenv("KCRC_IMAGE_MEMORY", "60M")
-    at_once, most, plain = 0, 0, ImageFile.ImageFile.load
-
-    def load(self):
-        nonlocal at_once, most
-        at_once += 1
-        most = max(most, at_once)
-        try:
-            return plain(self)
-        finally:
-            at_once -= 1
-
-    monkeypatch.setattr(ImageFile.ImageFile, "load", load)
-    threads = [threading.Thread(target=decode, args=(content, View((30, 30)))) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert most == 1

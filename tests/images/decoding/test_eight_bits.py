@@ -8,11 +8,17 @@ from PIL import Image, ImageOps
 
 from images.features import odd_files as odd
 from kcrc.images.decoding import pixels
-from kcrc.images.decoding.decoder import _seen
-from kcrc.images.decoding.pixels import pixels_of, upright
+from kcrc.images.decoding.pixels import rows_of, upright
 from kcrc.images.decoding.resizing import View, fit_image
+from kcrc.images.decoding.worker import _seen
 
 MODES = ("1", "L", "P", "LA", "RGB", "RGBA", "CMYK", "YCbCr", "I;16", "I", "F")
+
+
+def pixels_of(image: Image.Image) -> np.ndarray:
+    """What the worker sends of a picture, as an array."""
+    depth = (3,) if image.mode == "RGB" else ()
+    return np.frombuffer(b"".join(rows_of(image)), np.uint8).reshape(image.height, image.width, *depth)
 
 
 def plainly(image: Image.Image, orientation: int) -> np.ndarray:

@@ -1,11 +1,8 @@
-"""A few hundred hostile files: a picture or one of our own errors, no warning, in bounded memory and time."""
+"""A few hundred hostile files: a picture or one of our own errors, in whatever process reads them."""
 
 from __future__ import annotations
 
-import sys
-import time
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,12 +14,6 @@ from kcrc.images.decoding.resizing import View
 from kcrc.images.features.metadata import has_no_metadata, strip_metadata
 
 VIEWS = (View((224, 224)), View((64, 64), False), View((100, 80), fit="crop"), View((50, 50), fit="inside"), View())
-MARK, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
-MEMORY, SLACK = 400 * 10**6, 60 * 10**6
-
-
-def status(field: str) -> int:
-    return 1024 * int(STATUS.read_text().split(f"{field}:")[1].split()[0])
 
 
 def test_the_same_seed_gives_the_same_files():
@@ -32,15 +23,11 @@ def test_the_same_seed_gives_the_same_files():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_hostile_files_are_pictures_or_errors_of_ours(monkeypatch, seed):
-    monkeypatch.setenv("KCRC_IMAGE_MEMORY", str(MEMORY))
+def test_hostile_files_are_pictures_or_errors_of_ours(seed):
     became: Counter[str] = Counter()
+    ended = 0
     for number, (name, content) in enumerate(hostile_images(seed, 100)):
         view = VIEWS[number % len(VIEWS)]
-        if sys.platform == "linux":
-            MARK.write_text("5")
-            before = status("VmRSS")
-        began = time.thread_time()
         try:
             picture = decode(content, view, source=name, thumbnail=64 * (number % 2))
             assert picture.pixels.dtype == np.uint8
@@ -48,15 +35,12 @@ def test_hostile_files_are_pictures_or_errors_of_ours(monkeypatch, seed):
             became["a picture"] += 1
         except KCRCError as problem:
             became[problem.kind] += 1
-        assert time.thread_time() - began < 5, (seed, number, name)  # of this thread alone: a loop without end
-        if sys.platform == "linux":
-            assert status("VmHWM") - before < MEMORY + SLACK, (seed, number, name)
+            ended += "its worker was ended" in str(problem)
     assert min(became["a picture"], became["broken"], became["not an image"], became["too large"]) > 0
-    assert became["out of memory"] == 0
+    assert ended == 0
 
 
-def test_many_threads_among_hostile_files(tmp_path, monkeypatch):
-    monkeypatch.setenv("KCRC_IMAGE_MEMORY", "200M")
+def test_many_threads_among_hostile_files(tmp_path):
     paths = []
     for number, (name, content) in enumerate(hostile_images(9, 120)):
         paths.append(tmp_path / f"{number} {name}")

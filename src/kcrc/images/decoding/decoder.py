@@ -1,60 +1,40 @@
-"""One image from the bytes of its file, in memory that is counted before it is taken.
-
-Pictures of up to 64 million pixels are decoded whole. Larger ones are brought down while they are decoded, as far as
-the size that is wanted allows: JPEG by its decoder, the others a block at a time.
-"""
+"""One image from the bytes of its file, decoded in the box (``worker``)."""
 
 from __future__ import annotations
 
+import contextlib
 import io
-import re
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
-from importlib import import_module
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.errors import KCRCError
+from kcrc.errors import DataError
+from kcrc.files.box import Broken, WorkerPool
 from kcrc.files.safe_paths import sha256
-from kcrc.images.decoding import photos
-from kcrc.images.decoding.containers import Damaged, Stored, TooMuch, begins_like, look
 from kcrc.images.decoding.limits import (
-    DECODING,
     EXTENSION_FORMATS,
     FORMATS,
-    VARIABLE,
+    MEMORY,
+    SECONDS,
     ImageError,
     Limits,
-    allowed,
-    give_back,
-    no_memory,
+    allowed_memory,
+    allowed_seconds,
+    format_of,
     printable,
     too_many_bytes,
-    too_many_pixels,
 )
-from kcrc.images.decoding.pixels import Shrink, copied_bytes, pixels_of, upright
-from kcrc.images.decoding.resizing import View, fit_image
+from kcrc.images.decoding.resizing import View
 
-if TYPE_CHECKING:
-    from PIL.ImageFile import ImageFile
-
-T = TypeVar("T")
 AS_IT_IS = View()
-WHOLE_PIXELS = 64_000_000
-_DRAFT_FLOOR = 256
-_MOST_SHRINK = 64
-_BLOCKS = 32_000_000  # bytes of the blocks that are worked on at a time
-_MUCH = 100_000_000  # bytes, worth being returned to the system at once
-_READERS = {
-    "JPEG": ("JpegImagePlugin", "JpegImageFile"), "PNG": ("PngImagePlugin", "PngImageFile"),
-    "WEBP": ("WebPImagePlugin", "WebPImageFile"), "BMP": ("BmpImagePlugin", "BmpImageFile"),
-    "TIFF": ("TiffImagePlugin", "TiffImageFile"), "GIF": ("GifImagePlugin", "GifImageFile"),
-}  # fmt: skip
-_PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}  # in Pillow; all others 4
-_NO_MEMORY = re.compile("out of memory|error -9")  # how Pillow words it where it does not raise MemoryError
+_PHOTOS = {"HEIC": "pi_heif", "RAW": "rawpy"}  # readers that only workers for photographs load
+_MOST_BYTES = 256_000_000  # of pixels and thumbnail: 64 million pixels have 192
+_CLOCK = 6  # times the seconds of computing may pass on the clock, on a machine that has much else to do
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +54,18 @@ class Picture:
     thumbnail: bytes = b""
 
 
+@cache
+def _workers(readers: tuple[str, ...]) -> WorkerPool:
+    """The workers that have these readers of photographs."""
+    return WorkerPool("kcrc.images.decoding.worker", *readers, memory=allowed_memory)
+
+
+def warm() -> None:
+    """Start a worker now, so that the first picture does not wait for it."""
+    with contextlib.suppress(DataError):
+        _workers(()).warm()
+
+
 def decode(
     content: bytes,
     view: View = AS_IT_IS,
@@ -90,183 +82,82 @@ def decode(
     limits = limits or Limits.usual()
     if len(content) > limits.max_bytes:
         raise too_many_bytes(source, len(content), limits)
-    kind = photos.kind_of(content, source)
-    plain = content if kind is None else _unpacked(content, kind, source, limits)
-    stored = _looked_at(plain, source)
-    if stored.width * stored.height > limits.max_pixels:
-        raise too_many_pixels(source, stored.width, stored.height, limits)
-    plan = _attempt(lambda: _planned(stored, view), source, stored.format)
-    if plan.pixels > WHOLE_PIXELS:
-        raise _not_scaled(stored, source, view)
-    needed = plan.needed + 2 * len(plain)
-    if needed > allowed():
-        raise _too_much_memory(stored, source, needed)
-    with DECODING.hold(needed):
-        try:
-            pixels, small = _attempt(lambda: _decoded(stored, view, plan, thumbnail), source)
-        finally:
-            if needed > _MUCH:
-                give_back()
-    size = (stored.width, stored.height) if stored.orientation > 4 else (stored.height, stored.width)
-    form = kind or stored.format
+    kind = format_of(content, source)
+    if kind is None:
+        known = f"is not an image that can be read (read are: {', '.join(FORMATS)})."
+        raise ImageError(source, *(("not an image", known) if content else ("broken", "is empty.")))
+    if kind in _PHOTOS and find_spec(_PHOTOS[kind]) is None:
+        why = f"is a {kind} photograph, and what reads those is not installed: pip install 'kcrc[photos]'."
+        raise ImageError(source, "no reader", why)
+    told, data = _reply(content, kind, view, source, thumbnail, limits)
+    shape = tuple(told["shape"])
+    size = math.prod(shape)
+    form = kind
     expected = EXTENSION_FORMATS.get(Path(source).suffix.lower(), form)
     odd = f"{printable(source)}: is named {expected} but is {form}, and read as that."
-    return Picture(pixels, source, sha256(content), form, size, "" if expected == form else odd, small)
+    return Picture(
+        np.frombuffer(data, np.uint8, size).reshape(shape),
+        source,
+        sha256(content),
+        form,
+        (told["full"][0], told["full"][1]),
+        "" if expected == form else odd,
+        bytes(data[size:]),
+    )
 
 
-def _unpacked(content: bytes, kind: str, source: str, limits: Limits) -> bytes:
-    """A HEIC or RAW photograph as a picture of a common format."""
+def _reply(
+    content: bytes, kind: str, view: View, source: str, thumbnail: int, limits: Limits
+) -> tuple[dict[str, list[int]], bytearray]:
+    """What a worker says of a picture, checked, and its bytes."""
+    head = {
+        "kind": kind, "size": view.size, "colour": view.colour, "fit": view.fit, "resample": view.resample,
+        "thumbnail": thumbnail, "max_pixels": limits.max_pixels, "memory": allowed_memory(),
+    }  # fmt: skip
+    seconds = allowed_seconds()
     try:
-        return _attempt(lambda: photos.as_plain(content, kind, source=source, limits=limits), source, kind)
-    finally:
-        give_back()
-
-
-def _looked_at(content: bytes, source: str) -> Stored:
-    try:
-        return look(content)
-    except MemoryError:
-        error = no_memory(source)
-    except TooMuch as problem:
-        why = f"{problem}; no camera or program writes that, and it would take too long to go through."
-        error = ImageError(source, "too large", why)
-    except Damaged:
-        like = begins_like(content)
-        if not content:
-            error = ImageError(source, "broken", "is empty.")
-        elif like is not None:
-            error = _not_opened(source, like)
-        else:
-            why = f"is not an image that can be read (read are: {', '.join(FORMATS)})."
-            error = ImageError(source, "not an image", why)
+        told, data = _workers((_PHOTOS[kind],) if kind in _PHOTOS else ()).ask(
+            head, content, clock=_CLOCK * seconds, seconds=seconds, limit=_MOST_BYTES
+        )
+    except Broken as problem:
+        error = _not_decoded(source, problem, seconds)
+    else:
+        if "problem" not in told and _is_picture(told, view, len(data)):
+            return told, data
+        kind_of_problem, why = told.get("problem") or ("broken", "could not be decoded.")
+        error = ImageError(source, str(kind_of_problem)[:40], str(why)[:1000])
+    # Out here it has no other error behind it: that would hold on to all that was read.
     raise error
 
 
-def _attempt(work: Callable[[], T], source: str, opening: str = "") -> T:
-    """What ``work`` gives; whatever it raises becomes one ``ImageError``. ``opening`` is the format that is opened."""
-    try:
-        return work()
-    except KCRCError:
-        raise
-    except MemoryError:
-        error = no_memory(source)
-    except Exception as problem:  # decoders raise anything, struct.error to RecursionError, on damaged files
-        first_line = (str(problem) or type(problem).__name__).splitlines()[0]
-        if _NO_MEMORY.search(first_line):
-            error = no_memory(source)
-        elif type(problem).__name__.startswith("DecompressionBomb"):
-            error = ImageError(source, "too large", "has far more pixels than are safe to decode.")
-        elif opening:
-            error = _not_opened(source, opening)
-        else:
-            error = ImageError(source, "broken", f"cannot be decoded ({first_line}).")
-    # Out here it has no other error behind it: that would hold on to all that was decoded.
-    raise error
-
-
-def _not_opened(source: str, like: str) -> ImageError:
-    return ImageError(source, "broken", f"begins like a {like} but cannot be opened; it is damaged or incomplete.")
-
-
-def _opened(stored: Stored) -> ImageFile:
-    """The image as Pillow sees it, its pixels not yet read."""
-    module, name = _READERS[stored.format]
-    # The readers themselves, not Image.open, which warns of sizes that have been looked at here already.
-    reader: Any = getattr(import_module(f"PIL.{module}"), name)
-    image: ImageFile = reader(io.BytesIO(stored.bare))
-    if image.size != (stored.width, stored.height):
-        raise ValueError("two sizes")
-    # Pillow would put a long row together from small pieces, copying all it has each time: so in one piece, or, where
-    # a picture has many parts and each might read on to the end of the file, a row at a time.
-    one_row = max(8192, 8 * image.width)
-    image.decodermaxblock = len(stored.bare) if len(image.tile) <= 1 else min(len(stored.bare), one_row)
-    return image
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """How a picture is brought down while it is decoded, the pixels it then has, and the memory for all of that."""
-
-    draft: tuple[int, int] | None
-    shrink: Shrink
-    pixels: int
-    needed: int
-
-
-def _planned(stored: Stored, view: View) -> _Plan:
-    image = _opened(stored)
-    draft, shrink = None, (1, 1)
-    if view.size is not None:
-        turned = stored.orientation > 4
-        size = (stored.width, stored.height) if turned else (stored.height, stored.width)
-        # The JPEG decoder can shrink while it decodes. Twice the target leaves the resampling enough to work on, and a
-        # floor leaves enough for a thumbnail: pixels must not depend on whether one is made.
-        tall, wide = (max(2 * n, _DRAFT_FLOOR) for n in view.resized(*size))
-        draft = (tall, wide) if turned else (wide, tall)
-        image.draft("", draft)
-        if image.width * image.height > WHOLE_PIXELS:
-            across, down = (min(max(1, n // wanted), _MOST_SHRINK) for n, wanted in zip(image.size, draft, strict=True))
-            # Only where proportions do not count may the one be brought down further than the other.
-            shrink = (across, down) if view.fit == "stretch" else (min(across, down),) * 2
-    width, height = -(-image.width // shrink[0]), -(-image.height // shrink[1])
-    decoded = image.width * image.height * _PIXEL_BYTES.get(image.mode, 4) + stored.beside
-    copied = copied_bytes(image, stored.orientation, shrink) * width * height
-    return _Plan(draft, shrink, width * height, decoded + copied + _seen_bytes(width, height, stored, view))
-
-
-def _seen_bytes(width: int, height: int, stored: Stored, view: View) -> int:
-    """What it takes to bring an upright picture to the view."""
-    rows, columns = (width, height) if stored.orientation > 4 else (height, width)
-    tall, wide = view.size if view.size is not None and view.fit in ("crop", "cut") else view.resized(rows, columns)
-    grey = 0 if view.colour else width * height
-    # Pillow first reduces to less than four times the size, then resizes across, then down.
-    between = 0 if view.size is None else 4 * min(rows, 4 * tall) * (min(columns, 4 * wide) + wide)
-    return grey + between + 8 * tall * wide + _BLOCKS
-
-
-def _decoded(stored: Stored, view: View, plan: _Plan, thumbnail: int) -> tuple[Array, bytes]:
-    """The pixels and the thumbnail; all that was needed for them is gone when it returns."""
-    from PIL import Image as Pillow
-
-    image = _opened(stored)
-    if plan.draft is not None:
-        image.draft("", plan.draft)
-    if stored.format == "TIFF" and stored.width * stored.height > WHOLE_PIXELS:
-        # Where it makes the room for a TIFF, Pillow counts pixels once more, and warns.
-        image.im = Pillow.new(image.mode, image.size).im
-    image.load()
-    whole = upright(image, stored.orientation, plan.shrink)
-    return pixels_of(_seen(whole, view)), _thumbnail(whole, thumbnail) if thumbnail else b""
-
-
-def _not_scaled(stored: Stored, source: str, view: View) -> ImageError:
-    wanted = "as it is" if view.size is None else f"at {view.size[0]}×{view.size[1]}"
-    why = (
-        f"has {stored.width}×{stored.height} pixels. Wanted {wanted} it cannot be scaled down to {WHOLE_PIXELS} pixels "
-        "while it is decoded; give the feature a smaller size, or save the picture smaller."
+def _is_picture(told: dict[str, list[int]], view: View, size: int) -> bool:
+    """Whether the reply has the shape that was asked for."""
+    shape, full = told.get("shape"), told.get("full")
+    if not all(isinstance(given, list) and all(type(n) is int and n > 0 for n in given) for given in (shape, full)):
+        return False
+    assert shape is not None and full is not None
+    is_wanted = view.size is None or view.fit == "inside" or tuple(shape[:2]) == view.size
+    depth = [3] if view.colour else []
+    return (
+        is_wanted
+        and len(full) == 2
+        and len(shape) == 2 + len(depth)
+        and shape[2:] == depth
+        and math.prod(shape) <= size
     )
-    return ImageError(source, "too large", why)
 
 
-def _too_much_memory(stored: Stored, source: str, needed: int) -> ImageError:
-    why = (
-        f"has {stored.width}×{stored.height} pixels and takes {needed / 1e6:.0f} MB of memory to decode, more than the "
-        f"limit of {allowed() / 1e6:.0f} MB. {VARIABLE}={-(-needed // 10**6)}M would let it through."
-    )
-    return ImageError(source, "too large", why)
-
-
-def _seen(whole: Any, view: View) -> Any:
-    """An upright picture as the view wants it."""
-    if not view.colour:
-        return fit_image(whole if whole.mode == "L" else whole.convert("L"), view)
-    # Grey is resized before it becomes three equal channels: the same numbers, a quarter of the memory.
-    fitted = fit_image(whole, view)
-    return fitted if fitted.mode == "RGB" else fitted.convert("RGB")
-
-
-def _thumbnail(whole: Any, side: int) -> bytes:
-    return as_jpeg(pixels_of(_seen(whole, View((side, side), fit="inside"))))
+def _not_decoded(source: str, problem: Broken, seconds: float) -> ImageError:
+    if problem.reason == "memory":
+        why = (
+            f"takes more than {allowed_memory() / 1e6:.0f} MB of memory to decode. {MEMORY}=2G would allow 2 GB for "
+            "each picture that is decoded at the same time."
+        )
+        return ImageError(source, "too large", why)
+    if problem.reason == "time":
+        why = f"takes more than {seconds:g} seconds to decode. {SECONDS}=30 would allow 30."
+        return ImageError(source, "too large", why)
+    return ImageError(source, "broken", f"could not be decoded: its worker was ended ({problem}).")
 
 
 def as_jpeg(pixels: Array, quality: int = 80) -> bytes:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import stat
-import threading
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Self
 
 from kcrc.errors import DataError, ParameterError
@@ -52,7 +46,7 @@ def from_environment(name: str, default: int) -> int:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one file may have: bytes on disk, and pixels. What decoding may take is counted in ``features.memory``."""
+    """What one file may have: bytes on disk, and pixels."""
 
     max_bytes: int = 128_000_000
     max_pixels: int = 400_000_000
@@ -89,8 +83,8 @@ def too_many_pixels(name: str, width: int, height: int, limits: Limits) -> Image
 
 def no_memory(name: str) -> ImageError:
     why = (
-        "could not be decoded because there was not enough memory; that says nothing about the file. "
-        "With KCRC_IMAGE_MEMORY=300M fewer images are decoded at once."
+        "could not be read because there was not enough memory; that says nothing about the file. "
+        "Close other programs, or give fewer images at once."
     )
     return ImageError(name, "out of memory", why)
 
@@ -139,75 +133,46 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-# The memory that reading images may take, all threads together: counted before it is taken.
-#
-# Who needs some holds it first, and waits while others hold it. Turns are taken in the order of asking, so that a
-# large image is not passed over for ever, and whoever asks while nobody holds anything goes ahead: nobody waits for
-# nothing.
+# What decoding one picture may take. The box enforces it.
 
-VARIABLE = "KCRC_IMAGE_MEMORY"
-_USUAL = 1_500_000_000
-_FILES = 256_000_000
+MEMORY, SECONDS = "KCRC_IMAGE_MEMORY", "KCRC_IMAGE_SECONDS"
 
 
-def allowed() -> int:
-    """Bytes that decoding may take at once: ``$KCRC_IMAGE_MEMORY``, or 1.5 GB."""
-    return from_environment(VARIABLE, _USUAL)
+def allowed_memory() -> int:
+    """Bytes that decoding one picture may take: ``$KCRC_IMAGE_MEMORY``, or 500 MB."""
+    return from_environment(MEMORY, 500_000_000)
 
 
-class Budget:
-    """Bytes that are held and given back; ``total()`` says how many there are."""
-
-    def __init__(self, total: Callable[[], int]) -> None:
-        self._total = total
-        self._forget()
-        if hasattr(os, "register_at_fork"):
-            # What the parent's threads hold is not held in the child, where nobody would give it back.
-            os.register_at_fork(after_in_child=self._forget)
-
-    def _forget(self) -> None:
-        self._held = 0
-        self._queue: deque[object] = deque()
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def hold(self, needed: int) -> Iterator[None]:
-        """Inside, ``needed`` bytes are this thread's; before, it waits until they are free."""
-        turn = object()
-        with self._changed:
-            self._queue.append(turn)
-            try:
-                self._changed.wait_for(lambda: self._queue[0] is turn and self._fits(needed))
-                self._held += needed
-            finally:
-                self._queue.remove(turn)
-                self._changed.notify_all()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._held -= needed
-                self._changed.notify_all()
-
-    def _fits(self, needed: int) -> bool:
-        return not self._held or self._held + needed <= self._total()
+def allowed_seconds() -> int:
+    """Seconds of processor time that decoding one picture may take: ``$KCRC_IMAGE_SECONDS``, or 4."""
+    return from_environment(SECONDS, 4)
 
 
-@cache
-def _trim() -> Callable[[int], int] | None:
-    trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
-    return trim
+# What a file is, by its first bytes.
+
+_HEADS = {
+    "JPEG": (b"\xff\xd8\xff",),
+    "PNG": (b"\x89PNG\r\n\x1a\n",),
+    "WEBP": (b"RIFF",),
+    "BMP": (b"BM",),
+    "TIFF": (b"II*\0", b"MM\0*", b"II\0*", b"MM*\0", b"II+\0"),
+    "GIF": (b"GIF87a", b"GIF89a"),
+}
+_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
+_RAW_HEADS = (b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"MMOR", b"IIU\0")
 
 
-def give_back() -> None:
-    """Have the C library return what is free to the system; glibc keeps some hundred megabytes for each thread."""
-    trim = _trim()
-    if trim is not None:
-        trim(0)
+def format_of(content: bytes, name: str = "") -> str | None:
+    """The format whose beginning the bytes have, None for none that is accepted.
 
-
-DECODING = Budget(allowed)
-"""Of decoded images and what decoders need beside them."""
-
-FILES = Budget(lambda: _FILES)
-"""Of files that are read and wait to be decoded. Held first, DECODING second, never the other way round."""
+    Most RAW files begin like a TIFF, and only their name says more.
+    """
+    if content[4:8] == b"ftyp":
+        return "RAW" if content[8:12] == b"crx " else "HEIC" if content[8:12] in _BRANDS else None
+    if content.startswith(_RAW_HEADS) or (content[:4] == b"II*\0" and content[8:10] == b"CR"):
+        return "RAW"
+    for form, heads in _HEADS.items():
+        if content.startswith(heads) and (form != "WEBP" or content[8:12] == b"WEBP"):
+            is_raw = form == "TIFF" and EXTENSION_FORMATS.get("." + name.lower().rpartition(".")[2]) == "RAW"
+            return "RAW" if is_raw else form
+    return None

@@ -1,20 +1,14 @@
 """From whatever a decoder gives to upright pictures of 8 bits a channel, grey or RGB, a block at a time.
 
 Every step is pixel by pixel, so that blocks give what the whole would. Memory holds the decoded picture and the one
-that is made of it.
+that is made of it. By Pillow alone: this runs in the box, whose workers do not wait for NumPy.
 """
 
 from __future__ import annotations
 
-import re
-import struct
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-from kcrc._base.arrays import Array
-from kcrc.images.decoding.directory import read_directory
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,12 +21,10 @@ _BLOCK = 1 << 18  # pixels
 _TRANSPARENT = ("RGBA", "LA", "PA", "RGBa", "La")
 
 
-def copied_bytes(image: Image, orientation: int, shrink: Shrink = (1, 1)) -> int:
-    """What a pixel of the picture that is made takes; 0 where none has to be made: upright, 8 bits, not transparent."""
+def needs_no_copy(image: Image, orientation: int, shrink: Shrink = (1, 1)) -> bool:
+    """Whether the decoded picture is already upright, of 8 bits and not transparent."""
     transparent = image.mode in _TRANSPARENT or "transparency" in image.info
-    if image.mode in ("RGB", "L") and not transparent and orientation == 1 and shrink == (1, 1):
-        return 0
-    return 1 if _is_deep(image) or (image.mode == "L" and not transparent) else 4
+    return image.mode in ("RGB", "L") and not transparent and orientation == 1 and shrink == (1, 1)
 
 
 def _is_deep(image: Image) -> bool:
@@ -43,7 +35,7 @@ def upright(image: Image, orientation: int, shrink: Shrink = (1, 1)) -> Image:
     """The picture in 8 bits, turned upright; each ``shrink`` pixels become their mean."""
     from PIL import Image as Pillow
 
-    if not copied_bytes(image, orientation, shrink):
+    if needs_no_copy(image, orientation, shrink):
         return image
     convert = _conversion(image)
     across, down = shrink
@@ -93,13 +85,12 @@ def _conversion(image: Image) -> Callable[[Image], Image]:
     from PIL import Image as Pillow
 
     if _is_deep(image):
-        scale = _scale(image)
-
-        def scaled(part: Image) -> Image:
-            values = np.asarray(part).astype(np.float64)
-            return Pillow.fromarray(np.clip(np.rint(values * scale), 0, 255).astype(np.uint8))
-
-        return scaled
+        high = _highest(image)
+        scale = 255.0 if image.mode == "F" and high <= 1.0 else 1.0 if high <= 255.0 else 255.0 / max(high, 65535.0)
+        if image.mode != "F" and high <= 65535.0:
+            table = [min(255, round(value * scale)) for value in range(65536)]
+            return lambda part: part.convert("I").point(table, "L")
+        return lambda part: part.convert("F").point(lambda value: value * scale + 0.5).convert("L")
     if image.mode in _TRANSPARENT or "transparency" in image.info:
 
         def on_white(part: Image) -> Image:
@@ -111,67 +102,25 @@ def _conversion(image: Image) -> Callable[[Image], Image]:
     return lambda part: part if part.mode in ("RGB", "L") else part.convert("RGB")
 
 
-def _scale(image: Image) -> float:
-    """What the values of a deep picture are multiplied by: those of the whole picture decide."""
+def _highest(image: Image) -> float:
+    """The highest value of a deep picture: that of the whole decides how it is scaled."""
+    from PIL.Image import Resampling
+
+    if image.mode == "F":
+        # The mean of numbers is a number only if all of them are; extremes pass over what is none.
+        mean: Any = image.resize((1, 1), Resampling.BOX).getpixel((0, 0))
+        if not math.isfinite(mean):
+            raise ValueError("pixels that are not finite numbers")
     high = 0.0
     for box in _blocks(image.size):
-        values = np.asarray(image.crop(box))
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise ValueError("pixels that are not finite numbers")
-        high = max(high, float(values.max()))
-    if image.mode == "F" and high <= 1.0:
-        return 255.0
-    return 1.0 if high <= 255.0 else 255.0 / max(high, 65535.0)
+        part = image.crop(box)
+        extremes: Any = (part if image.mode == "F" else part.convert("I")).getextrema()
+        high = max(high, float(extremes[1]))
+    return high
 
 
-def pixels_of(image: Any) -> Array:
-    """A grey or RGB picture as (h, w) or (h, w, 3) uint8. A block at a time: at once, Pillow holds it three times."""
-    if image.width * image.height <= _BLOCK:
-        return np.array(image)
-    pixels = np.empty((image.height, image.width, *((3,) if image.mode == "RGB" else ())), np.uint8)
-    for left, top, right, bottom in _blocks(image.size):
-        pixels[top:bottom, left:right] = np.asarray(image.crop((left, top, right, bottom)))
-    return pixels
-
-
-# Which way up a picture is meant: EXIF says so, or XMP. Whatever is odd about them, the picture stays as it stands.
-
-TAG = 0x0112
-UPRIGHT = 1
-_XMP = re.compile(rb'tiff:Orientation(?:="|>)([0-9])')
-_PREFIX = b"Exif\0\0"
-
-
-def orientation(exif: bytes, xmp: bytes = b"") -> int:
-    """1 (upright) to 8; what EXIF says counts before what XMP says."""
-    said = exif_orientation(exif)
-    if said is None:
-        found = _XMP.search(xmp)
-        said = int(found[1]) if found else UPRIGHT
-    return said if 1 <= said <= 8 else UPRIGHT
-
-
-def exif_orientation(exif: bytes) -> int | None:
-    """What EXIF says, None where it says nothing of it, 0 where it says something that is no orientation."""
-    for _ in range(2):
-        exif = exif.removeprefix(_PREFIX)
-    endian = {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4])
-    if endian is None:
-        return None
-    try:
-        (at,) = struct.unpack_from(endian + "I", exif, 4)
-        entry = read_directory(exif, at, endian).get(TAG)
-    except struct.error:
-        return None
-    if entry is None:
-        return None
-    numbers = entry.numbers(exif, endian, 1)
-    return numbers[0] if numbers else 0
-
-
-def from_hexadecimal(profile: bytes) -> bytes:
-    """EXIF as a "Raw profile type exif" has it in PNG text: a name, a length, hexadecimal digits in lines."""
-    try:
-        return bytes.fromhex(b"".join(profile.split(b"\n", 3)[3:]).replace(b"\n", b"").decode("latin-1"))
-    except ValueError:
-        return b""
+def rows_of(image: Image) -> Iterator[bytes]:
+    """The pixels of an L or RGB picture, some rows at a time: Pillow holds four bytes a pixel, not three."""
+    tall = max(1, _BLOCK // image.width)
+    for top in range(0, image.height, tall):
+        yield image.crop((0, top, image.width, min(image.height, top + tall))).tobytes()

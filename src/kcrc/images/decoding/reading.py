@@ -11,8 +11,8 @@ from typing import Literal
 
 from kcrc._base.progress import count_bar
 from kcrc.errors import ParameterError
-from kcrc.images.decoding.decoder import AS_IT_IS, Picture, decode
-from kcrc.images.decoding.limits import FILES, FORMATS, ImageError, Limits, fetch, printable
+from kcrc.images.decoding.decoder import AS_IT_IS, Picture, decode, warm
+from kcrc.images.decoding.limits import FORMATS, ImageError, Limits, fetch, printable
 from kcrc.images.decoding.resizing import View
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "read_chunks",
     "read_many",
     "summarise",
+    "warm",
 ]
 
 OnError = Literal["raise", "skip"]
@@ -75,15 +76,7 @@ def read(
     path: str | os.PathLike[str], view: View = AS_IT_IS, *, thumbnail: int = 0, limits: Limits | None = None
 ) -> Picture:
     """One image from a file."""
-    with FILES.hold(_size(path)):
-        return decode(fetch(path, limits=limits), view, source=os.fspath(path), thumbnail=thumbnail, limits=limits)
-
-
-def _size(path: str | os.PathLike[str]) -> int:
-    try:
-        return os.stat(path).st_size
-    except (OSError, ValueError):
-        return 0  # fetch says what is wrong
+    return decode(fetch(path, limits=limits), view, source=os.fspath(path), thumbnail=thumbnail, limits=limits)
 
 
 def read_chunks(

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import numpy as np
-
-from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from kcrc._base.arrays import Array
+
 LARGEST = 1 << 24  # pixels of a view: a feature computes with many numbers for each
 Fit = Literal["stretch", "crop", "inside", "cut"]
 Resample = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
 FILTERS = get_args(Resample)  # in the order of Pillow's numbers, 0 to 5
-_GREY = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R 601, as Pillow and JPEG have it
+_GREY = (0.299, 0.587, 0.114)  # ITU-R 601, as Pillow and JPEG have it
 
 
 @dataclass(frozen=True)
@@ -86,6 +85,8 @@ def view_array(picture: Array, view: View) -> Array:
 
     uint8 counts 0…255; floating point numbers are taken as they are (0…1 where a feature needs a scale).
     """
+    import numpy as np  # not above: a worker of the box, which needs the view alone, does not wait for it
+
     if picture.ndim == 3 and picture.shape[2] == 1:
         picture = picture[:, :, 0]
     if picture.ndim not in (2, 3) or (picture.ndim == 3 and picture.shape[2] not in (3, 4)) or not picture.size:
@@ -99,7 +100,7 @@ def view_array(picture: Array, view: View) -> Array:
     if picture.ndim == 3 and picture.shape[2] == 4:
         picture = picture[:, :, :3]
     if picture.ndim == 3 and not view.colour:
-        grey = picture @ _GREY
+        grey = picture @ np.array(_GREY, np.float32)
         picture = np.rint(grey).astype(np.uint8) if picture.dtype == np.uint8 else grey
     sized = _resized_array(picture, view)
     return np.repeat(sized[:, :, None], 3, axis=2) if view.colour and sized.ndim == 2 else sized
@@ -111,6 +112,7 @@ def _resized_array(picture: Array, view: View) -> Array:
         return picture
     if view.fit == "inside" and view.resized(height, width) == (height, width):
         return picture
+    import numpy as np
     from PIL import Image as Pillow
 
     if picture.dtype == np.uint8:
