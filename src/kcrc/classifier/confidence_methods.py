@@ -25,6 +25,7 @@ from kcrc.confidence.answers import (
 )
 from kcrc.confidence.calibration import Confidence
 from kcrc.method.fitted_model import FittedModel
+from kcrc.tuning.left_out.sample import AUTO
 from kcrc.updates.pending import Standing, learns_from_all
 
 if TYPE_CHECKING:
@@ -341,13 +342,18 @@ class Groups:
     groups: Array
 
     @classmethod
-    def of(cls, ids: Array, groups: Any) -> Groups | None:
-        return None if groups is None else cls(ids, np.unique(np.asarray(groups), return_inverse=True)[1].ravel())
+    def of(cls, ids: Array, groups: Any) -> Groups | str | None:
+        """As ``fit`` takes them: "auto" and None stay what they are."""
+        if groups is None or isinstance(groups, str):
+            return groups
+        return cls(ids, np.unique(np.asarray(groups), return_inverse=True)[1].ravel())
 
     @classmethod
-    def learned_with(cls, confidence: Confidence) -> Groups | None:
+    def learned_with(cls, confidence: Confidence) -> Groups | str | None:
         """What confidence that was stored was learned with."""
         exclusion, groups = confidence.exclusion, confidence.groups
+        if confidence.groups_found:
+            return AUTO
         if groups is None and len(np.unique(exclusion.groups)) < len(exclusion.groups):
             groups = exclusion.groups  # files of earlier versions say no more
         return None if groups is None else cls(exclusion.ids, groups)
@@ -372,7 +378,7 @@ class ConfidenceHolder:
 
     def __init__(
         self,
-        groups: Groups | None,
+        groups: Groups | str | None,
         *,
         fixed: bool,
         learned: Confidence | None = None,
@@ -400,10 +406,13 @@ class ConfidenceHolder:
             with self._lock:
                 if self._learned is None:
                     model = learned_from()
-                    groups = None if self.groups is None else self.groups.among(model.ids)
+                    groups = self.groups.among(model.ids) if isinstance(self.groups, Groups) else None
                     before = self._before
                     earlier = None if before is None else (before.confidence, before.model)
-                    self._learned = Confidence.of(model, groups, fixed=self.fixed, before=earlier, revision=revision)
+                    self._learned = Confidence.of(
+                        model, groups, find_groups=self.groups == AUTO, fixed=self.fixed, before=earlier,
+                        revision=revision,
+                    )  # fmt: skip
                     self._before = None
         return self._learned
 

@@ -238,11 +238,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     # Learning and forgetting ------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, rows: Any = None, **more: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = "auto", rows: Any = None, **more: Any) -> Self:
         """Store the examples X (n, d) with their labels y, in place of any before, and choose what is "auto".
 
-        When parameters are chosen, examples of one group (photographs of the same bird) are left out together, so that
-        they cannot answer for each other. Exact duplicates are always left out together.
+        Where examples are left out, to choose parameters and to learn how sure answers are, those of one group leave
+        together, so that they cannot answer for each other: frames of a film, photographs of the same bird. By default
+        groups are found, as examples of a class that are much nearer to each other than to the others of it. Exact
+        duplicates always leave together.
 
         Parameters
         ----------
@@ -251,8 +253,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             of floating numbers stays in its file, which must not change then.
         y : array of shape (n,)
             Their labels.
-        groups : array of shape (n,), or None, default=None
-            The group of each example; None if there are none.
+        groups : array of shape (n,), "auto" or None, default="auto"
+            The group of each example; "auto" finds them, None if there are none.
         rows : array of int of shape (n,), or None, default=None
             Row numbers for the examples, rising; None counts from 0.
         **more : object
@@ -280,7 +282,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             made._fit(X, y, groups=groups, rows=rows)
         return self
 
-    def fit_briefly(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+    def fit_briefly(self, X: Any, y: Any, *, groups: Any = "auto") -> Self:
         """``fit`` with a short search: enough to compare representations of the examples. For kcrc's own parts.
 
         Parameters
@@ -289,7 +291,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             As in ``fit``.
         y : array of shape (n,)
             As in ``fit``.
-        groups : array of shape (n,), or None, default=None
+        groups : array of shape (n,), "auto" or None, default="auto"
             As in ``fit``.
 
         Returns
@@ -342,7 +344,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         if parameters.sampled:
             few = sample_rows(ids, size, parameters.seed)
             among, known = vectors[few], np.unique(numbers[few], return_inverse=True)[1]
-            together = None if groups is None else np.asarray(groups)[few]
+            together = groups if groups is None or isinstance(groups, str) else np.asarray(groups)[few]
         chosen = parameters.chosen(among, known, together)
         if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values):
             all_of_them, vectors = among is vectors, apply_by_blocks(widen, vectors)
@@ -362,13 +364,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self.growth_ = Growth(next_row, len(numbers))
         self._digests: ExampleDigests | None = None
 
-    def retune(self, *, groups: Any = None) -> Self:
+    def retune(self, *, groups: Any = "auto") -> Self:
         """Choose the "auto" parameters anew from the examples as they are now, and learn anew how sure answers are.
         The examples keep their row numbers.
 
         Parameters
         ----------
-        groups : array of shape (n,), or None, default=None
+        groups : array of shape (n,), "auto" or None, default="auto"
             As in ``fit``, for the examples as they are now.
 
         Returns

@@ -33,6 +33,7 @@ from kcrc.method.preparation import POSITION, Prepared, Samples
 from kcrc.method.scaling import units_differ
 from kcrc.native import native
 from kcrc.tuning.field import AUTO, Request, is_open
+from kcrc.tuning.left_out.sample import resolve_groups
 
 if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
@@ -209,6 +210,7 @@ def chosen(parameters: Parameters, X: Array, y: Array, groups: Any) -> Chosen:
     if not wish.open:
         return Chosen(wish.params)
     X = widen(X)
+    groups = None if parameters.precomputed and isinstance(groups, str) else resolve_groups(groups, X, y)
     ground = Ground.of(parameters, wish, X, y)
     given = parameters.given
     # Who asks for one thread has one core to give: small solves on more threads than cores wait for each other.

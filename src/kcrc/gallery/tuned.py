@@ -362,7 +362,8 @@ class Calibrated:
             return replace(known, model=model)
         had = known.confidence
         made = Confidence.of(model, None, exclusion=had.exclusion, before=(had, known.model), revision=revision)
-        return Calibrated(model, replace(made, groups=had.groups), changed, self.next_id)
+        made = replace(made, groups=had.groups, groups_found=had.groups_found)
+        return Calibrated(model, made, changed, self.next_id)
 
     def numbered_from_1(self) -> Calibrated:
         """The same where the examples have the ids from 1 on."""

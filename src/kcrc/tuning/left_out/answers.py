@@ -207,10 +207,10 @@ class LeftOut:
             return cls._asked(model, exclusion, order)
         anew = ~np.isin(model.ids[order], kept.rows)
         if not anew.any():
-            return kept._ordered(model.ids[order])
+            return kept.among(model.ids[order])
         asked = cls._asked(model, exclusion, order[anew])
         both = (np.concatenate([getattr(kept, name), getattr(asked, name)]) for name in cls.__dataclass_fields__)
-        return cls(*both)._ordered(model.ids[order])
+        return cls(*both).among(model.ids[order])
 
     @classmethod
     def _asked(cls, model: FittedModel, exclusion: Exclusion, order: Array) -> LeftOut:
@@ -226,8 +226,8 @@ class LeftOut:
         parts = answers_without(model, exclusion, order, summary)
         return cls(model.ids[order], model.labels[order], *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
-    def _ordered(self, rows: Array) -> LeftOut:
-        """The same answers in the order of ``rows``."""
+    def among(self, rows: Array) -> LeftOut:
+        """The answers to the examples with these row numbers, in this order."""
         by_row = np.argsort(self.rows)
         at = by_row[np.searchsorted(self.rows, rows, sorter=by_row)]
         return LeftOut(*(getattr(self, name)[at] for name in self.__dataclass_fields__))

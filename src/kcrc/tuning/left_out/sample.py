@@ -1,10 +1,14 @@
-"""Which examples are asked as if they were not stored, where not all can be."""
+"""Which examples are left out, where not all can be, and which leave together with them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, widen
+from kcrc.errors import ParameterError
+from kcrc.method.scaling import moments, units_differ
 
 
 def stratified_by_row(labels: Array, ids: Array, *, seed: int, eligible: Array) -> Array:
@@ -44,16 +48,7 @@ def equal_rows(X: Array) -> Array:
     Rows are told apart by a sum of their words times random odd numbers, and those with equal sums compared.
     """
     X = np.ascontiguousarray(X)
-    row_bytes = X.dtype.itemsize * X.shape[1]
-    word = next(size for size in (8, 4, 2, 1) if row_bytes % size == 0)
-    words = X.view(f"u{word}").reshape(len(X), -1)
-    factors = np.random.default_rng(0).integers(0, 1 << 63, words.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
-        1
-    )
-    sums = np.empty(len(X), np.uint64)
-    step = max(1, (1 << 20) // max(1, row_bytes))
-    for start in range(0, len(X), step):
-        sums[start : start + step] = (words[start : start + step] * factors).sum(axis=1, dtype=np.uint64)
+    words, sums, step = _words(X), digests(X), _rows_at_once(X)
     _, first, number = np.unique(sums, return_index=True, return_inverse=True)
     number = number.ravel()
     again = np.flatnonzero(first[number] != np.arange(len(X)))
@@ -62,6 +57,28 @@ def equal_rows(X: Array) -> Array:
         if not np.array_equal(words[some], words[first[number[some]]]):  # two sums agree by chance
             return np.asarray(np.unique(words, axis=0, return_inverse=True)[1].ravel())
     return np.asarray(number)
+
+
+def digests(X: Array) -> Array:
+    """(n,) a number of each row's content, whatever its place: a sum of its words times random odd numbers."""
+    X = np.ascontiguousarray(X)
+    words, step = _words(X), _rows_at_once(X)
+    draws = np.random.default_rng(0).integers(0, 1 << 63, words.shape[1], dtype=np.uint64)
+    factors = draws * np.uint64(2) + np.uint64(1)
+    sums = np.empty(len(X), np.uint64)
+    for start in range(0, len(X), step):
+        sums[start : start + step] = (words[start : start + step] * factors).sum(axis=1, dtype=np.uint64)
+    return sums
+
+
+def _words(X: Array) -> Array:
+    row_bytes = X.dtype.itemsize * X.shape[1]
+    word = next(size for size in (8, 4, 2, 1) if row_bytes % size == 0)
+    return X.view(f"u{word}").reshape(len(X), -1)
+
+
+def _rows_at_once(X: Array) -> int:
+    return max(1, (1 << 20) // max(1, int(X.dtype.itemsize) * X.shape[1]))
 
 
 def duplicate_groups(X: Array, groups: Array | None) -> Array:
@@ -81,6 +98,16 @@ def duplicate_groups(X: Array, groups: Array | None) -> Array:
     return np.asarray(connected_components(links, directed=False)[1][:n])
 
 
+def same_groups(then_ids: Array, then: Array, ids: Array, now: Array) -> Array:
+    """Row numbers of the examples whose group has the same members ``now`` (n,) as ``then`` (m,)."""
+
+    def members(rows: Array, groups: Array) -> Array:  # a number of each one's group: the sum of its members' draws
+        return np.bincount(groups, weights=np.asarray(np.floor(2.0**40 * chance(rows, 0))))[groups]
+
+    _, here, there = np.intersect1d(ids, then_ids, assume_unique=True, return_indices=True)
+    return np.asarray(ids[here][members(ids, now)[here] == members(then_ids, then)[there]])
+
+
 def staying(labels: Array, groups: Array) -> Array:
     """(n,) how many others of its class stay when an example leaves with its group, a group counting once."""
     pairs = np.unique(np.stack([labels, groups], axis=1), axis=0)
@@ -90,3 +117,125 @@ def staying(labels: Array, groups: Array) -> Array:
 def class_stays(labels: Array, groups: Array) -> Array:
     """(n,) bool: whether others of its class stay when an example leaves with its group."""
     return staying(labels, groups) > 0
+
+
+# Groups that nobody named: near copies, frames of one film, several recordings of one speaker.
+#
+# Independent examples of a class lie ever closer together, the more there are, but evenly: the next one is hardly
+# farther away than the nearest. Examples that belong together are much nearer to each other than to the rest of their
+# class. So single linkage makes groups inside a class, cut at CUTS times the median distance to the nearest example of
+# another class, and a group counts if its members are GAP times as far from the rest of their class as from each other
+# (medians of the distances to the nearest; PAIR_GAP times for a pair, which lies apart by chance more often), and more
+# than they are across. A class whose examples only run into each other stays single, and so does its dense middle.
+# Measured by ``lab.experiments.studies.announced``.
+
+CUTS = (0.55, 0.4, 0.28, 0.2, 0.14, 0.1, 0.07, 0.05)
+GAP, PAIR_GAP = 2.0, 3.0
+ACROSS = 1.3  # times the median distance of two members: so far away is the rest at least
+MOST_OF_CLASS = 0.75  # a group that is more of its class is the class, and leaves too little of it
+MEDIAN_OF = 300  # examples of which the distance to another class is measured
+CELL = 512  # examples of a class among which all distances are measured
+LEAST_DISTANCE = 1e-3  # of the cut: of vectors in single precision, nearer ones are equal
+
+
+AUTO = "auto"
+
+
+def resolve_groups(groups: Any, X: Array, labels: Array) -> Array | None:
+    """Groups as ``fit`` takes them: "auto" finds those of the examples X (n, d); others as they are given."""
+    if not isinstance(groups, str):
+        return None if groups is None else np.asarray(groups)
+    if groups != AUTO:
+        raise ParameterError(f'groups must be "auto", None, or the group of each example; got {groups!r}.')
+    return found_groups(X, labels)
+
+
+def found_groups(X: Array, labels: Array) -> Array:
+    """Group numbers (n,) of examples X (n, d) that belong together by how they lie; every class of two or more
+    different examples has at least two. They depend on which rows there are, not on their order."""
+    X = widen(X)
+    number = equal_rows(X)
+    Z = _comparable(X)
+    cut = None if Z is None else _distance_to_others(Z, labels, digests(X))
+    if Z is None or cut is None:
+        return number
+    group, following = np.arange(len(X)), len(X)
+    for c in np.unique(labels):
+        for rows in _cells(Z, np.flatnonzero(labels == c)):
+            for members in _groups_among(Z[rows], number[rows], cut):
+                group[rows[members]] = following
+                following += 1
+    return duplicate_groups(X, group)
+
+
+def _comparable(X: Array) -> Array | None:
+    """X about its mean, in single precision: every feature in its own unit where units differ. None where nothing
+    varies."""
+    mean, deviation = moments(X)
+    scale = deviation if units_differ(X) else np.full(len(deviation), deviation.max(initial=0.0))
+    if not scale.max(initial=0.0) > 0:
+        return None
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    Z = np.empty(X.shape, np.float32)
+    step = max(1, (1 << 20) // max(1, X.shape[1]))
+    for start in range(0, len(X), step):
+        Z[start : start + step] = (X[start : start + step].astype(np.float64) - mean) * inverse
+    return Z
+
+
+def _distance_to_others(Z: Array, labels: Array, order: Array) -> float | None:
+    """The median distance to the nearest example of another class, of some; None where there is none."""
+    some = np.argsort(order, kind="stable")[:MEDIAN_OF]
+    squares = np.einsum("ij,ij->i", Z, Z)
+    near = np.empty(len(some))
+    for at, row in enumerate(some):
+        far = squares - 2.0 * (Z @ Z[row]) + squares[row]
+        near[at] = far[labels != labels[row]].min(initial=np.inf)
+    near = np.sqrt(np.maximum(near[np.isfinite(near)], 0.0))
+    return float(np.median(near)) if len(near) and np.median(near) > 0 else None
+
+
+def _cells(Z: Array, rows: Array) -> list[Array]:
+    """``rows`` in cells of up to CELL, cut in halves along random directions."""
+    if len(rows) <= CELL:
+        return [rows]
+    along = Z[rows] @ np.random.default_rng(len(rows)).normal(size=Z.shape[1]).astype(np.float32)
+    low = along < np.median(along)
+    if not low.any():
+        return []  # all equal in this direction
+    return _cells(Z, rows[low]) + _cells(Z, rows[~low])
+
+
+def _groups_among(Z: Array, copies: Array, cut: float) -> list[Array]:
+    """The groups of two or more among examples Z (n, d) of one class, as places; ``copies`` (n,) are equal where the
+    examples are."""
+    first = np.unique(copies, return_index=True)[1]  # copies leave together anyway
+    n = len(first)
+    if n < 3:
+        return []
+    Z = Z[first]
+    squares = np.einsum("ij,ij->i", Z, Z)
+    far = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * (Z @ Z.T), (LEAST_DISTANCE * cut) ** 2))
+    np.fill_diagonal(far, np.inf)
+    nearest = far.min(axis=1)
+    taken, found = np.zeros(n, bool), []
+    for share in CUTS:
+        linked = far <= share * cut
+        if not linked.any():
+            break
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        number = connected_components(csr_matrix(linked), directed=False)[1]
+        sizes = np.bincount(number)
+        for one in np.flatnonzero((sizes > 1) & (sizes <= MOST_OF_CLASS * n)):
+            members = np.flatnonzero(number == one)
+            if taken[members].any():
+                continue
+            rest = np.where(number[None] == one, np.inf, far[members]).min(axis=1)
+            among = far[np.ix_(members, members)][np.triu_indices(len(members), 1)]
+            gap = PAIR_GAP if len(members) == 2 else GAP
+            if np.median(rest) >= max(gap * np.median(nearest[members]), ACROSS * np.median(among)):
+                taken[members] = True
+                found.append(first[members])
+    return found
