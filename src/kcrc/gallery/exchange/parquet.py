@@ -65,11 +65,11 @@ def _rows(file: Any, path: Path, label_column: str | None) -> Iterator[Labelled]
             place = f"Row {number} of '{path}'"
             if names is not None:
                 row[columns.label] = names(row[columns.label], place)
-            found = columns.labelled(row, place)
-            held += len(found.content or b"")
+            labelled = columns.labelled_row(row, place)
+            held += len(labelled.content or b"")
             if held > _UNPACKED:
                 raise FileError(f"'{path}' unpacks to more than {_UNPACKED} bytes of pictures; give it in parts.")
-            yield found
+            yield labelled
 
 
 def _is_nested(kind: Any) -> bool:
