@@ -68,7 +68,7 @@ class Service:
         self.confirmed: OrderedDict[tuple[int, str], None] = OrderedDict()
         """Labels that somebody looked at and said are right: of an example, for as long as it has that label."""
         self.pictures_key = secrets.token_urlsafe(8)
-        """An address of a thumbnail that names it stands for one picture: ids are those of this gallery, in this run."""
+        """In the address of a thumbnail, it says which run of which server the number of the example is from."""
         self._told = gallery.settings.revision
 
     def feature(self) -> Feature:
