@@ -50,9 +50,7 @@ def test_texts_are_compressed_for_those_who_read_that(client: httpx.Client, addr
     assert gzip.decompress(sent) == plain.content
 
 
-def test_pictures_and_short_answers_are_sent_as_they_are(
-    client: httpx.Client, sent: Callable[..., str]
-) -> None:
+def test_pictures_and_short_answers_are_sent_as_they_are(client: httpx.Client, sent: Callable[..., str]) -> None:
     for path in ("/api/health", "/api/thumbnails/1", f"/api/pictures/{sent()}"):
         assert "content-encoding" not in client.get(path).headers
 

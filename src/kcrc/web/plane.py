@@ -26,9 +26,7 @@ def points(current: Current, report: Report) -> list[tuple[int, float, float, st
     sample = model.vectors[np.sort(which[:SAMPLE])].astype(np.float64)
     mean = sample.mean(axis=0)
     directions = _directions(sample - mean).T
-    places = np.concatenate(
-        [(model.vectors[which[piece]] - mean) @ directions for piece in chunks(len(which), CHUNK)]
-    )
+    places = np.concatenate([(model.vectors[which[piece]] - mean) @ directions for piece in chunks(len(which), CHUNK)])
     largest = np.abs(places).max(axis=0, initial=0.0)
     places = (places / np.where(largest > 0, largest, 1.0)).round(DECIMALS)
     names = model.classes[model.labels[which]]
