@@ -20,7 +20,7 @@ from kcrc.report.terminal import note, progress, say, shown, typed
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
     from kcrc.gallery.seeing import Seeing
-    from kcrc.tuning.setting import Tuning
+    from kcrc.tuning.result import Tuning
 
 
 @click.command(short_help="Make a gallery from a folder of class folders.")
