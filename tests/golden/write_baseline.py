@@ -152,7 +152,7 @@ def answers(name: str, setting: str) -> dict[str, np.ndarray]:
     X, y, _ = samples(name)
     X = X.astype(np.float64 if setting in IN_DOUBLE else np.float32)
     train, queries = split(name, SOURCES[name].each, 0)
-    clf = KCRCClassifier(**PARAMETERS[setting], n_jobs=1, verbose=False).fit(X[train], y[train])
+    clf = KCRCClassifier(**PARAMETERS[setting], n_jobs=1, verbose=False).fit(X[train], y[train], groups=None)
     evidence = clf.explain(X[queries])
     names = ("labels", "how", "rows", "distances", "residuals", "contributions", "energy")
     return {

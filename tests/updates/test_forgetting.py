@@ -149,12 +149,13 @@ def test_what_answers_stays_of_one_state():
 
 @pytest.mark.parametrize("version", ["gallery3-classifier1", "gallery4-classifier2"])
 def test_files_of_earlier_versions_forget_as_well(version):
-    """They did not say that the kernel is as wide as the data."""
+    """They did not say that the kernel is as wide as the data, and found no groups."""
     clf = KCRCClassifier.load(Path(__file__).parents[1] / "golden" / version / "plain.kcrcmodel")
     assert clf.gamma == "scale"
     model = clf.model_
     rest = model.ids[5:]
-    fresh = KCRCClassifier(**clf.get_params()).fit(model.raw[5:], model.classes[model.labels[5:]], rows=rest)
+    names = model.classes[model.labels[5:]]
+    fresh = KCRCClassifier(**clf.get_params()).fit(model.raw[5:], names, groups=None, rows=rest)
     clf.forget(model.ids[:5])
     assert clf.model_.method.kernel == fresh.model_.method.kernel
     np.testing.assert_allclose(clf.predict_proba(model.raw[:9]), fresh.predict_proba(model.raw[:9]), rtol=1e-5)

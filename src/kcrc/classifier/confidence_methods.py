@@ -410,7 +410,7 @@ class ConfidenceHolder:
                     before = self._before
                     earlier = None if before is None else (before.confidence, before.model)
                     self._learned = Confidence.of(
-                        model, groups, find_groups=self.groups == AUTO, fixed=self.fixed, before=earlier,
+                        model, groups, unnamed_groups=self.groups == AUTO, fixed=self.fixed, before=earlier,
                         revision=revision,
                     )  # fmt: skip
                     self._before = None

@@ -38,6 +38,7 @@ from kcrc.method.evidence import Evidence, join_evidence, leaning
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.samples import FLOATS, SampleForm
 from kcrc.method.scaling import Scaling, far_out, is_fixed
+from kcrc.tuning.left_out.sample import check_groups
 from kcrc.updates.pending import Growth, Standing, learned_from, sample_rows, sample_size, touches
 from kcrc.updates.turning_points import Turning, turning_points
 from kcrc.updates.what_if import evidence_if, with_examples
@@ -340,11 +341,12 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         size = sample_size(vectors, len(vectors), byte_count(self.memory_budget))
         parameters = Parameters(self, seed_of(self.random_state), brief, sampled=size < len(vectors))
         parameters.check()
+        groups = check_groups(groups)
         among, known, together = vectors if among is None else among, numbers, groups
         if parameters.sampled:
             few = sample_rows(ids, size, parameters.seed)
             among, known = vectors[few], np.unique(numbers[few], return_inverse=True)[1]
-            together = groups if groups is None or isinstance(groups, str) else np.asarray(groups)[few]
+            together = groups[few] if isinstance(groups, np.ndarray) else groups
         chosen = parameters.chosen(among, known, together)
         if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values):
             all_of_them, vectors = among is vectors, apply_by_blocks(widen, vectors)

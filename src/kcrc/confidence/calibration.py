@@ -36,7 +36,7 @@ from kcrc.method.evidence import FAR, Evidence, log_distance
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.answers import LeftOut
 from kcrc.tuning.left_out.exclusion import Exclusion
-from kcrc.tuning.left_out.sample import found_groups, same_groups
+from kcrc.tuning.left_out.sample import find_groups, same_groups
 
 # The temperature and the doubts with the least log-loss over answers whose truth is known, by gradients.
 #
@@ -305,25 +305,26 @@ class Confidence:
         model: FittedModel,
         groups: Array | None,
         *,
-        find_groups: bool = False,
+        unnamed_groups: bool = False,
         fixed: bool = False,
         before: tuple[Confidence, FittedModel] | None = None,
         revision: int = 0,
         exclusion: Exclusion | None = None,
     ) -> Confidence:
-        """For a model as it is; ``find_groups``: those that belong together are found, unless samples are rows of a
-        matrix; ``fixed``: its scaling was fitted elsewhere. ``before``: what was learned of an earlier
+        """For a model as it is; ``unnamed_groups``: those that belong together are found, unless samples are rows
+        of a matrix; ``fixed``: its scaling was fitted elsewhere. ``before``: what was learned of an earlier
         model, of whose answers those are taken that nothing has touched since. ``exclusion`` is given where the scaling
         was fitted on the examples of an earlier moment."""
         if exclusion is None:
-            search = find_groups and not (model.method.distance.given_as_matrix or model.method.kernel.given_as_matrix)
-            together = found_groups(model.raw, model.labels) if search else groups
+            method = model.method
+            matrix = method.distance.given_as_matrix or method.kernel.given_as_matrix
+            together = find_groups(model.raw, model.labels) if unnamed_groups and not matrix else groups
             exclusion = Exclusion.of(model, together, fixed=fixed)
         known, known_strangers = None, None
         if before is not None:
             earlier, its_model = before
             known = None if earlier.left_out is None else (earlier.left_out, its_model)
-            if known is not None and find_groups:
+            if known is not None and unnamed_groups:
                 then, now = earlier.exclusion.groups_of(its_model), exclusion.groups_of(model)
                 same = known[0].rows[np.isin(known[0].rows, same_groups(its_model.ids, then, model.ids, now))]
                 known = (known[0].among(same), its_model) if len(same) else None
@@ -331,14 +332,14 @@ class Confidence:
         left = LeftOut.of(model, exclusion, before=known)
         if left is None:
             bare = cls(exclusion, Calibration(), None, None, None)
-            return replace(bare, groups=groups, revision=revision, groups_found=find_groups)
+            return replace(bare, groups=groups, revision=revision, groups_found=unnamed_groups)
         strangers = None
         if len(np.unique(model.labels)) > 2:
             few = min(STRANGERS, len(left))
             strangers = LeftOut.of(model, exclusion, without_classes=True, at_most=few, before=known_strangers)
         orders = model.method.n_neighbors is not None  # a global dictionary orders nothing
         told = cls.learned(exclusion, left, strangers, model.classes, orders=orders)
-        return replace(told, groups=groups, revision=revision, groups_found=find_groups)
+        return replace(told, groups=groups, revision=revision, groups_found=unnamed_groups)
 
     @classmethod
     def learned(

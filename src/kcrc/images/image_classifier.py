@@ -34,6 +34,7 @@ from kcrc.images.looks.few_shot import choose_few_shot, is_few_shot
 from kcrc.images.looks.pictures import PictureForm
 from kcrc.method.evidence import Evidence, join_evidence, leaning
 from kcrc.method.fitted_model import FittedModel
+from kcrc.tuning.left_out.sample import check_groups
 
 T = TypeVar("T")
 
@@ -122,7 +123,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     # Learning and forgetting ------------------------------------------------------------------------------------
 
-    def fit(self, images: Any, y: Any, *, groups: Any = None, **more: Any) -> Self:
+    def fit(self, images: Any, y: Any, *, groups: Any = "auto", **more: Any) -> Self:
         """Store the examples with their labels, replacing earlier ones, and choose how they are compared.
 
         Examples of one group (photographs of the same bird) are left out together, so that they cannot answer for each
@@ -135,8 +136,8 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
             pyarrow table.
         y : array of shape (n,)
             Their labels.
-        groups : array of shape (n,), or None, default=None
-            The group of each example; None if there are none.
+        groups : array of shape (n,), "auto" or None, default="auto"
+            The group of each example; "auto" finds them, in the vectors of each look; None if there are none.
         **more : object
             Not used; ``sample_weight`` is refused with the reason.
 
@@ -171,8 +172,10 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         pictures = form.pictures(images)
         kind = kind_of(pictures)
         classes, numbers = np.unique(labels, return_inverse=True)
-        group_numbers = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
-        if group_numbers is not None and len(group_numbers) != len(numbers):
+        group_numbers = check_groups(groups)
+        if isinstance(group_numbers, np.ndarray):
+            group_numbers = np.unique(group_numbers, return_inverse=True)[1].ravel()
+        if isinstance(group_numbers, np.ndarray) and len(group_numbers) != len(numbers):
             raise DataError(
                 f"groups must have one entry per image; got {len(group_numbers)} entries for {len(numbers)} images."
             )

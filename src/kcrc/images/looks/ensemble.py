@@ -40,7 +40,7 @@ from kcrc.method.evidence import (
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.answers import TRIALS, LeftOut, answers_without
 from kcrc.tuning.left_out.exclusion import Exclusion
-from kcrc.tuning.left_out.sample import class_stays, stratified_by_row
+from kcrc.tuning.left_out.sample import class_stays, resolve_groups, stratified_by_row
 
 T = TypeVar("T")
 CHUNK = 256  # pictures whose vectors are held at once
@@ -101,23 +101,23 @@ def _orders_by_distance(classifier: KCRCClassifier) -> bool:
     return classifier.examples_.method.n_neighbors is not None
 
 
-def leave_one_out_order(labels: Array, groups: Array | None) -> Array:
+def leave_one_out_order(labels: Array, groups: Array | str | None) -> Array:
     """Return the positions of the examples that can be left out: another of their class is outside their group.
 
     Every beginning of the order holds the classes in their proportions.
     """
-    own_group = np.arange(len(labels)) if groups is None else groups
+    own_group = np.arange(len(labels)) if groups is None or isinstance(groups, str) else groups
     return stratified_by_row(labels, np.arange(len(labels)), seed=0, eligible=class_stays(labels, own_group))
 
 
 def left_out_evidence(
-    model: FittedModel, positions: Array, groups: Array | None, *, without_classes: bool = False
+    model: FittedModel, positions: Array, groups: Array | str | None, *, without_classes: bool = False
 ) -> Evidence:
     """Return the evidence of stored examples at ``positions``, each with itself and its group left out.
 
     ``without_classes`` leaves out all examples of its class as well, so that it is a stranger to the model.
     """
-    exclusion = Exclusion.of(model, groups)
+    exclusion = Exclusion.of(model, resolve_groups(groups, model.raw, model.labels))
     if without_classes:
         exclusion = exclusion.with_groups(model, model.labels)
     return join_evidence(answers_without(model, exclusion, positions, lambda evidence, positions: evidence))
@@ -264,12 +264,13 @@ class Ensemble:
     """``members``, the heaviest first, with the same examples under the same row numbers."""
 
     members: tuple[Member, ...]
-    groups: Groups | None = None
+    groups: Groups | str | None = None
     cached_confidence: _Once = field(default_factory=_Once)
 
     @classmethod
     def of(cls, members: Sequence[Member], groups: Any) -> Ensemble:
-        """Return the ensemble of members just fitted; ``groups`` (n,) are examples that belong together, or None."""
+        """Return the ensemble of members just fitted; ``groups`` (n,) are examples that belong together, "auto" or
+        None."""
         return cls(tuple(members), Groups.of(members[0].classifier.model_.ids, groups))
 
     @property
@@ -313,20 +314,26 @@ class Ensemble:
 
     def _learn_confidence(self) -> Confidence:
         model = self.leader.model_
-        groups = None if self.groups is None else self.groups.among(model.ids)
-        exclusion = Exclusion.of(model, groups)
+        groups = self._groups_of(model)
+        exclusion = Exclusion.of(model, resolve_groups(groups, model.raw, model.labels))
         group_numbers = exclusion.groups_of(model)
         eligible = np.bincount(group_numbers)[group_numbers] < len(model)
         order = stratified_by_row(model.labels, model.ids, seed=0, eligible=eligible)[:TRIALS]
         if len(order) < FEWEST:
-            return Confidence(exclusion, Calibration(temperature=1.0, power=1), None, None, None, groups=groups)
+            bare = Confidence(exclusion, Calibration(temperature=1.0, power=1), None, None, None)
+            return replace(bare, groups=None if isinstance(groups, str) else groups)
         strangers = None
         if len(np.unique(model.labels)) > 2:
             strangers = self._left_out(order[:STRANGERS], groups, without_classes=True)
         confidence = Confidence.learned(exclusion, self._left_out(order, groups), strangers, model.classes)
-        return replace(confidence, groups=groups, revision=self.leader.growth_.changed)
+        named = None if isinstance(groups, str) else groups
+        return replace(confidence, groups=named, revision=self.leader.growth_.changed)
 
-    def _left_out(self, order: Array, groups: Array | None, *, without_classes: bool = False) -> LeftOut:
+    def _groups_of(self, model: FittedModel) -> Array | str | None:
+        """Return the groups (n,) of the examples of ``model`` where they were given."""
+        return self.groups.among(model.ids) if isinstance(self.groups, Groups) else self.groups
+
+    def _left_out(self, order: Array, groups: Array | str | None, *, without_classes: bool = False) -> LeftOut:
         """Return the combined answers to the examples at ``order``, each left out."""
         models = [member.classifier.model_ for member in self.members]
         parts = [left_out_evidence(model, order, groups, without_classes=without_classes) for model in models]
@@ -349,7 +356,7 @@ class Ensemble:
     def retune(self) -> Ensemble:
         """Return the ensemble with the parameters chosen again and each member calibrated again."""
         model = self.leader.model_
-        groups = None if self.groups is None else self.groups.among(model.ids)
+        groups = self._groups_of(model)
         changed = self.change(lambda number, classifier: classifier.retune(groups=groups))
         order = leave_one_out_order(model.labels, groups)[:MOST_LEFT_OUT]
         if len(order) < FEWEST:

@@ -33,7 +33,7 @@ class Task:
     pictures: Pictures
     labels: Array
     classes: Array
-    groups: Array | None
+    groups: Array | str | None
     kind: PictureKind
     seconds: float
     options: dict[str, Any]
@@ -43,7 +43,7 @@ class Task:
         """Return the same task for some of the examples."""
         if len(rows) == len(self.labels):
             return self
-        groups = None if self.groups is None else self.groups[rows]
+        groups = self.groups[rows] if isinstance(self.groups, np.ndarray) else self.groups
         return replace(self, pictures=[self.pictures[row] for row in rows], labels=self.labels[rows], groups=groups)
 
     @property

@@ -121,7 +121,7 @@ def _thin_or_thicken(values: Array, rng: np.random.Generator) -> Array:
     return np.asarray(values + STROKE * rng.uniform() * (towards - values), np.float32)
 
 
-def is_few_shot(labels: Array, groups: Array | None = None) -> bool:
+def is_few_shot(labels: Array, groups: Array | str | None = None) -> bool:
     """Whether classes have so few examples, or so few can be left out, that looks are rated by augmented copies."""
     return len(labels) < FEW * len(np.unique(labels)) or len(leave_one_out_order(labels, groups)) < FEWEST
 

@@ -29,6 +29,7 @@ from kcrc.images.looks.choice import Choice, LookScore
 from kcrc.images.looks.ensemble import Ensemble, Member
 from kcrc.images.looks.join import JoinLook
 from kcrc.images.looks.pictures import PictureForm
+from kcrc.tuning.left_out.sample import AUTO
 
 if TYPE_CHECKING:
     from kcrc.images.image_classifier import ImageClassifier
@@ -68,7 +69,9 @@ def save(classifier: ImageClassifier, path: str | os.PathLike[str]) -> None:
         "kind-of-pictures": asdict(classifier.kind_),
         "choice": encode(_plain_choice(classifier.choice_), "choice", rest),
         "parameters": encode(parameters, "parameters", rest),
-        "groups": encode(None if groups is None else {"ids": groups.ids, "groups": groups.groups}, "groups", rest),
+        "groups": encode(
+            {"ids": groups.ids, "groups": groups.groups} if isinstance(groups, Groups) else groups, "groups", rest
+        ),
     }
     write_archive(path, KIND, header, {**arrays, **{f"rest-{name}": array for name, array in rest.items()}})
 
@@ -88,7 +91,9 @@ def load(path: str | os.PathLike[str], make: Callable[..., T]) -> T:
         if len({tuple(member.classifier.model_.ids.tolist()) for member in members}) != 1:
             raise FileError("its looks have different examples")
         stored_groups = decode(header["groups"], rest)
-        groups = None if stored_groups is None else Groups(stored_groups["ids"], stored_groups["groups"])
+        groups: Groups | str | None = None if stored_groups is None else AUTO
+        if isinstance(stored_groups, dict):
+            groups = Groups(stored_groups["ids"], stored_groups["groups"])
         vars(classifier).update(
             form_=PictureForm(**_read_numbers(PictureForm, header["form"])),
             kind_=PictureKind(**_read_numbers(PictureKind, header["kind-of-pictures"])),

@@ -78,7 +78,7 @@ def _words(X: Array) -> Array:
 
 
 def _rows_at_once(X: Array) -> int:
-    return max(1, (1 << 20) // max(1, int(X.dtype.itemsize) * X.shape[1]))
+    return int(max(1, (1 << 20) // max(1, X.dtype.itemsize * X.shape[1])))
 
 
 def duplicate_groups(X: Array, groups: Array | None) -> Array:
@@ -102,7 +102,8 @@ def same_groups(then_ids: Array, then: Array, ids: Array, now: Array) -> Array:
     """Row numbers of the examples whose group has the same members ``now`` (n,) as ``then`` (m,)."""
 
     def members(rows: Array, groups: Array) -> Array:  # a number of each one's group: the sum of its members' draws
-        return np.bincount(groups, weights=np.asarray(np.floor(2.0**40 * chance(rows, 0))))[groups]
+        draws = np.round(2.0**40 * chance(rows, 0), 0)
+        return np.asarray(np.bincount(groups, weights=draws)[groups])
 
     _, here, there = np.intersect1d(ids, then_ids, assume_unique=True, return_indices=True)
     return np.asarray(ids[here][members(ids, now)[here] == members(then_ids, then)[there]])
@@ -141,16 +142,19 @@ LEAST_DISTANCE = 1e-3  # of the cut: of vectors in single precision, nearer ones
 AUTO = "auto"
 
 
-def resolve_groups(groups: Any, X: Array, labels: Array) -> Array | None:
-    """Groups as ``fit`` takes them: "auto" finds those of the examples X (n, d); others as they are given."""
-    if not isinstance(groups, str):
-        return None if groups is None else np.asarray(groups)
-    if groups != AUTO:
+def check_groups(groups: Any) -> Array | str | None:
+    """Groups as ``fit`` takes them: "auto", None, or an array."""
+    if isinstance(groups, str) and groups != AUTO:
         raise ParameterError(f'groups must be "auto", None, or the group of each example; got {groups!r}.')
-    return found_groups(X, labels)
+    return groups if groups is None or isinstance(groups, str) else np.asarray(groups)
 
 
-def found_groups(X: Array, labels: Array) -> Array:
+def resolve_groups(groups: Array | str | None, X: Array, labels: Array) -> Array | None:
+    """The groups that were given, or those found among the examples X (n, d) where it is "auto"."""
+    return find_groups(X, labels) if isinstance(groups, str) else groups
+
+
+def find_groups(X: Array, labels: Array) -> Array:
     """Group numbers (n,) of examples X (n, d) that belong together by how they lie; every class of two or more
     different examples has at least two. They depend on which rows there are, not on their order."""
     X = widen(X)
@@ -199,7 +203,7 @@ def _cells(Z: Array, rows: Array) -> list[Array]:
     """``rows`` in cells of up to CELL, cut in halves along random directions."""
     if len(rows) <= CELL:
         return [rows]
-    along = Z[rows] @ np.random.default_rng(len(rows)).normal(size=Z.shape[1]).astype(np.float32)
+    along = Z[rows] @ np.random.default_rng(len(rows)).standard_normal(Z.shape[1], dtype=np.float32)
     low = along < np.median(along)
     if not low.any():
         return []  # all equal in this direction

@@ -1,0 +1,125 @@
+"""Groups that nobody named: bursts are found, independent examples stay single, whatever the order of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import given
+from sklearn.datasets import load_digits, load_wine
+
+from kcrc import ImageClassifier, KCRCClassifier
+from kcrc.errors import ParameterError
+from kcrc.tuning.left_out.sample import find_groups, same_groups
+
+
+def bursts(seed=0, *, classes=3, scenes=8, frames=4, d=40, apart=0.1):
+    """Examples of ``classes``, each of some scenes of which there are several frames; labels; and the scenes."""
+    rng = np.random.default_rng(seed)
+    scene = np.repeat(np.arange(classes * scenes), frames)
+    y = scene // scenes
+    centres = np.repeat(rng.normal(size=(classes, d)), scenes, axis=0) + rng.normal(size=(classes * scenes, d))
+    X = centres[scene] + apart * rng.normal(size=(len(scene), d))
+    order = rng.permutation(len(y))
+    return X[order], y[order], scene[order]
+
+
+def partition(groups):
+    """The groups as sets of places."""
+    return {frozenset(np.flatnonzero(groups == g).tolist()) for g in np.unique(groups)}
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e12])
+@pytest.mark.parametrize("frames", [3, 4, 7])
+def test_the_frames_of_a_scene_are_one_group(frames, scale):
+    X, y, scene = bursts(frames=frames)
+    assert partition(find_groups(scale * X + 3 * scale, y)) == partition(scene)
+
+
+def test_groups_do_not_depend_on_units_or_order():
+    X, y, scene = bursts(1)
+    order = np.random.default_rng(5).permutation(len(y))
+    units = 10.0 ** np.linspace(-6, 6, X.shape[1])
+    assert partition(find_groups((X * units)[order], y[order])) == partition(scene[order])
+
+
+@pytest.mark.parametrize("rows", [slice(0, 100), slice(0, 400), slice(None)])
+def test_independent_digits_stay_single(rows):
+    X, y = load_digits(return_X_y=True)
+    assert len(np.unique(find_groups(X[rows], y[rows]))) == len(y[rows])
+
+
+def test_independent_wines_in_their_units_stay_single():
+    X, y = load_wine(return_X_y=True)
+    assert len(np.unique(find_groups(X, y))) == len(y)
+
+
+def test_a_dense_class_of_independent_examples_stays_single():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([0.1 * rng.normal(size=(60, 6)), 1.0 * rng.normal(size=(60, 6)) + 2.0])
+    groups = find_groups(X, np.repeat([0, 1], 60))
+    assert len(np.unique(groups)) >= 110
+
+
+def test_a_class_has_at_least_two_groups():
+    """However near to each other its examples are, compared with other classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 5)) * np.repeat([1e-3, 1.0], [11, 9])[:, None] + np.repeat([0, 1, 50], [2, 9, 9])[:, None]
+    y = np.repeat([0, 1, 2], [2, 9, 9])
+    groups = find_groups(X, y)
+    assert all(len(np.unique(groups[y == c])) >= 2 for c in range(3))
+
+
+def test_examples_that_are_all_equal_are_groups_of_copies():
+    X, y = np.ones((6, 3)), np.array([0, 0, 1, 1, 2, 2])
+    assert len(np.unique(find_groups(X, y))) == 1
+
+
+def test_same_groups_are_those_with_the_same_members():
+    then = same_groups(np.array([1, 2, 3, 4]), np.array([0, 0, 1, 2]), np.array([1, 2, 3, 4]), np.array([5, 5, 6, 6]))
+    np.testing.assert_array_equal(then, [1, 2])
+
+
+def test_left_out_answers_are_of_other_scenes():
+    X, _, scene = bursts(2, classes=1, scenes=16, frames=5)
+    y = scene % 2  # a scene says nothing of another
+    by_frames, by_scenes = (given(n_neighbors=5).fit(X, y, groups=g) for g in (None, "auto"))
+    share = [float(clf.confidence_.left_out.right.mean()) for clf in (by_frames, by_scenes)]
+    assert share[0] == 1.0
+    assert share[1] < 0.7
+    other, _, _ = bursts(7, classes=1, scenes=16, frames=1)
+    sure = [float(clf.predict_proba(other).max(axis=1).mean()) for clf in (by_frames, by_scenes)]
+    assert sure[1] < sure[0] - 0.1
+
+
+@pytest.mark.parametrize("store", [False, True])
+def test_groups_are_found_again_when_examples_come_or_go(tmp_path, store):
+    X, y, _ = bursts(3)
+    options = {"n_neighbors": 8, "scaling": "standard", "kernel": "rbf", "gamma": "scale", "mu": 0.1, "form": "rkhs",
+               "decision": "ratio", "locality": "atoms"}  # fmt: skip
+    clf = KCRCClassifier(**options).fit(X[:80], y[:80])
+    clf.predict_proba(X[:2])  # learns how sure answers are, of which some stay as they are
+    if store:
+        clf.save(tmp_path / "a.npz")
+        clf = KCRCClassifier.load(tmp_path / "a.npz")
+    clf.partial_fit(X[80:], y[80:]).forget([0, 1, 2, 50])
+    rest = np.delete(np.arange(len(y)), [0, 1, 2, 50])
+    fresh = KCRCClassifier(**options).fit(X[rest], y[rest], rows=rest)
+    np.testing.assert_allclose(clf.predict_proba(X), fresh.predict_proba(X), rtol=1e-9)
+
+
+def test_groups_are_auto_none_or_given():
+    X, y, _ = bursts()
+    with pytest.raises(ParameterError, match='groups must be "auto", None, or the group of each example'):
+        KCRCClassifier().fit(X, y, groups="by name")
+    with pytest.raises(ParameterError, match="groups must be"):
+        ImageClassifier().fit(np.zeros((4, 8, 8), np.uint8), [0, 0, 1, 1], groups="by name")
+
+
+def test_a_matrix_of_distances_has_no_groups_of_its_own():
+    X, y, _ = bursts(4)
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    auto, none = (
+        KCRCClassifier(distance="precomputed", tuning_seconds=0.2).fit(D, y, groups=g).tuning_ for g in ("auto", None)
+    )
+    assert auto.best == none.best
+    assert auto.accuracy == none.accuracy
