@@ -195,7 +195,7 @@ def _open_set_fits(open_set: OpenSet) -> bool:
 
 
 def _calibration_fits(calibration: Calibration) -> bool:
-    shares = (calibration.doubt, calibration.growth, calibration.unanimous_doubt)
+    shares = (calibration.doubt, calibration.growth, calibration.unanimous_doubt, calibration.unseen)
     return (
         calibration.temperature > 0
         and isfinite(calibration.temperature)

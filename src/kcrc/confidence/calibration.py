@@ -5,13 +5,14 @@ Both are fitted on the stored examples' own answers, each asked as if it were no
 Probabilities of a query with class residuals r_c (∞ for a class that is not in its dictionary):
 
     f_c = exp(−g(r_c)/T) / Σ exp(−g(r)/T),    g(r) = log r, or r^λ/λ with λ of −1, 1, 2
-    p_c = (1 − δ) f_c + δ / C,                δ = ε + (1 − ε) η (1 − max f)
+    p_c = (1 − δ) f_c + δ / C,                δ = ε + (1 − ε) η (1 − max f), but not below ν: δ ← √(δ² + ν²)
 
 T, ε, η and λ minimise the log-loss (``kcrc.confidence.calibration``); with two classes λ is always 0, the logarithm, so
 that p grows with the decision function. δ, the share of doubt, is what a class not in the dictionary gets. It grows, by
 η, as the winner leads by less: one share for all would be too much for clear answers and too little for the others.
-Where all neighbours agree it is how often such answers were wrong. p falls as r grows, so classes rank as in
-``decision_function``.
+Where all neighbours agree it is how often such answers were wrong. ν is what so few examples cannot exclude: where all
+answers to m groups of examples are right, a share 1 − α^(1/m) may be wrong (``SURELY``). p falls as r grows, so
+classes rank as in ``decision_function``.
 
 Answers that are equally clear differ in how near the query is to examples of its class: δ is multiplied by h(t), which
 grows with t, the log distance to the three nearest of them, and is 1 in the mean over the examples (``Familiarity``).
@@ -49,6 +50,8 @@ ENTRIES = 1_000_000  # (answers × classes in their dictionaries) looked at; the
 FEWEST = 100
 START = np.array([-0.5, -4.0, -2.0])  # log T over the scale of the gaps, and the logits of ε and η
 BOUNDS = ((-6.0, 6.0), (-12.0, 0.0), (-12.0, 12.0))
+LARGEST = 12.0  # logit of ε, where unanimous answers are that doubtful
+SURELY = 0.32  # α: the chance that more answers are wrong than is allowed for
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +76,20 @@ class Coded:
         return cls(near, np.where(place.any(axis=1), place.argmax(axis=1), -1), residuals.shape[1])
 
 
-def fitted(gaps: Array, coded: Coded) -> tuple[float, float, float, float]:
-    """The least mean log-loss, T, ε and η, for gaps g (B, m), each row less its first, of the ``coded`` answers."""
+def fitted(gaps: Array, coded: Coded, least: float = 0.0) -> tuple[float, float, float, float]:
+    """The least mean log-loss, T, ε (no less than ``least``) and η, for gaps g (B, m), each row less its first, of the
+    ``coded`` answers."""
     from scipy.optimize import minimize
 
     second = gaps[:, 1]
     scale = float(np.median(second)) or float(second.mean()) or 1.0
     loss = _Loss(gaps, coded, scale)
+    share = float(np.clip(least, TINY, 1.0 - TINY))
+    low = float(np.clip(np.log(share / (1.0 - share)), BOUNDS[1][0], LARGEST))
+    start = np.array([START[0], max(START[1], low), START[2]])
+    bounds = (BOUNDS[0], (low, max(BOUNDS[1][1], low)), BOUNDS[2])
     with one_blas_thread():  # of three numbers: threads cost fifty times what there is to do
-        best = minimize(loss, START, jac=True, method="L-BFGS-B", bounds=BOUNDS, options={"maxiter": 100, "ftol": 1e-9})
+        best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 100, "ftol": 1e-9})
     return float(best.fun), *loss.parameters(best.x)
 
 
@@ -163,10 +171,17 @@ class Familiarity:
         return np.where(np.isfinite(far), np.exp(self.slope * np.where(np.isfinite(far), steps, 0.0)) / self.level, 1.0)
 
 
+def not_excluded(groups: int, n_classes: int) -> float:
+    """ν after answers to so many groups of examples, by none of which it is known to be less."""
+    if n_classes == 1:
+        return 0.0
+    return float(min(1.0, (1.0 - SURELY ** (1.0 / groups)) * n_classes / (n_classes - 1)))
+
+
 @dataclass(frozen=True)
 class Calibration:
     """temperature T; doubt ε, its growth η, and δ of unanimous queries; power λ (0 is the logarithm); trials: how many
-    answers it was fitted on; familiarity: h."""
+    answers it was fitted on; familiarity: h; unseen: ν, what they cannot exclude."""
 
     temperature: float = 0.5
     doubt: float = 0.05
@@ -175,12 +190,14 @@ class Calibration:
     power: int = 0
     trials: int = 0
     familiarity: Familiarity = Familiarity()
+    unseen: float = 0.0
 
     @classmethod
-    def fit(cls, residuals: Array, truth: Array, far: Array | None = None) -> Calibration:
-        """residuals (B, C) of examples asked without themselves, their class numbers (B,), and the log distances (B,)
-        to the nearest examples of the class answered."""
-        bare = cls._fit(residuals, truth)
+    def fit(cls, residuals: Array, truth: Array, far: Array | None = None, groups: Array | None = None) -> Calibration:
+        """residuals (B, C) of left-out examples, their class numbers (B,), the log distances (B,) to the nearest
+        examples of the class answered, and the groups (B,) that left with them (None: each alone)."""
+        known = len(truth) if groups is None else len(np.unique(groups))
+        bare = replace(cls._fit(residuals, truth), unseen=not_excluded(known, residuals.shape[1]))
         if far is None or residuals.shape[1] == 1:
             return bare
         few = max(FEWEST, ENTRIES // residuals.shape[1])
@@ -208,10 +225,13 @@ class Calibration:
             return cls(unanimous_doubt=unanimous, trials=len(truth))
         powers = POWERS if n_classes > 2 else (0,)
         answers = Coded.of(residuals[coded], truth[coded])
-        tried = ((*fitted(_gaps(answers.residuals, power), answers), power) for power in powers)
+        # Of two classes no coded query has a higher decision function than unanimous ones: it is no less doubtful.
+        agreed = (~coded).sum()
+        least = min(1.0, 2.0 * wrong[~coded].sum() / (agreed + 1.0)) if n_classes == 2 else 0.0
+        tried = ((*fitted(_gaps(answers.residuals, power), answers, least), power) for power in powers)
         _, temperature, doubt, growth, power = min(tried)
         if n_classes == 2:
-            unanimous = min(unanimous, doubt)  # no coded query has a higher decision function
+            unanimous = min(unanimous, doubt)  # at the bound these differ by rounding
         return cls(temperature, doubt, growth, unanimous, power, len(truth))
 
     def probabilities(self, residuals: Array, far: Array | None = None) -> Array:
@@ -229,6 +249,7 @@ class Calibration:
         elif self.familiarity.slope:  # p grows with the decision function: unanimous answers stay above coded ones
             apart = doubts[alone] * factor[alone] / self.doubt
             doubts[alone] = self.doubt * apart / (1.0 + apart)
+        doubts = np.minimum(np.hypot(doubts, self.unseen), 1.0)
         mixed = (1.0 - doubts)[:, None] * fit + (doubts / n_classes)[:, None]
         return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
 
@@ -331,7 +352,9 @@ class Confidence:
             known_strangers = None if earlier.strangers is None else (earlier.strangers, its_model)
         left = LeftOut.of(model, exclusion, before=known)
         if left is None:
-            bare = cls(exclusion, Calibration(), None, None, None)
+            groups_known = len(np.unique(exclusion.groups_of(model)))
+            unseen = not_excluded(groups_known, len(model.classes))
+            bare = cls(exclusion, Calibration(unseen=unseen), None, None, None)
             return replace(bare, groups=groups, revision=revision, groups_found=unnamed_groups)
         strangers = None
         if len(np.unique(model.labels)) > 2:
@@ -347,7 +370,7 @@ class Confidence:
     ) -> Confidence:
         """From answers to examples, whoever gave them; ``orders``: distances in them tell familiar queries."""
         far = left.signs[:, FAR] if orders else None
-        calibration = Calibration.fit(left.residuals, left.truth, far)
+        calibration = Calibration.fit(left.residuals, left.truth, far, exclusion.groups_of_rows(left.rows))
         open_set = OpenSet.fit(left.signs, None if strangers is None else strangers.signs)
         bare = cls(exclusion, calibration, left, open_set, None)
         p = calibration.probabilities(left.residuals, far)

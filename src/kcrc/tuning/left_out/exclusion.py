@@ -94,6 +94,11 @@ class Exclusion:
         at = np.minimum(np.searchsorted(self.ids, ids), max(0, len(self.ids) - 1))
         return at, self.ids[at] == ids
 
+    def groups_of_rows(self, rows: Array) -> Array:
+        """Group numbers (m,) of the examples with these row numbers; those that came after the fit are alone."""
+        at, known = self._places(rows)
+        return np.where(known, self.groups[at], int(self.groups.max(initial=0)) + 1 + np.arange(len(rows)))
+
     def groups_of(self, model: FittedModel) -> Array:
         """(n,) group numbers of the examples as they are now; later ones leave alone or with exact duplicates."""
         at, known = self._places(model.ids)
