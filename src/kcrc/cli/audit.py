@@ -146,7 +146,7 @@ def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
 
 
 def _print(gallery: Gallery, found: Audit, top: int) -> None:
-    from kcrc._base.words import counted, percent
+    from kcrc._base.words import percent, plural
     from kcrc.confidence.audit import nearness
     from kcrc.report.audit_page import titles, unseen_words
 
@@ -172,7 +172,7 @@ def _print(gallery: Gallery, found: Audit, top: int) -> None:
         ),
         (
             found.idle,
-            lambda row, _: f"{_named(row)} ({shown(row['label'])}): {counted(row['asked'], 'time')} among the nearest",
+            lambda row, _: f"{_named(row)} ({shown(row['label'])}): {plural(row['asked'], 'time')} among the nearest",
         ),
     ]
     every = rows(gallery, found)

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from kcrc._base.few_examples import caution, too_few_to_say
-from kcrc._base.words import counted, file_name, percent, some_of
+from kcrc._base.words import file_name, percent, plural, some_of
 from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask, page_options, publish
 from kcrc.cli.batch import Batch, warn
 from kcrc.errors import DataError
@@ -163,7 +163,7 @@ def _page(
         asked = "The examples of the gallery, each asked as if it were not in it."
     else:
         asked = f"The pictures in {file_name(str(folder))}, whose folders say what they are."
-    unread = [f"Not counted, unreadable: {counted(len(found.problems), 'file')}."] if found.problems else []
+    unread = [f"Not counted, unreadable: {plural(len(found.problems), 'file')}."] if found.problems else []
     return evaluation_page(
         told,
         [found.case(at).smaller() for at in told.mistakes[:PICTURES]],
@@ -200,7 +200,7 @@ def _uncounted(
         sentences.append(f"Not counted, in the gallery already: {_named('image', inside, name)}. --known counts them.")
     if told.unknown:
         some = [f"{shown(strange)} ({number})" for strange, number in told.unknown.items()]
-        images = counted(sum(told.unknown.values()), "image")
+        images = plural(sum(told.unknown.values()), "image")
         sentences.append(f"Not counted, of classes the gallery does not know: {images}: {some_of(some, 5)}.")
     if found.alone:
         sentences.append(f"Not asked, the only example of their class: {_named('example', found.alone, shown)}.")
@@ -208,7 +208,7 @@ def _uncounted(
 
 
 def _named(what: str, names: Sequence[str], name: Callable[[str], str]) -> str:
-    return f"{counted(len(names), what)} ({some_of(list(map(name, names)))})"
+    return f"{plural(len(names), what)} ({some_of(list(map(name, names)))})"
 
 
 def _as_json(told: Evaluation, found: Measured, inside: Sequence[str], alike: Likeness | None) -> dict[str, object]:
@@ -229,7 +229,7 @@ def _print(told: Evaluation, found: Measured, worst: int, what: str, nothing: st
     """``nothing`` says, where the share means nothing, why."""
     low, high = told.interval
     how = "" if what == "image" else ", each asked as if it were not in the gallery"
-    say(f"{told.right} of {counted(told.total, what)} right{how}: {told.accuracy:.1%}")
+    say(f"{told.right} of {plural(told.total, what)} right{how}: {told.accuracy:.1%}")
     say(nothing or f"Of more images like these, likely {low:.1%} to {high:.1%} (95% interval).")
     if told.mistakes and worst:
         say("\nThe mistakes, those it was surest of first:")
