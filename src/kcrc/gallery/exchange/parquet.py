@@ -69,11 +69,11 @@ def _rows(file: ParquetReader, path: Path, label_column: str | None) -> Iterator
                 if isinstance(cell, dict) and isinstance(cell.get("bytes"), list):
                     start, size = cell["bytes"]
                     cell["bytes"] = bytes(pictures[start : start + size])
-            found = columns.labelled(row, place)
-            held += len(found.content or b"")
+            labelled = columns.labelled_row(row, place)
+            held += len(labelled.content or b"")
             if held > _UNPACKED:
                 raise FileError(f"'{path}' unpacks to more than {_UNPACKED} bytes of pictures; give it in parts.")
-            yield found
+            yield labelled
 
 
 def _pyarrow() -> tuple[Any, Any]:
