@@ -84,7 +84,7 @@ def without() -> Iterator[None]:
 
     worker.prepare()
     boxed, start = decoder._reply, reading.warm
-    decoder._reply, reading.warm = direct, lambda: None  # type: ignore[assignment]
+    decoder._reply, reading.warm = direct, lambda: None
     try:
         yield
     finally:
