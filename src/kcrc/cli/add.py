@@ -77,7 +77,7 @@ def add(
                 duplicates=duplicates,
                 blank=blank,
                 progress=bar.update,
-                told=told,
+                intake=told,
             )
         due = opened.retune_due
         tell(opened, told, folders)

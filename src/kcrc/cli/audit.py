@@ -96,7 +96,7 @@ def _apply(gallery: Path, decided: Path, *, dry_run: bool) -> int:
     with open_gallery(gallery, write=not dry_run) as opened:
         found = read_decisions(opened, decided)
         if dry_run:
-            records = opened.read(Correct(found.labels, sorted(found.remove), found.seen).checked)
+            records = opened.read(Correct(found.labels, sorted(found.remove), found.seen).check)
             for example, label in sorted(found.labels.items()):
                 say(f"relabel #{example} {shown(records[example].label)} as {shown(label)}")
             for example in sorted(found.remove):

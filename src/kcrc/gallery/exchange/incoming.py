@@ -208,7 +208,7 @@ def carry_out(gallery: Gallery, plan: Plan) -> Received:
     if plan.files:
         feature = gallery.answering.feature()
         paths, labels = zip(*plan.files.values(), strict=True)
-        add_images(gallery, feature, paths, labels, on_error="skip", told=came)
+        add_images(gallery, feature, paths, labels, on_error="skip", intake=came)
     told.added = came.added
     told.problems += map(str, came.problems)
     for twin in came.duplicates:
