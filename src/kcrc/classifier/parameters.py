@@ -36,7 +36,7 @@ from kcrc.tuning.field import AUTO, Request, is_open
 
 if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
-    from kcrc.tuning.setting import Tuning
+    from kcrc.tuning.result import Tuning
 
 
 # What each parameter of a classifier may be: one row each, which checks a value and writes its type in the docs.
@@ -231,9 +231,9 @@ def chosen(parameters: Parameters, X: Array, y: Array, groups: Any) -> Chosen:
             samples=ground.samples,
             brief=parameters.brief,
         )
-        from kcrc.tuning.choose import choose  # only where there is something to choose
+        from kcrc.tuning.tune import tune  # only where there is something to choose
 
-        values, tuning = choose(request, X if request.by_products else ground.scaled, y)
+        values, tuning = tune(request, X if request.by_products else ground.scaled, y)
     return Chosen(settled(values, ground), tuning, ground.pairs, ground.prepared)
 
 

@@ -41,7 +41,7 @@ from kcrc.method.preparation import POSITION, Samples
 from kcrc.method.samples import SampleForm
 from kcrc.tuning.left_out.answers import LeftOut
 from kcrc.tuning.left_out.exclusion import Exclusion
-from kcrc.tuning.setting import Tuning
+from kcrc.tuning.result import Tuning
 from kcrc.updates.pending import Growth
 
 if TYPE_CHECKING:

@@ -54,9 +54,9 @@ OTHERS = {
     "open-set": "kcrc.confidence.open_set:OpenSet",
     "exclusion": "kcrc.tuning.left_out.exclusion:Exclusion",
     "left-out": "kcrc.tuning.left_out.answers:LeftOut",
-    "setting": "kcrc.tuning.setting:Setting",
-    "score": "kcrc.tuning.setting:Score",
-    "tuning": "kcrc.tuning.setting:Tuning",
+    "setting": "kcrc.tuning.result:Candidate",
+    "score": "kcrc.tuning.result:Score",
+    "tuning": "kcrc.tuning.result:Tuning",
 }
 """All other parts: tag -> module:class."""
 

@@ -13,14 +13,14 @@ from kcrc._base.progress import leader_bar
 from kcrc._base.words import counted
 from kcrc.cli.arguments import Decimal, GalleryAddress, option_value
 from kcrc.cli.endings import Stopped
-from kcrc.cli.intake import tell
+from kcrc.cli.intake import report_intake
 from kcrc.errors import FileError
 from kcrc.report.terminal import note, progress, say, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
     from kcrc.gallery.choose_looks import FeatureChoice
-    from kcrc.tuning.setting import Tuning
+    from kcrc.tuning.result import Tuning
 
 
 @click.command(short_help="Make a gallery from a folder of class folders.")
@@ -92,22 +92,22 @@ def build(
 
     started = time.perf_counter()
     goal = output or folder.absolute().with_name(f"{folder.absolute().name}.kcrc")
-    given = dict(option_value(text) for text in options)
-    named = None if feature is None or feature == "auto" else features.make(feature, **given)
-    if named is None and given:
+    feature_options = dict(option_value(text) for text in options)
+    named = None if feature is None or feature == "auto" else features.make(feature, **feature_options)
+    if named is None and feature_options:
         raise click.UsageError("--option is of a feature; name that too: -f hog --option cell=8.")
     if search is not None:
         check_search(search)
-    found = class_folders(folder)
+    contents = class_folders(folder)
     if not force and stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Choose another name with -o, or say --force to overwrite it.")
     try:
         choice: FeatureChoice | None = None
         if named is None:
             with leader_bar("choosing looks") as leading:
-                choice = choose_feature(found.paths, found.labels, seconds=seconds, report=leading)
-        with progress(len(found.paths), "images") as bar:
-            told = build_from_folder(
+                choice = choose_feature(contents.paths, contents.labels, seconds=seconds, report=leading)
+        with progress(len(contents.paths), "images") as bar:
+            intake = build_from_folder(
                 folder,
                 goal,
                 feature=named if choice is None else choice.feature,
@@ -120,12 +120,12 @@ def build(
             )
     except KeyboardInterrupt:
         raise Stopped(f"nothing was made; '{shown(goal)}' is as it was before.") from None
-    left = seconds if choice is None else seconds - choosing_seconds(len(found.paths), seconds)
+    remaining = seconds if choice is None else seconds - choosing_seconds(len(contents.paths), seconds)
     with Gallery.open(goal) as gallery:
-        tell(gallery, told, [found])
+        report_intake(gallery, intake, [contents])
         if choice is not None:
             note(choice.sentence)
-        _choose(gallery, no_tune=no_tune, seconds=left)
+        _tune(gallery, no_tune=no_tune, seconds=remaining)
         examples, classes = counted(len(gallery), "example"), counted(len(gallery.classes), "class", "classes")
         say(
             f"{shown(goal)}: {examples} of {classes}, "
@@ -134,7 +134,7 @@ def build(
     return 0
 
 
-def _choose(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
+def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
     """Choose the parameters; the usual ones where that is not wanted, or is interrupted."""
     path = shown(gallery.path)
     if len(gallery.classes) == 1:
@@ -152,13 +152,13 @@ def _choose(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
             f"{typed('tune', gallery.path)} chooses them from the examples."
         ) from None
     if tuning is not None and len(gallery.classes) > 1:
-        note(_measured(tuning, len(gallery), len(gallery.classes)))
+        note(_accuracy_sentence(tuning, len(gallery), len(gallery.classes)))
 
 
-def _measured(tuning: Tuning, examples: int, classes: int) -> str:
+def _accuracy_sentence(tuning: Tuning, examples: int, classes: int) -> str:
     """How many of the examples are answered right by the others; without a number where it would mean nothing."""
     if (why := too_few_to_say(tuning.trials)) is not None:
         return why
     few = caution(tuning.trials, examples, classes)
-    told = f"left out one by one, {tuning.accuracy:.1%} of {counted(tuning.trials, 'example')} are answered right"
-    return told if few is None else f"{told}; {few}"
+    sentence = f"left out one by one, {tuning.accuracy:.1%} of {counted(tuning.trials, 'example')} are answered right"
+    return sentence if few is None else f"{sentence}; {few}"

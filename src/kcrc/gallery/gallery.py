@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from kcrc.confidence.audit import Audit
     from kcrc.confidence.likeness import Likeness
     from kcrc.gallery.building import Intake
-    from kcrc.tuning.setting import Tuning
+    from kcrc.tuning.result import Tuning
 
 T = TypeVar("T")
 

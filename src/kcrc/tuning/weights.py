@@ -16,11 +16,11 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.method.distances.unified import Unified
 from kcrc.method.neighbours.refine import union_ranks
-from kcrc.tuning.field import SPEED, Bench, posing_cost, solving_cost
+from kcrc.tuning.field import SPEED, Scorer, posing_cost, solving_cost
 from kcrc.tuning.left_out.distance_geometry import DistanceGeometry, KernelGeometry
 from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.left_out.trials import Trials
-from kcrc.tuning.setting import loss
+from kcrc.tuning.result import loss
 
 TRIALS = 256
 LARGEST = 48  # atoms of a dictionary tried, at about equal size for one member and for many
@@ -49,7 +49,7 @@ class WeightSearch:
         distance: Unified,
         around: Surroundings,
         order: Array,
-        bench: Bench,
+        scorer: Scorer,
         *,
         form: str = "rkhs",
         mus: tuple[float, ...] = _PENALTIES,
@@ -59,7 +59,7 @@ class WeightSearch:
         """``given``: the kernel, where the distances do not make it."""
         self.distance = distance.weighted(dict.fromkeys(distance.weights_, 1.0))
         self.names = list(self.distance.weights_)
-        self.bench, self.form, self.mus = bench, form, list(mus)
+        self.scorer, self.form, self.mus = scorer, form, list(mus)
         self.budget = SPEED * seconds
         widest = LARGEST * len(self.names)
         count = int(np.clip(_BYTES // (4 * len(self.names) * widest**2), 32, TRIALS))
@@ -105,8 +105,8 @@ class WeightSearch:
         solving = posing_cost(wanted, self.form) + len(self.mus) * solving_cost(wanted)
         best = Tried(weights, -1, 1.0, len(order))
         for gamma in self._gammas(trials):
-            self.spent += len(order) * self.bench.effort * solving
-            found = self.bench.judge(trials, gamma, trials.labels, [wanted], self.mus, self.form)
+            self.spent += len(order) * self.scorer.effort * solving
+            found = self.scorer.score(trials, gamma, trials.labels, [wanted], self.mus, self.form)
             for margins in np.asarray(found).reshape(-1, len(order)):
                 here = Tried(weights, int((margins > 0).sum()), loss(margins), len(order))
                 if (here.right, -here.loss) > (best.right, -best.loss):

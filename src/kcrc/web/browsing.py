@@ -41,6 +41,7 @@ async def gallery(request: Request) -> Response:
             "confidence": "learning" if service.learner.learning(contents.revision) else "ready",
             "token_needed": request.app.state.guard.token is not None,
             "queue": len(service.queue.open(contents)),
+            "pictures": service.pictures_key,
             **steps(service, person),
             "limits": {
                 "bytes": service.allowed.bytes,
@@ -64,7 +65,8 @@ async def thumbnail(request: Request) -> Response:
     if found is None:
         raise Refusal(404, f"There is no picture of example {example}.")
     kind = "image/png" if found[:1] == b"\x89" else "image/webp" if found[:4] == b"RIFF" else "image/jpeg"
-    return Response(found, media_type=kind, headers={"Cache-Control": "private, max-age=600"})
+    keep = "max-age=86400, immutable" if request.query_params.get("of") == service.pictures_key else "max-age=600"
+    return Response(found, media_type=kind, headers={"Cache-Control": f"private, {keep}"})
 
 
 async def example(request: Request) -> Response:

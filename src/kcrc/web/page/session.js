@@ -3,7 +3,7 @@
 // examples), "queue", "confidence", "doubts".
 
 import { api, Away, Refused } from "./api.js";
-import { fill, h, button } from "./dom.js";
+import { fill, h, button, setPicturesKey } from "./dom.js";
 import { line, say } from "./words.js";
 
 class Session extends EventTarget {
@@ -19,6 +19,7 @@ class Session extends EventTarget {
 
   async refresh() {
     this.gallery = await api.gallery();
+    setPicturesKey(this.gallery.pictures);
     this.undo = this.gallery.undo;
     this.redo = this.gallery.redo;
     this.tell("gallery");
