@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kcrc import KCRCClassifier
-from kcrc.classifier.saving import faced
+from kcrc.classifier.saving import wrap_as_estimator
 from kcrc.errors import FileError, ParameterError, StateError, UnreadableTuning
 from kcrc.gallery import Gallery, acts, stored_choice
 from kcrc.gallery.contract import TunedRecord
@@ -236,7 +236,7 @@ def test_no_field_taken_from_or_put_into_the_tuned_state_costs_an_example(many: 
         for other in (wider, spoiled):
             try:
                 answerer = stored_choice.answerer_from(other, arrays, ids, labels, X, path="x")
-                made = faced(other, arrays, answerer, path="x")
+                made = wrap_as_estimator(other, arrays, answerer, path="x")
             except FileError:
                 assert other is spoiled, place
                 changed += 1

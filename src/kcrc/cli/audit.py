@@ -146,7 +146,7 @@ def rows(gallery: Gallery, audit_: Audit) -> Iterator[dict[str, Any]]:
 
 
 def _print(gallery: Gallery, audit_: Audit, top: int) -> None:
-    from kcrc._base.words import counted, percent
+    from kcrc._base.words import percent, plural
     from kcrc.confidence.audit import nearness
     from kcrc.report.audit_page import titles, unseen_words
 
@@ -173,7 +173,7 @@ def _print(gallery: Gallery, audit_: Audit, top: int) -> None:
         (
             audit_.idle,
             lambda row, _: (
-                f"{_example_name(row)} ({shown(row['label'])}): {counted(row['asked'], 'time')} among the nearest"
+                f"{_example_name(row)} ({shown(row['label'])}): {plural(row['asked'], 'time')} among the nearest"
             ),
         ),
     ]

@@ -10,7 +10,7 @@ import click
 
 from kcrc._base.few_examples import caution, too_few_to_say
 from kcrc._base.progress import leader_bar
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import Decimal, GalleryAddress, option_value
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import report_intake
@@ -126,7 +126,7 @@ def build(
         if choice is not None:
             note(choice.sentence)
         _tune(gallery, no_tune=no_tune, seconds=remaining)
-        examples, classes = counted(len(gallery), "example"), counted(len(gallery.classes), "class", "classes")
+        examples, classes = plural(len(gallery), "example"), plural(len(gallery.classes), "class", "classes")
         say(
             f"{shown(goal)}: {examples} of {classes}, "
             f"{gallery.settings.feature} ({gallery.dim} numbers each), {time.perf_counter() - started:.1f} s"
@@ -148,7 +148,7 @@ def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
     except KeyboardInterrupt:
         gallery.answering.use_default_parameters()
         raise Stopped(
-            f"'{path}' is there with all {counted(len(gallery), 'example')} and the usual parameters; "
+            f"'{path}' is there with all {plural(len(gallery), 'example')} and the usual parameters; "
             f"{typed('tune', gallery.path)} chooses them from the examples."
         ) from None
     if tuning is not None and len(gallery.classes) > 1:
@@ -160,5 +160,5 @@ def _accuracy_sentence(tuning: Tuning, examples: int, classes: int) -> str:
     if (why := too_few_to_say(tuning.trials)) is not None:
         return why
     few = caution(tuning.trials, examples, classes)
-    sentence = f"left out one by one, {tuning.accuracy:.1%} of {counted(tuning.trials, 'example')} are answered right"
+    sentence = f"left out one by one, {tuning.accuracy:.1%} of {plural(tuning.trials, 'example')} are answered right"
     return sentence if few is None else f"{sentence}; {few}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import gallery_argument, ids_text, open_gallery
 from kcrc.errors import DataError
 from kcrc.report.terminal import note, say, shown, typed
@@ -100,7 +100,7 @@ def rename(gallery: Path, old: str, new: str) -> int:
     """Give the class OLD the name NEW; if there is a class NEW already, the two become one."""
     with open_gallery(gallery, write=True) as opened:
         changed = opened.rename_class(old, new)
-    say(f"renamed {shown(old)} to {shown(new)} ({counted(len(changed), 'example')})")
+    say(f"renamed {shown(old)} to {shown(new)} ({plural(len(changed), 'example')})")
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kcrc._base.parallel import worker_count
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
 from kcrc.cli.endings import Stopped
 from kcrc.cli.tune import NOTHING_TO_CHOOSE
@@ -58,7 +58,7 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         say_json(facts)
         return 0
     say(f"{shown(gallery)}  {facts['bytes'] / 1e6:.1f} MB, made {format_moment(created, '%Y-%m-%d')}")
-    classes = counted(len(facts["classes"]), "class", "classes")
+    classes = plural(len(facts["classes"]), "class", "classes")
     examples = f"{facts['examples']} of {classes}" if facts["examples"] else "none: the gallery is empty"
     say(f"examples    {examples}")
     say(f"feature     {shown(facts['feature'])}, {facts['dim']} numbers, {shown(facts['fingerprint'])}")
@@ -105,10 +105,10 @@ def verify(gallery: Path) -> int:
     for problem in verdict.problems:
         note(f"kcrc: {shown(problem)}")
     if verdict.sound:
-        examples, changes = counted(verdict.examples, "example"), counted(verdict.acts, "change")
+        examples, changes = plural(verdict.examples, "example"), plural(verdict.acts, "change")
         say(f"{shown(gallery)} is sound: {examples} and {changes} were read, and agree with their checksums.")
         if verdict.removed:
-            say(f"It also holds {counted(verdict.removed, 'removed example')}, for kcrc undo to bring back.")
+            say(f"It also holds {plural(verdict.removed, 'removed example')}, for kcrc undo to bring back.")
         if not verdict.examples:
             say("It is empty: no example is in use.")
         return 0
@@ -147,13 +147,13 @@ def compact(gallery: Path, dry_run: bool) -> int:
     if dry_run:
         with open_gallery(gallery) as opened:
             removed = len(opened.find(removed=True)) - len(opened)
-        say(f"would drop {counted(removed, 'removed example')}; nothing was changed")
+        say(f"would drop {plural(removed, 'removed example')}; nothing was changed")
         return 0
     with open_gallery(gallery, write=True) as opened:
         before = opened.store.size()
         dropped = opened.compact()
         after = opened.store.size()
-        say(f"dropped {counted(dropped, 'removed example')}; {before / 1e6:.1f} MB -> {after / 1e6:.1f} MB")
+        say(f"dropped {plural(dropped, 'removed example')}; {before / 1e6:.1f} MB -> {after / 1e6:.1f} MB")
     return 0
 
 
@@ -181,7 +181,7 @@ def copy(gallery: Path | str, goal: Path | str) -> int:
             examples = copy_gallery(opened.store, goal, check=problems, report=report)
     except KeyboardInterrupt:
         raise Stopped(f"nothing was made; '{shown(goal)}' is not there.") from None
-    say(f"{shown(goal)}: {counted(examples, 'example')}, compared with ", end="")
+    say(f"{shown(goal)}: {plural(examples, 'example')}, compared with ", end="")
     say(shown(gallery))  # by itself: of two addresses in a text, the second may be the rest of a password
     return 0
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kcrc._base.redaction import ServerAddress
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import (
     Decimal,
     expand,
@@ -315,6 +315,6 @@ def _run(job: Job, engine: Engine, images: int) -> int:
     complain(f"{name}: {why}" for name, why in job.problems())
     job.clear()
     note_searches(outcome.searches)
-    again = f", {counted(outcome.found_done, 'part')} of them from before" if outcome.found_done else ""
-    note(f"{counted(outcome.answers, 'answer')} in {shown(job.out)}{again}.")
+    again = f", {plural(outcome.found_done, 'part')} of them from before" if outcome.found_done else ""
+    note(f"{plural(outcome.answers, 'answer')} in {shown(job.out)}{again}.")
     return 1 if outcome.problems else 0

@@ -318,10 +318,10 @@ class GalleryClassifier:
 
     def _wrap_as_classifier(self, ready: CurrentAnswerer) -> KCRCClassifier:
         """Return the stored classifier around an answerer."""
-        from kcrc.classifier.saving import faced
+        from kcrc.classifier.saving import wrap_as_estimator
 
         header, arrays = self._examples.store.read(lambda reading: stored_choice.read_state(reading, ready.tuned))
-        made = faced(header, arrays, ready.answerer, path=self._examples.path)
+        made = wrap_as_estimator(header, arrays, ready.answerer, path=self._examples.path)
         if ready.facts is not None:
             made.growth_ = ready.facts.growth(ready.contents)
         return made

@@ -415,7 +415,7 @@ class Calibrated:
             had, left_out=reorder(had.left_out), strangers=reorder(had.strangers), sets=sets,
             answered=None if had.answered is None else rename(had.answered),
         )  # fmt: skip
-        model = old.relabelled(rename(old.classes)[order], number[old.labels])
+        model = old.relabel(rename(old.classes)[order], number[old.labels])
         return replace(self, model=model, confidence=confidence)
 
 
@@ -473,7 +473,7 @@ def model_following(model: FittedModel, ids: Array, labels: Array, vectors: Arra
             model = with_examples(model, vectors[stay:], labels[stay:], ids[stay:])
         classes, numbers = np.unique(labels, return_inverse=True)
         same = np.array_equal(classes, model.classes) and np.array_equal(numbers, model.labels)
-        return model if same else model.relabelled(classes, numbers)
+        return model if same else model.relabel(classes, numbers)
     classes, numbers = np.unique(labels, return_inverse=True)
     scaled = None
     if stay and model.vectors is not model.raw and not model.method.double_precision:

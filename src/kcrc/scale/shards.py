@@ -126,7 +126,7 @@ class Shard:
         """What is kept of the examples ``rows``."""
         model, mine = self._model, rows - self._first
         stores = {
-            key: {name: part[mine] for name, part in store.prepared.parts.items()}
+            key: {name: part[mine] for name, part in store.content.parts.items()}
             for key, store in model.stores.items()
             if key != RAW
         }

@@ -11,7 +11,7 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.gallery.examples import checked_label
 from kcrc.gallery.undoing import state_before
 from kcrc.method.evidence import shares
@@ -191,7 +191,7 @@ async def preview(request: Request) -> Response:
             for one, a, b in zip(pictures, now, then, strict=True)
             if str(a) != str(b)
         ]
-        said = f"This changes {len(changed)} of the last {counted(len(pictures), 'answer')}."
+        said = f"This changes {len(changed)} of the last {plural(len(pictures), 'answer')}."
         return {
             "changed": changed,
             "answers": [one.id for one in pictures],

@@ -11,7 +11,7 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.gallery.acts import Relabel, Remove, Rename
 from kcrc.gallery.adding import Add, Added, checked_examples
 from kcrc.gallery.building import THUMBNAIL
@@ -62,8 +62,8 @@ async def add(request: Request) -> Response:
 
 def _added(done: Added, label: str) -> str:
     there = len(done.duplicates)
-    again = f" {counted(there, 'picture was', 'pictures were')} there already." if there else ""
-    return (f"Added {counted(len(done), 'example')} as {label}." if len(done) else "Nothing was added.") + again
+    again = f" {plural(there, 'picture was', 'pictures were')} there already." if there else ""
+    return (f"Added {plural(len(done), 'example')} as {label}." if len(done) else "Nothing was added.") + again
 
 
 def _check_class(service: Service, label: str, new_class: bool) -> None:
@@ -90,7 +90,7 @@ async def relabel(request: Request) -> Response:
             return Relabel(checked_ids(ids), label)(writing)
 
         done, entry = _written(service, act)
-        return told(service, person, entry, f"Relabelled {counted(len(done), 'example')} as {label}.", done)
+        return told(service, person, entry, f"Relabelled {plural(len(done), 'example')} as {label}.", done)
 
     return JSONResponse(await service.changed_by(change))
 
@@ -159,7 +159,7 @@ class Shown:
     ) -> NoReturn:
         first = min(shown)
         fate = "no longer in the gallery" if now[first] is None else f"{now[first]} now"
-        more = f", and {counted(len(shown) - 1, 'more example')} changed too" if len(shown) > 1 else ""
+        more = f", and {plural(len(shown) - 1, 'more example')} changed too" if len(shown) > 1 else ""
         raise Refusal(
             409,
             f"Example {first} was {shown[first]} when you looked, and is {fate}{more}. "
@@ -191,10 +191,10 @@ async def remove(request: Request) -> Response:
         if erase:
             service.gallery.read(lambda reading: shown.check(reading, ids))
             erased = service.gallery.erase(ids)
-            said = f"Erased {counted(len(erased.ids), 'example')} for good."
+            said = f"Erased {plural(len(erased.ids), 'example')} for good."
             return told(service, person, None, said, erased.ids)
         done, entry = _written(service, act)
-        return told(service, person, entry, f"Removed {counted(len(done), 'example')}.", done)
+        return told(service, person, entry, f"Removed {plural(len(done), 'example')}.", done)
 
     return JSONResponse(await service.changed_by(change))
 
@@ -216,7 +216,7 @@ async def rename(request: Request) -> Response:
             raise Refusal(409, why, {"merge": new, "count": counts[new]})
         done, entry = _written(service, act)
         word = "Merged" if new in counts else "Renamed"
-        return told(service, person, entry, f"{word} {old} to {new}: {counted(len(done), 'example')}.", done)
+        return told(service, person, entry, f"{word} {old} to {new}: {plural(len(done), 'example')}.", done)
 
     return JSONResponse(await service.changed_by(change))
 
