@@ -32,8 +32,8 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         return _say_system(as_json)
     if gallery is None:
         raise click.UsageError("Missing argument 'GALLERY'.")
-    from kcrc.gallery.history import format_moment, moment
     from kcrc.gallery.choose_looks import looks_of
+    from kcrc.gallery.history import format_moment, moment
     from kcrc.images.nearness import proportioned
 
     with open_gallery(gallery) as opened:

@@ -109,7 +109,8 @@ def _print(details: ExampleDetails) -> None:
     record, own, size = details.example, details.own, details.picture_size
     say(f"example {record.id}: {shown(record.label)}{' (removed)' if details.removed_by is not None else ''}")
     say(f"source    {shown(record.source) or '-'}")
-    say(f"added     {format_moment(record.added_at)}{'' if details.added_by is None else ', ' + _step(details.added_by)}")
+    added_by = "" if details.added_by is None else f", {_step(details.added_by)}"
+    say(f"added     {format_moment(record.added_at)}{added_by}")
     for before, entry in details.labels:
         say(f"before    {shown(before)}, until {_step(entry)}")
     if details.removed_by is not None:
