@@ -88,13 +88,13 @@ def test_adding_only_duplicates_is_no_act(gallery: Gallery) -> None:
 @pytest.mark.parametrize(
     ("labels", "vectors", "options", "message"),
     [
-        ("a", np.zeros((2, 5)), {}, "vectors of 4 numbers"),
+        ("a", np.zeros((2, 5)), {}, "must have 4 numbers each"),
         ("a", [["x"] * 4], {}, "must be a table of numbers"),
         ("a", [[1, 2, 3], [1]], {}, "must be a table of numbers"),
         ("a", np.full((1, 4), np.nan), {}, "NaN or infinity"),
         ("a", np.full((1, 4), 1e300), {}, "NaN or infinity"),
-        (["a"], np.zeros((2, 4)), {}, "2 vectors but 1 labels"),
-        ("a", np.zeros((2, 4)), {"sources": ["x"]}, "2 vectors but 1 sources"),
+        (["a"], np.zeros((2, 4)), {}, "labels must have one value per vector; got 1 for 2"),
+        ("a", np.zeros((2, 4)), {"sources": ["x"]}, "sources must have one value per vector; got 1 for 2"),
         ("", np.zeros((1, 4)), {}, "class name"),
         ("a\0b", np.zeros((1, 4)), {}, "class name"),
         ("a" * 501, np.zeros((1, 4)), {}, "class name"),
