@@ -77,7 +77,7 @@ def add(
                 duplicates=duplicates,
                 blank=blank,
                 progress=bar.update,
-                told=intake,
+                intake=intake,
             )
         due = opened.retune_due
         report_intake(opened, intake, folders)

@@ -19,7 +19,7 @@ from kcrc.report.terminal import note, progress, say, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
-    from kcrc.gallery.seeing import Seeing
+    from kcrc.gallery.choose_looks import FeatureChoice
     from kcrc.tuning.result import Tuning
 
 
@@ -85,7 +85,7 @@ def build(
     """
     from kcrc.gallery import Gallery, stores
     from kcrc.gallery.building import build_from_folder
-    from kcrc.gallery.seeing import choose_feature, choosing_seconds
+    from kcrc.gallery.choose_looks import choose_feature, choosing_seconds
     from kcrc.images import features
     from kcrc.images.datasets import class_folders
     from kcrc.method.neighbours.searches import check_search
@@ -102,15 +102,15 @@ def build(
     if not force and stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Choose another name with -o, or say --force to overwrite it.")
     try:
-        seeing: Seeing | None = None
+        choice: FeatureChoice | None = None
         if named is None:
             with leader_bar("choosing looks") as leading:
-                seeing = choose_feature(contents.paths, contents.labels, seconds=seconds, told=leading)
+                choice = choose_feature(contents.paths, contents.labels, seconds=seconds, report=leading)
         with progress(len(contents.paths), "images") as bar:
             intake = build_from_folder(
                 folder,
                 goal,
-                feature=named if seeing is None else seeing.feature,
+                feature=named if choice is None else choice.feature,
                 overwrite=force,
                 on_error="skip" if on_error == "skip" else "raise",
                 duplicates=duplicates,
@@ -120,11 +120,11 @@ def build(
             )
     except KeyboardInterrupt:
         raise Stopped(f"nothing was made; '{shown(goal)}' is as it was before.") from None
-    remaining = seconds if seeing is None else seconds - choosing_seconds(len(contents.paths), seconds)
+    remaining = seconds if choice is None else seconds - choosing_seconds(len(contents.paths), seconds)
     with Gallery.open(goal) as gallery:
         report_intake(gallery, intake, [contents])
-        if seeing is not None:
-            note(seeing.sentence)
+        if choice is not None:
+            note(choice.sentence)
         _tune(gallery, no_tune=no_tune, seconds=remaining)
         examples, classes = plural(len(gallery), "example"), plural(len(gallery.classes), "class", "classes")
         say(
@@ -140,13 +140,13 @@ def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
     if len(gallery.classes) == 1:
         note("there is only one class, so nothing can be told apart yet: add another with 'kcrc add'")
     if no_tune:
-        gallery.answering.take_usual_parameters()
+        gallery.answering.use_default_parameters()
         note(f"The parameters are the usual ones; {typed('tune', gallery.path)} chooses them from the examples.")
         return
     try:
         tuning = gallery.answering.tune(asked=False, tuning_seconds=seconds).tuning_
     except KeyboardInterrupt:
-        gallery.answering.take_usual_parameters()
+        gallery.answering.use_default_parameters()
         raise Stopped(
             f"'{path}' is there with all {plural(len(gallery), 'example')} and the usual parameters; "
             f"{typed('tune', gallery.path)} chooses them from the examples."

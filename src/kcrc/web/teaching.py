@@ -97,7 +97,7 @@ async def relabel(request: Request) -> Response:
 
 def _check_as_seen(writing: Transaction, expected: dict[int, str]) -> None:
     """A conflict if an example is no longer labelled as the client expects."""
-    found = {record.id: record for record in writing.found(ExampleRecord, id=sorted(expected), removed_by=None)}
+    found = {record.id: record for record in writing.find(ExampleRecord, id=sorted(expected), removed_by=None)}
     now = {example: found[example].label if example in found else None for example in expected}
     other = {str(example): label for example, label in now.items() if label != expected[example]}
     if other:
@@ -128,12 +128,12 @@ class Shown:
         if self.revision is None:
             return
         ids = sorted(set(examples))
-        changes = [(change.act, change) for change in reading.found(LabelRecord, example=ids)]
+        changes = [(change.act, change) for change in reading.find(LabelRecord, example=ids)]
         changes = sorted(entry for entry in changes if self._is_of_others(entry[0]))
         before = {change.example: change.before for _, change in reversed(changes)}  # the earliest of each example
         now: dict[int, str | None] = dict.fromkeys(ids)
         acts = {act for act, _ in changes}
-        for row in reading.found(ExampleRecord, id=ids):
+        for row in reading.find(ExampleRecord, id=ids):
             if row.removed_by is None:
                 now[row.id] = row.label
             elif self._is_of_others(row.removed_by):
@@ -145,10 +145,10 @@ class Shown:
 
     def check_class(self, reading: Snapshot, label: str) -> None:
         """A conflict if somebody else has given all examples of a class another one since."""
-        if self.revision is None or next(reading.found(ExampleRecord, label=label, removed_by=None), None) is not None:
+        if self.revision is None or next(reading.find(ExampleRecord, label=label, removed_by=None), None) is not None:
             return
         later = list(range(self.revision + 1, reading.settings().revision + 1))
-        self.check(reading, {one.example for one in reading.found(LabelRecord, act=later) if one.before == label})
+        self.check(reading, {one.example for one in reading.find(LabelRecord, act=later) if one.before == label})
 
     def _is_of_others(self, act: int) -> bool:
         assert self.revision is not None
@@ -171,7 +171,7 @@ class Shown:
                 "revision": reading.settings().revision,
                 "by": [
                     {"act": act.id, "sentence": sentence(act.summary)}
-                    for act in reading.found(ActRecord, id=sorted(acts))
+                    for act in reading.find(ActRecord, id=sorted(acts))
                 ],
             },
         )
@@ -286,7 +286,7 @@ def steps(service: Service, person: str) -> dict[str, str | None]:
     mine = service.people.of(person)
     wanted = {"undo": mine.done[-1:], "redo": mine.undone[-1:]}
     known = [entry for entries in wanted.values() for entry in entries]
-    found = service.gallery.read(lambda reading: list(reading.found(ActRecord, id=known)))
+    found = service.gallery.read(lambda reading: list(reading.find(ActRecord, id=known)))
     told = {act.id: sentence(act.summary) for act in found}
     return {word: told.get(entries[0]) if entries else None for word, entries in wanted.items()}
 
