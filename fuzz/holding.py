@@ -64,7 +64,7 @@ def in_server(port: int, content: bytes) -> tuple[float, int, list[float]]:
         )
         begun = time.perf_counter()
         upload.start()
-        health = []
+        health: list[float] = []
         while upload.is_alive() or not health:
             asked = time.perf_counter()
             other.get("/api/health").raise_for_status()
