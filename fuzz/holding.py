@@ -79,7 +79,7 @@ def main() -> int:
         gallery, photos = Path(folder) / "g.kcrc", Path(folder) / "photos"
         photo_gallery(gallery, photos, each=5)
         with Gallery.open(gallery) as opened:
-            opened.answering.take_usual_parameters()
+            opened.answering.use_default_parameters()
         good = min(in_command(gallery, next(photos.rglob("*.jpg")))[0] for _ in range(3))
         command = [sys.executable, "-m", "kcrc", "serve", str(gallery), "--port", "0"]
         print(f"{'picture':34}{'command':>9}{'server':>9}{'health':>9}")
