@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import signal
 import struct
@@ -16,7 +17,7 @@ from PIL import Image
 from kcrc.gallery import Gallery
 from kcrc.gallery.adding import near_copies
 from kcrc.images.datasets import class_folders
-from kcrc.images.decoding import photos as readers
+from kcrc.images.decoding import decoder as readers
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -78,7 +79,7 @@ def test_nothing_is_said_where_there_is_nothing_to_say(run) -> None:
 def test_a_folder_without_classes_says_so(run) -> None:
     code, _, err = run("build", "photos/wren", "-o", "new.kcrc")
     assert code == 1
-    assert "photos/wren has no class folders with images (4 lie in it directly)." in err
+    assert "photos/wren has no class folders with images (4 are in it directly)." in err
     assert not Path("new.kcrc").exists()
 
 
@@ -137,7 +138,7 @@ def test_a_folder_of_class_folders_is_added_and_again_only_what_is_new(run) -> N
 
 
 def test_what_is_in_already_is_not_decoded_again(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.gallery import building
+    building = importlib.import_module("kcrc.gallery.building")
 
     asked: list[int] = []
     real = building.extract_chunks
@@ -169,7 +170,7 @@ def test_sync_names_what_vanished(run) -> None:
 
 
 def test_an_interrupted_add_says_what_stayed(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.gallery import building
+    building = importlib.import_module("kcrc.gallery.building")
 
     folder(Path("more"), 4, first=30)
     real = building.extract_chunks
@@ -195,7 +196,7 @@ def test_an_interrupted_add_says_what_stayed(run, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_interrupted_build_says_what_stayed(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from kcrc.gallery import building
+    building = importlib.import_module("kcrc.gallery.building")
     from kcrc.gallery.classifier import GalleryClassifier
 
     def interrupt(*_: object, **__: object) -> None:

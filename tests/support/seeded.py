@@ -69,6 +69,7 @@ def loaded(path: str) -> ModuleType:
 
 def _run(path: str, first: int, last: int) -> None:
     faulthandler.enable()
+    sys.path.insert(0, str(TESTS))  # as pytest has it
     if "asan" not in os.environ.get("LD_PRELOAD", ""):  # whose shadow memory is all of it
         import resource
 

@@ -57,10 +57,21 @@ def test_one_example_and_its_picture(client: httpx.Client) -> None:
 
 
 def test_the_map_has_every_example_and_stays(client: httpx.Client) -> None:
-    told = settled(client, "/api/map")["points"]
-    assert [one["id"] for one in told] == list(range(1, 19))
-    assert all(-1 <= one[axis] <= 1 for one in told for axis in "xy")
-    assert settled(client, "/api/map")["points"] == told
+    points = settled(client, "/api/map")["points"]
+    assert sorted(point["id"] for point in points) == list(range(1, 19))
+    assert all(-1 <= point[axis] <= 1 for point in points for axis in "xy")
+    assert settled(client, "/api/map")["points"] == points
+
+
+@pytest.mark.parametrize("most", [20_000, 5, 1])
+def test_the_first_points_of_the_map_show_every_class(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("kcrc.web.plane.MOST", most)
+    points = settled(client, "/api/map")["points"]
+    assert len(points) == max(3, min(most, 18))
+    for turn in range(0, len(points) - 2, 3):
+        assert {point["label"] for point in points[turn : turn + 3]} == {"heron", "robin", "wren"}
 
 
 def test_a_wrong_label_is_a_suspect_until_it_is_confirmed(client: httpx.Client) -> None:

@@ -10,17 +10,17 @@ import click
 
 from kcrc._base.few_examples import caution, too_few_to_say
 from kcrc._base.progress import leader_bar
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import Decimal, GalleryAddress, option_value
 from kcrc.cli.endings import Stopped
-from kcrc.cli.intake import tell
+from kcrc.cli.intake import report_intake
 from kcrc.errors import FileError
 from kcrc.report.terminal import note, progress, say, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
-    from kcrc.gallery.seeing import Seeing
-    from kcrc.tuning.setting import Tuning
+    from kcrc.gallery.choose_looks import FeatureChoice
+    from kcrc.tuning.result import Tuning
 
 
 @click.command(short_help="Make a gallery from a folder of class folders.")
@@ -85,32 +85,32 @@ def build(
     """
     from kcrc.gallery import Gallery, stores
     from kcrc.gallery.building import build_from_folder
-    from kcrc.gallery.seeing import choose_feature, choosing_seconds
+    from kcrc.gallery.choose_looks import choose_feature, choosing_seconds
     from kcrc.images import features
     from kcrc.images.datasets import class_folders
     from kcrc.method.neighbours.searches import check_search
 
     started = time.perf_counter()
     goal = output or folder.absolute().with_name(f"{folder.absolute().name}.kcrc")
-    given = dict(option_value(text) for text in options)
-    named = None if feature is None or feature == "auto" else features.make(feature, **given)
-    if named is None and given:
+    feature_options = dict(option_value(text) for text in options)
+    named = None if feature is None or feature == "auto" else features.make(feature, **feature_options)
+    if named is None and feature_options:
         raise click.UsageError("--option is of a feature; name that too: -f hog --option cell=8.")
     if search is not None:
         check_search(search)
-    found = class_folders(folder)
+    contents = class_folders(folder)
     if not force and stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Choose another name with -o, or say --force to overwrite it.")
     try:
-        seeing: Seeing | None = None
+        choice: FeatureChoice | None = None
         if named is None:
             with leader_bar("choosing looks") as leading:
-                seeing = choose_feature(found.paths, found.labels, seconds=seconds, told=leading)
-        with progress(len(found.paths), "images") as bar:
-            told = build_from_folder(
+                choice = choose_feature(contents.paths, contents.labels, seconds=seconds, report=leading)
+        with progress(len(contents.paths), "images") as bar:
+            intake = build_from_folder(
                 folder,
                 goal,
-                feature=named if seeing is None else seeing.feature,
+                feature=named if choice is None else choice.feature,
                 overwrite=force,
                 on_error="skip" if on_error == "skip" else "raise",
                 duplicates=duplicates,
@@ -120,13 +120,13 @@ def build(
             )
     except KeyboardInterrupt:
         raise Stopped(f"nothing was made; '{shown(goal)}' is as it was before.") from None
-    left = seconds if seeing is None else seconds - choosing_seconds(len(found.paths), seconds)
+    remaining = seconds if choice is None else seconds - choosing_seconds(len(contents.paths), seconds)
     with Gallery.open(goal) as gallery:
-        tell(gallery, told, [found])
-        if seeing is not None:
-            note(seeing.sentence)
-        _choose(gallery, no_tune=no_tune, seconds=left)
-        examples, classes = counted(len(gallery), "example"), counted(len(gallery.classes), "class", "classes")
+        report_intake(gallery, intake, [contents])
+        if choice is not None:
+            note(choice.sentence)
+        _tune(gallery, no_tune=no_tune, seconds=remaining)
+        examples, classes = plural(len(gallery), "example"), plural(len(gallery.classes), "class", "classes")
         say(
             f"{shown(goal)}: {examples} of {classes}, "
             f"{gallery.settings.feature} ({gallery.dim} numbers each), {time.perf_counter() - started:.1f} s"
@@ -134,31 +134,31 @@ def build(
     return 0
 
 
-def _choose(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
+def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
     """Choose the parameters; the usual ones where that is not wanted, or is interrupted."""
     path = shown(gallery.path)
     if len(gallery.classes) == 1:
         note("there is only one class, so nothing can be told apart yet: add another with 'kcrc add'")
     if no_tune:
-        gallery.answering.take_usual_parameters()
+        gallery.answering.use_default_parameters()
         note(f"The parameters are the usual ones; {typed('tune', gallery.path)} chooses them from the examples.")
         return
     try:
         tuning = gallery.answering.tune(asked=False, tuning_seconds=seconds).tuning_
     except KeyboardInterrupt:
-        gallery.answering.take_usual_parameters()
+        gallery.answering.use_default_parameters()
         raise Stopped(
-            f"'{path}' is there with all {counted(len(gallery), 'example')} and the usual parameters; "
+            f"'{path}' is there with all {plural(len(gallery), 'example')} and the usual parameters; "
             f"{typed('tune', gallery.path)} chooses them from the examples."
         ) from None
     if tuning is not None and len(gallery.classes) > 1:
-        note(_measured(tuning, len(gallery), len(gallery.classes)))
+        note(_accuracy_sentence(tuning, len(gallery), len(gallery.classes)))
 
 
-def _measured(tuning: Tuning, examples: int, classes: int) -> str:
+def _accuracy_sentence(tuning: Tuning, examples: int, classes: int) -> str:
     """How many of the examples are answered right by the others; without a number where it would mean nothing."""
     if (why := too_few_to_say(tuning.trials)) is not None:
         return why
     few = caution(tuning.trials, examples, classes)
-    told = f"left out one by one, {tuning.accuracy:.1%} of {counted(tuning.trials, 'example')} are answered right"
-    return told if few is None else f"{told}; {few}"
+    sentence = f"left out one by one, {tuning.accuracy:.1%} of {plural(tuning.trials, 'example')} are answered right"
+    return sentence if few is None else f"{sentence}; {few}"

@@ -427,8 +427,8 @@ def subset_per_class(labels: Array, n: int, seed: int = 0) -> Array:
     labels = np.asarray(labels)
     if n < 1:
         raise ParameterError(f"n must be at least 1; got {n!r}.")
-    kept = []
+    drawn = []
     for label in np.unique(labels):
         rng = np.random.default_rng([seed, *str(label).encode()])
-        kept.append(rng.permutation(np.flatnonzero(labels == label))[:n])
-    return np.sort(np.concatenate(kept)) if kept else np.empty(0, np.intp)
+        drawn.append(rng.permutation(np.flatnonzero(labels == label))[:n])
+    return np.sort(np.concatenate(drawn)) if drawn else np.empty(0, np.intp)

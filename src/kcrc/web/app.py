@@ -20,6 +20,7 @@ from kcrc.errors import KCRCError
 from kcrc.web import guard as failures
 from kcrc.web.connections import Connection
 from kcrc.web.guard import Guard, Guarded
+from kcrc.web.page_files import compressed
 from kcrc.web.routes import ROUTES, Handler
 from kcrc.web.service import Service
 
@@ -52,7 +53,7 @@ def _sound(handler: Handler) -> Handler:
 
     async def answer(request: Request) -> Response:
         try:
-            return await handler(request)
+            return await compressed(request, await handler(request))
         except failures.Refusal as problem:
             return failures.refused_as(problem)
         except KCRCError as problem:

@@ -5,34 +5,39 @@ from __future__ import annotations
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc._base.parallel import chunks
 from kcrc.web.computing import Report
 from kcrc.web.current import Current
 
-SHOWN = 2000  # examples
+MOST = 20_000  # examples on the map; of more classes than that, one each
+SAMPLE = 2000  # examples that the directions are found from
+CHUNK = 4096
 ROUNDS = 12
+DECIMALS = 4  # of a coordinate: finer than a pixel at any zoom
 
 
 def points(current: Current, report: Report) -> list[tuple[int, float, float, str]]:
-    """(id, x, y, label) of the examples, or of so many of each class as fit; x and y from −1 to 1. The same examples
-    have the same places."""
+    """(id, x, y, label) of the examples, or of as many of each class as fit; x and y from −1 to 1.
+
+    They come in turns, the first example of each class, then the second of each, …: so the first n points show all
+    classes, if n is not smaller than their number. The same examples have the same places."""
     model = current.answerer.model
-    which = _some(model.labels)
-    vectors = model.vectors[which].astype(np.float64)
-    vectors -= vectors.mean(axis=0)
-    places = vectors @ _directions(vectors).T
+    which = _by_turns(model.labels)[: max(MOST, len(model.classes))]
+    sample = model.vectors[np.sort(which[:SAMPLE])].astype(np.float64)
+    mean = sample.mean(axis=0)
+    directions = _directions(sample - mean).T
+    places = np.concatenate([(model.vectors[which[piece]] - mean) @ directions for piece in chunks(len(which), CHUNK)])
     largest = np.abs(places).max(axis=0, initial=0.0)
-    places /= np.where(largest > 0, largest, 1.0)
+    places = (places / np.where(largest > 0, largest, 1.0)).round(DECIMALS)
     names = model.classes[model.labels[which]]
-    ids = model.ids[which]
-    return [(int(i), float(x), float(y), str(name)) for i, (x, y), name in zip(ids, places, names, strict=True)]
+    return list(zip(model.ids[which].tolist(), *places.T.tolist(), names.tolist(), strict=True))
 
 
-def _some(labels: Array) -> Array:
-    """Positions of at most SHOWN examples: of every class the first, then the second, …"""
+def _by_turns(labels: Array) -> Array:
+    """Positions of all examples: of every class the first, then the second, …"""
     order = np.argsort(labels, kind="stable")
-    sizes = np.bincount(labels)
-    turn = np.concatenate([np.arange(size) for size in sizes])
-    return np.sort(order[np.argsort(turn, kind="stable")[:SHOWN]])
+    turn = np.concatenate([np.arange(size) for size in np.bincount(labels)])
+    return order[np.argsort(turn, kind="stable")]
 
 
 def _directions(vectors: Array) -> Array:

@@ -140,7 +140,7 @@ ROUTES: tuple[Route, ...] = (
         "GET", "/api/gallery", browsing.gallery, "What is served.",
         gives=_json(record(name=TEXT, revision=WHOLE, examples=WHOLE, classes=some(record(name=TEXT, count=WHOLE)),
                            feature=TEXT, dim=WHOLE, readonly=FLAG, tuned=maybe(record(sentence=TEXT)),
-                           retune_due=maybe(TEXT), confidence=CONFIDENCE, token_needed=FLAG, queue=WHOLE,
+                           retune_due=maybe(TEXT), confidence=CONFIDENCE, token_needed=FLAG, queue=WHOLE, pictures=TEXT,
                            undo=maybe(TEXT), redo=maybe(TEXT),
                            limits=record(bytes=WHOLE, pixels=WHOLE, count=WHOLE))),
     ),
@@ -211,7 +211,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/api/redo", teaching.redo, "Do again what one took back, or the change named.",
           takes=_json(record({"act": WHOLE})), gives=_json(_ACT)),
     Route("GET", "/api/thumbnails/{example:int}", browsing.thumbnail, "The small picture of an example.",
-          gives={"image/jpeg": _BYTES}),
+          query={"of": TEXT}, gives={"image/jpeg": _BYTES}),
     Route(
         "GET", "/api/examples", browsing.examples, "A page of the examples.",
         query={"class": TEXT, "search": TEXT, "offset": WHOLE, "limit": WHOLE, "order": TEXT},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -66,6 +67,8 @@ class Service:
         """Held while the parameters are chosen anew."""
         self.confirmed: OrderedDict[tuple[int, str], None] = OrderedDict()
         """Labels that somebody looked at and said are right: of an example, for as long as it has that label."""
+        self.pictures_key = secrets.token_urlsafe(8)
+        """In the address of a thumbnail, it says which run of which server the number of the example is from."""
         self._told = gallery.settings.revision
 
     def feature(self) -> Feature:
@@ -142,7 +145,7 @@ class Service:
     def _learn(self) -> None:
         """Learn how sure answers are from the examples of now; where they have outgrown the parameters, those are
         chosen again."""
-        if len(self.gallery) and self.gallery.answering.choice_due is not None:
+        if len(self.gallery) and self.gallery.answering.why_choose is not None:
             self.events.tell("progress", job="choose", share=0.0)
             self.gallery.answering.ready()
             self.events.tell("progress", job="choose", share=1.0)

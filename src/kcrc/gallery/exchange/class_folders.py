@@ -41,7 +41,7 @@ def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     if not path.is_dir():
         raise FileError(f"'{path}' is not a folder with a folder of images for each class.")
     labels = _labels(path / CLASSES)
-    for folder in sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith(".")):
+    for folder in sorted(child for child in path.iterdir() if child.is_dir() and not child.name.startswith(".")):
         for image in image_files(folder):
             yield Labelled(labels.get(folder.name, folder.name), image.relative_to(path).as_posix())
 
@@ -51,9 +51,9 @@ def _labels(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     try:
-        found = read_json(read_plain(path, limit=BYTES, what="file of classes"))
+        names = read_json(read_plain(path, limit=BYTES, what="file of classes"))
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(label, str) for label in found.values()):
+        names = None
+    if not isinstance(names, dict) or not all(isinstance(label, str) for label in names.values()):
         raise FileError(f"'{path}' is not what kcrc export writes: class names by folder.")
-    return found
+    return names

@@ -26,32 +26,32 @@ HAS_COLUMNS = False
 def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     names = sorted({row.label for row in rows})
     numbers = {label: number for number, label in enumerate(names, 1)}
-    found = {
-        "images": [{"id": at, "file_name": row.image, "sha256": row.sha256} for at, row in enumerate(rows, 1)],
+    document = {
+        "images": [{"id": number, "file_name": row.image, "sha256": row.sha256} for number, row in enumerate(rows, 1)],
         "annotations": [
-            {"id": at, "image_id": at, "category_id": numbers[row.label]} for at, row in enumerate(rows, 1)
+            {"id": number, "image_id": number, "category_id": numbers[row.label]} for number, row in enumerate(rows, 1)
         ],
         "categories": [{"id": number, "name": label} for label, number in numbers.items()],
     }
     with atomic_write(path) as file:
-        file.write(json.dumps(found, indent=1).encode())
+        file.write(json.dumps(document, indent=1).encode())
     return len(rows)
 
 
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
-    yield from rows_of(json_of(path), path)
+    yield from read_document(json_of(path), path)
 
 
-def rows_of(found: Any, path: Path) -> Iterator[Labelled]:
+def read_document(document: Any, path: Path) -> Iterator[Labelled]:
     """The images of a JSON document and their classes."""
-    if not is_coco(found):
+    if not is_coco(document):
         raise FileError(f"'{path}' is not COCO: it must have lists of {', '.join(PARTS)}.")
     try:
-        names = {one["id"]: one["name"] for one in found["categories"]}
-        labels: dict[Any, set[str]] = {one["id"]: set() for one in found["images"]}
-        for one in found["annotations"]:
-            labels[one["image_id"]].add(names[one["category_id"]])
-        files = {one["id"]: (one["file_name"], one.get("sha256", "")) for one in found["images"]}
+        names = {entry["id"]: entry["name"] for entry in document["categories"]}
+        labels: dict[Any, set[str]] = {entry["id"]: set() for entry in document["images"]}
+        for entry in document["annotations"]:
+            labels[entry["image_id"]].add(names[entry["category_id"]])
+        files = {entry["id"]: (entry["file_name"], entry.get("sha256", "")) for entry in document["images"]}
         is_text = all(
             isinstance(text, str) for text in (*names.values(), *(text for pair in files.values() for text in pair))
         )
@@ -73,6 +73,6 @@ def rows_of(found: Any, path: Path) -> Iterator[Labelled]:
         yield Labelled(next(iter(labels[image]), ""), file_of(name), digest.strip().lower())
 
 
-def is_coco(found: Any) -> bool:
+def is_coco(document: Any) -> bool:
     """Whether a JSON document has COCO's three lists."""
-    return isinstance(found, dict) and all(isinstance(found.get(part), list) for part in PARTS)
+    return isinstance(document, dict) and all(isinstance(document.get(part), list) for part in PARTS)

@@ -24,7 +24,7 @@ _LOCAL = "/data/local-files/"
 _UPLOAD = re.compile(r"/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
 
 
-def labelled_rows(
+def read_rows(
     rows: Iterable[tuple[str, Mapping[str, Any]]], path: object, label_column: str | None
 ) -> Iterator[Labelled]:
     """The rows of a table, each given with the words that name its place."""
@@ -33,7 +33,7 @@ def labelled_rows(
     if first:
         columns = Columns.of([row for _, row in first], path, label_column)
         for place, row in chain(first, rest):
-            yield columns.labelled(row, place)
+            yield columns.labelled_row(row, place)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Columns:
         """Chosen by the first rows; a ``FileError`` that names the columns if they cannot be told apart."""
         names = list(dict.fromkeys(name for row in rows for name in row))
         if label_column is not None and label_column not in names:
-            raise FileError(f"'{path}' has no column '{label_column}'. {_listed(names)}")
+            raise FileError(f"'{path}' has no column '{label_column}'. {_list_columns(names)}")
         folded = {name.casefold(): name for name in reversed(names) if name != label_column}
         filled = {name: [row[name] for row in rows if row.get(name) not in (None, "")] for name in names}
         look = {name: bool(cells) and all(map(is_image, cells)) for name, cells in filled.items()}
@@ -64,28 +64,28 @@ class Columns:
         if not images and digest is None:
             raise FileError(
                 f"'{path}' has no column of images: call it {', '.join(IMAGE_NAMES[:4])} or the like, or hold "
-                f"names of image files. {_listed(names)}"
+                f"names of image files. {_list_columns(names)}"
             )
         others = [name for name in names if name not in images and name.casefold() not in _BESIDE and not look[name]]
         return cls(tuple(images), label_column or _label_column(others, names, path), digest)
 
-    def labelled(self, row: Mapping[str, Any], place: str) -> Labelled:
+    def labelled_row(self, row: Mapping[str, Any], place: str) -> Labelled:
         """A row as what it says of an image."""
         if self.label not in row:
-            raise FileError(f"{place} has no '{self.label}'. {_listed(list(row))}")
+            raise FileError(f"{place} has no '{self.label}'. {_list_columns(list(row))}")
         image, content = "", None
-        for name in self.images:
-            cell = row.get(name)
+        for column in self.images:
+            cell = row.get(column)
             if isinstance(cell, Mapping):  # Hugging Face's image: its bytes, its path, or both
-                given, held = cell.get("path"), cell.get("bytes")
-                image, content = given if isinstance(given, str) else "", held if isinstance(held, bytes) else None
+                name, data = cell.get("path"), cell.get("bytes")
+                image, content = name if isinstance(name, str) else "", data if isinstance(data, bytes) else None
             elif cell is not None:
                 image = file_of(str(cell))
             if image or content:
                 break
         digest = str(row.get(self.digest) or "").strip().lower() if self.digest is not None else ""
         if not (image or content or digest):
-            raise FileError(f"{place} has no image in {_quoted(self.images) or 'it'}. {_listed(list(row))}")
+            raise FileError(f"{place} has no image in {_quote(self.images) or 'it'}. {_list_columns(list(row))}")
         return Labelled(label_text(row[self.label], place), image, digest, content=content)
 
 
@@ -96,8 +96,8 @@ def _label_column(others: Sequence[str], names: Sequence[str], path: object) -> 
         return known[0]
     if not known and len(others) == 1:
         return others[0]
-    what = f"several columns that may be the class: {_quoted(known)}" if known else "no column that must be the class"
-    raise FileError(f"'{path}' has {what}. Name it with --label-column. {_listed(names)}")
+    what = f"several columns that may be the class: {_quote(known)}" if known else "no column that must be the class"
+    raise FileError(f"'{path}' has {what}. Name it with --label-column. {_list_columns(names)}")
 
 
 def is_image(cell: Any) -> bool:
@@ -129,9 +129,9 @@ def file_of(image: str) -> str:
     return image if upload is None else upload[1]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_columns(names: Sequence[str]) -> str:
     return f"Its columns are: {some_of([str(name)[:60] for name in names], 20)}."
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _quote(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)

@@ -58,7 +58,7 @@ class ExchangeFormat(Protocol):
         """The rows of a file or folder of anyone; what cannot be read is a ``FileError``. Images are not opened."""
 
 
-def counted(rows: Iterable[Labelled], path: object) -> Iterator[Labelled]:
+def limit_rows(rows: Iterable[Labelled], path: object) -> Iterator[Labelled]:
     """The same rows, no more than may be read."""
     for number, row in enumerate(rows):
         if number == ROWS:

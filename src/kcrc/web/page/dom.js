@@ -134,5 +134,8 @@ export function shaped(node, width = node.clientWidth, height = node.clientHeigh
   if (whole && !node.querySelector(".blur")) node.prepend(h("img", { src: sharp.src, alt: "", class: "blur" }));
 }
 
-export const thumbnail = (id) => `/api/thumbnails/${id}`;
+// Numbers of examples are those of one gallery: `key` names it, so that a browser may keep the pictures.
+let picturesKey = "";
+export const setPicturesKey = (key) => { picturesKey = key; };
+export const thumbnail = (id) => `/api/thumbnails/${id}?of=${picturesKey}`;
 export const upload = (picture) => `/api/pictures/${encodeURIComponent(picture)}`;

@@ -3,7 +3,7 @@
 // examples), "queue", "confidence", "doubts", "suspects".
 
 import { api, Away, link, Refused } from "./api.js";
-import { fill, h, button } from "./dom.js";
+import { fill, h, button, setPicturesKey } from "./dom.js";
 import { line, say } from "./words.js";
 
 const AUDITED = 3000; // examples
@@ -23,6 +23,7 @@ class Session extends EventTarget {
 
   async refresh() {
     this.gallery = await api.gallery();
+    setPicturesKey(this.gallery.pictures);
     this.undo = this.gallery.undo;
     this.redo = this.gallery.redo;
     this.tell("gallery");
