@@ -164,7 +164,8 @@ class Ask {
     this.place.bar.hidden = session.gallery.readonly;
     if (!session.gallery.readonly) redraw(this.place.bar, q.act === null ? this.answers.bar(q) : this.done());
     const said = parts.verdict.textContent;
-    if (said !== this.said) announce(`${short(q.now, { hypothetical: q.open })}. ${parts.verdict.lastChild.textContent}`);
+    if (said === this.said) return;
+    announce(`${short(q.now, { hypothetical: q.open })}. ${parts.verdict.lastChild.textContent}`);
     this.said = said;
   }
 

@@ -26,7 +26,7 @@ export function mind(q, acts) {
     }, pictures(one.ids), h("span", { class: "words" },
       h("small", {}, line("withoutThese", { n: one.ids.length })), named(one.label, { class: "strong" })),
     at === 0 ? key("W") : null)),
-    doubted(q, acts) ?? h("p", { class: "card plain" }, line(noted(turning), { n: turning.found[0]?.ids.length ?? 0 })))];
+    doubted(q, acts) ?? h("p", { class: "card plain" }, line(noted(turning))))];
 }
 
 // What is known of smaller sets.
@@ -45,7 +45,8 @@ function tray(q, acts) {
     h("ul", { class: "strip" },
       classes.map((label) => back(line("bringClassBack", { label }), () => acts.toggleClass(label),
         named(label, { class: "class-back" }), label)),
-      ids.slice(0, TRAY).map((id) => back(line("bringBack", { id }), () => acts.toggle(id), shot(thumbnail(id), ""), id))),
+      ids.slice(0, TRAY).map((id) =>
+        back(line("bringBack", { id }), () => acts.toggle(id), shot(thumbnail(id), ""), id))),
     h("span", { class: "words" }, button(line("bringAllBack"), { press: acts.restore, hint: "Esc", kind: "quiet" }),
       h("small", {}, ids.length === 0 ? line("classesAside", { n: classes.length })
         : line("setAsideLong", { n: ids.length }))));
@@ -57,7 +58,8 @@ export function suspect(q) {
   const [ids, to] = q.open ? [q.aside.ids, q.now.unknown ? null : q.now.label]
     : [q.turning?.found[0]?.ids ?? [], q.turning?.found[0]?.label];
   const one = ids.length === 1 ? q.base.parts.find((part) => part.id === ids[0]) : undefined;
-  return one !== undefined && to && to !== q.base.label && one.label !== to ? { id: one.id, label: one.label, to } : null;
+  const other = one !== undefined && to && to !== q.base.label && one.label !== to;
+  return other ? { id: one.id, label: one.label, to } : null;
 }
 
 function doubted(q, acts) {

@@ -37,8 +37,9 @@ export class Seam {
   draw(q, { turns, doubted }) {
     const answer = q.now;
     const turned = answer.runner_up !== null && answer.label !== q.left;
-    const same = this.drawn === answer && this.turned === turned && `${this.turns}|${this.doubted}` === `${turns}|${doubted}`;
-    Object.assign(this, { answer, turned, turns, doubted, drawn: answer });
+    const same = this.answer === answer && this.turned === turned &&
+      `${this.turns}|${this.doubted}` === `${turns}|${doubted}`;
+    Object.assign(this, { answer, turned, turns, doubted });
     if (!same) {
       this.shown = sideModels(answer, turned);
       this.lay({ still: false });
@@ -57,7 +58,8 @@ export class Seam {
     this.shown.forEach((side, number) => this.drawHead(number, side));
     if (this.shown.length < 2) fill(this.heads[1]);
     const gap = stacked ? this.heads[1].offsetHeight + 12 : GAP;
-    const places = sides(this.shown.map((side) => side.share), width, height + (stacked ? gap - 34 : 0), { gap, stacked });
+    const places = sides(this.shown.map((side) => side.share), width, height + (stacked ? gap - 34 : 0),
+      { gap, stacked });
     placed(this.field, { height: `${Math.max(...places.map((place) => place.y + place.height))}px` });
     placed(this.heads[1], { "--down": stacked ? `${places[1].y - gap + 4}px` : "auto" });
     this.field.classList.toggle("still", still);
@@ -117,9 +119,10 @@ export class Seam {
     put(tile.node, box);
     const small = Math.min(box.width, box.height);
     const turns = part === undefined ? left.some((one) => this.turns.includes(one.id)) : this.turns.includes(part.id);
+    const tips = part !== undefined && this.answer.tips === part.id;
     const doubted = part !== undefined && this.doubted.includes(part.id);
     tile.node.className = ["tile", side.kind, part === undefined ? "rest" : "", part?.step_in ? "steps-in" : "",
-      small < SMALL ? "tiny" : "", part !== undefined && this.answer.tips === part.id ? "tips" : "", turns ? "turns" : "", doubted ? "doubted" : ""].join(" ");
+      small < SMALL ? "tiny" : "", tips ? "tips" : "", turns ? "turns" : "", doubted ? "doubted" : ""].join(" ");
     if (part === undefined) {
       const words = line("restLong", { n: count, label: side.label });
       tile.node.setAttribute("aria-label", words);
@@ -130,8 +133,8 @@ export class Seam {
     }
     tile.part = part;
     tile.small = small < SMALL;
-    const tips = this.answer.tips === part.id;
-    const mark = doubted ? "inDoubtShort" : tips ? (box.width > 170 ? "tips" : "tipsShort") : part.step_in ? "stepsIn" : null;
+    const mark = doubted ? "inDoubtShort" : tips ? (box.width > 170 ? "tips" : "tipsShort")
+      : part.step_in ? "stepsIn" : null;
     fill(tile.mark, mark === null ? null : line(mark), doubted ? h("kbd", { "aria-hidden": "true" }, "D") : null);
     tile.mark.hidden = mark === null || box.width < 120 || box.height < 80;
     const how = side.equal ? "tileAgrees" : side.kind === "for" ? "tileFor" : "tileAgainst";
