@@ -8,7 +8,6 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from kcrc.images.decoding.reading import ImageError, OnError, fetch, read_chunks
 from kcrc.images.features.extract import extract_chunks
 
 if TYPE_CHECKING:
+    from kcrc.gallery.exchange.layouts import LabelledImages
     from kcrc.images.features.base import Feature
 
 
@@ -215,7 +215,7 @@ def _sifted(
 
 
 def build_from_folder(
-    folder: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | LabelledImages,
     path: str | os.PathLike[str],
     *,
     feature: Any = "auto",
@@ -226,14 +226,16 @@ def build_from_folder(
     parameters: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Intake:
-    """A gallery of a folder of class folders; ``feature`` is a name, a Feature, "auto" for what tells some of them
-    apart best (``kcrc.gallery.seeing``), or None for the best installed; ``parameters`` of its classifier are fixed.
+    """A gallery of a folder of class folders, or of what else ``read_layout`` can read; ``feature`` is a name, a
+    Feature, "auto" for what tells some of them apart best (``kcrc.gallery.seeing``), or None for the best installed;
+    ``parameters`` of its classifier are fixed.
 
-    Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them)."""
-    from kcrc.images.datasets import class_folders
+    Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them), and so are pictures
+    that stand in several classes."""
+    from kcrc.gallery.exchange.layouts import LabelledImages, read_layout
     from kcrc.images.features import resolve
 
-    found = class_folders(Path(folder))
+    found = folder if isinstance(folder, LabelledImages) else read_layout(folder)
     files, labels = found.paths, found.labels
     if isinstance(feature, str) and feature == "auto":
         feature = choose_feature(files, labels).feature
@@ -245,11 +247,12 @@ def build_from_folder(
             gallery, made, files, labels, on_error=on_error, duplicates=duplicates, blank=blank, progress=progress
         )
         if not told.added:
-            raise DataError(f"None of the {len(files)} images in '{folder}' can be used. {told.problems[0]}")
+            why = f" {told.problems[0]}" if told.problems else ""
+            raise DataError(f"None of the {len(files)} images can be used.{why}")
     return told
 
 
-def _learn(feature: Feature, files: Sequence[Path], labels: Sequence[str], on_error: OnError) -> None:
+def _learn(feature: Feature, files: Sequence[str | os.PathLike[str]], labels: Sequence[str], on_error: OnError) -> None:
     """Fit a feature on the files that can be read; few enough to be held in memory, they are decoded once for it."""
     usable: list[int] = []
     kept: list[Array] = []
