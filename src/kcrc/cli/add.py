@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argument, model_option, open_gallery
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import announce_new_classes, report_intake
@@ -78,7 +78,7 @@ def add(
                 duplicates=duplicates,
                 blank=blank,
                 progress=bar.update,
-                told=intake,
+                intake=intake,
             )
         due = opened.retune_due
         report_intake(opened, intake, [each for folder in folders for each in folder.folders])
@@ -147,6 +147,6 @@ def _report_vanished(vanished: Sequence[Example], gallery: Path) -> None:
     ids = [*(example.id for example in vanished[:8]), *(["…"] if len(vanished) > 8 else [])]
     stay = "It stays" if len(vanished) == 1 else "They stay"
     note(
-        f"{counted(len(vanished), 'example')} of files that are no longer there, or no longer the same. {stay} in; "
+        f"{plural(len(vanished), 'example')} of files that are no longer there, or no longer the same. {stay} in; "
         f"{typed('remove', gallery, *ids)} takes what you name out."
     )

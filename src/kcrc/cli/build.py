@@ -10,7 +10,7 @@ import click
 
 from kcrc._base.few_examples import caution, too_few_to_say
 from kcrc._base.progress import leader_bar
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import Decimal, GalleryAddress, option_value
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import report_intake
@@ -19,8 +19,8 @@ from kcrc.report.terminal import is_confirmed, note, progress, say, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
+    from kcrc.gallery.choose_looks import FeatureChoice
     from kcrc.gallery.exchange.layouts import LabelledImages
-    from kcrc.gallery.seeing import Seeing
     from kcrc.tuning.result import Tuning
 
 
@@ -103,8 +103,8 @@ def build(
     """
     from kcrc.gallery import Gallery, stores
     from kcrc.gallery.building import build_from_folder
+    from kcrc.gallery.choose_looks import choose_feature, choosing_seconds
     from kcrc.gallery.exchange.layouts import read_layout
-    from kcrc.gallery.seeing import choose_feature, choosing_seconds
     from kcrc.images import features
     from kcrc.method.neighbours.searches import check_search
 
@@ -126,15 +126,15 @@ def build(
         if not (answer := is_confirmed(f"{shown(doubt)} Build it all the same?")):
             raise DataError(f"{doubt} Nothing was made{'' if answer is False else '; --yes builds it all the same'}.")
     try:
-        seeing: Seeing | None = None
+        choice: FeatureChoice | None = None
         if named is None:
             with leader_bar("choosing looks") as leading:
-                seeing = choose_feature(contents.paths, contents.labels, seconds=seconds, told=leading)
+                choice = choose_feature(contents.paths, contents.labels, seconds=seconds, report=leading)
         with progress(len(contents.paths), "images") as bar:
             intake = build_from_folder(
                 contents,
                 goal,
-                feature=named if seeing is None else seeing.feature,
+                feature=named if choice is None else choice.feature,
                 overwrite=force,
                 on_error="skip" if on_error == "skip" else "raise",
                 duplicates=duplicates,
@@ -144,13 +144,13 @@ def build(
             )
     except KeyboardInterrupt:
         raise Stopped(f"nothing was made; '{shown(goal)}' is as it was before.") from None
-    remaining = seconds if seeing is None else seconds - choosing_seconds(len(contents.paths), seconds)
+    remaining = seconds if choice is None else seconds - choosing_seconds(len(contents.paths), seconds)
     with Gallery.open(goal) as gallery:
         report_intake(gallery, intake, contents.folders, layout=contents)
-        if seeing is not None:
-            note(seeing.sentence)
+        if choice is not None:
+            note(choice.sentence)
         _tune(gallery, no_tune=no_tune, seconds=remaining)
-        examples, classes = counted(len(gallery), "example"), counted(len(gallery.classes), "class", "classes")
+        examples, classes = plural(len(gallery), "example"), plural(len(gallery.classes), "class", "classes")
         say(
             f"{shown(goal)}: {examples} of {classes}, "
             f"{gallery.settings.feature} ({gallery.dim} numbers each), {time.perf_counter() - started:.1f} s"
@@ -163,7 +163,7 @@ def _offer_evaluation(contents: LabelledImages, gallery: Path | str, folder: Pat
     """Name the splits that were not built from, and how to measure with them."""
     others = {name: part for name, part in contents.splits.items() if name != "train" and part.paths}
     if others:
-        parts = " and ".join(f"{counted(len(part.paths), 'picture')} of {name}" for name, part in others.items())
+        parts = " and ".join(f"{plural(len(part.paths), 'picture')} of {name}" for name, part in others.items())
         note(f"Built from train alone; {parts} were not used. {typed('evaluate', gallery, folder)} tries it on them.")
 
 
@@ -173,15 +173,15 @@ def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
     if len(gallery.classes) == 1:
         note("there is only one class, so nothing can be told apart yet: add another with 'kcrc add'")
     if no_tune:
-        gallery.answering.take_usual_parameters()
+        gallery.answering.use_default_parameters()
         note(f"The parameters are the usual ones; {typed('tune', gallery.path)} chooses them from the examples.")
         return
     try:
         tuning = gallery.answering.tune(asked=False, tuning_seconds=seconds).tuning_
     except KeyboardInterrupt:
-        gallery.answering.take_usual_parameters()
+        gallery.answering.use_default_parameters()
         raise Stopped(
-            f"'{path}' is there with all {counted(len(gallery), 'example')} and the usual parameters; "
+            f"'{path}' is there with all {plural(len(gallery), 'example')} and the usual parameters; "
             f"{typed('tune', gallery.path)} chooses them from the examples."
         ) from None
     if tuning is not None and len(gallery.classes) > 1:
@@ -193,5 +193,5 @@ def _accuracy_sentence(tuning: Tuning, examples: int, classes: int) -> str:
     if (why := too_few_to_say(tuning.trials)) is not None:
         return why
     few = caution(tuning.trials, examples, classes)
-    sentence = f"left out one by one, {tuning.accuracy:.1%} of {counted(tuning.trials, 'example')} are answered right"
+    sentence = f"left out one by one, {tuning.accuracy:.1%} of {plural(tuning.trials, 'example')} are answered right"
     return sentence if few is None else f"{sentence}; {few}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kcrc._base.words import counted, some_of
+from kcrc._base.words import plural, some_of
 from kcrc.report.terminal import complain, note, shown, typed
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def announce_new_classes(new: Sequence[str], known: Sequence[str], gallery: Path
         note(f"'{shown(name)}' is a new class.{hint}")
     if len(new) > NAMED:
         note(
-            f"{counted(len(new) - NAMED, 'more new class', 'more new classes')}: {some_of([*map(shown, new[NAMED:])])}."
+            f"{plural(len(new) - NAMED, 'more new class', 'more new classes')}: {some_of([*map(shown, new[NAMED:])])}."
         )
 
 
@@ -89,7 +89,7 @@ def _ambiguous(gallery: Gallery, layout: LabelledImages | None) -> Iterable[str]
         return
     several = layout.in_several
     classes = some_of(sorted({shown(" and ".join(labels)) for labels in several.values()}))
-    yield f"{counted(len(several), 'file')} of pictures that stand in several classes ({classes}) were kept in neither:"
+    yield f"{plural(len(several), 'file')} of pictures that stand in several classes ({classes}) were kept in neither:"
     for name, labels in list(several.items())[:LISTED]:
         yield f"  {shown(name)}: {shown(' or '.join(labels))}"
     if len(several) > LISTED:
@@ -119,7 +119,7 @@ def _other_files(folders: Sequence[ClassFolders]) -> Iterable[str]:
 def _folder_notes(folders: Sequence[ClassFolders]) -> Iterable[str]:
     empty = [name for folder in folders for name in folder.empty]
     if empty:
-        yield f"{counted(len(empty), 'class folder')} without a picture: {_names(empty)}"
+        yield f"{plural(len(empty), 'class folder')} without a picture: {_names(empty)}"
     for names in _names_with_same_key((label for folder in folders for label in folder.labels), _normalize):
         yield f"{len(names)} folders are one class, their names are written in two ways: {shown(_normalize(names[0]))}"
 
@@ -142,7 +142,7 @@ def _copy_notes(gallery: Gallery, intake: Intake) -> Iterable[str]:
     pairs = near_copies(gallery, intake.added)
     if not pairs:
         return
-    yield f"{counted(len(pairs), 'pair')} of pictures that look the same (another size, compressed again); both stay:"
+    yield f"{plural(len(pairs), 'pair')} of pictures that look the same (another size, compressed again); both stay:"
     for copy, other in pairs[:LISTED]:
         first, second = gallery.example(copy), gallery.example(other)
         yield f"  #{copy} {shown(first.source)} and #{other} {shown(second.source)}"
@@ -156,7 +156,7 @@ def _class_notes(gallery: Gallery) -> Iterable[str]:
 
     few = [f"{shown(name)} ({number})" for name, number in gallery.counts.items() if number <= FEW]
     if few:
-        yield f"{counted(len(few), 'class', 'classes')} of one or two examples: {some_of(few, 5)}"
+        yield f"{plural(len(few), 'class', 'classes')} of one or two examples: {some_of(few, 5)}"
     odd = {name: folder_names([name])[name] for name in gallery.classes}
     for name in [name for name, possible in odd.items() if possible != name][:LISTED]:
         yield f"class '{shown(name)}': not every system can have a folder of that name; kcrc sort calls it {odd[name]}"

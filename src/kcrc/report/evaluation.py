@@ -198,7 +198,7 @@ def of_files(
             return case_from(
                 gallery, found.names[at], content, every[at],
                 truth=found.truth[at], probabilities=probabilities[at],
-                vector=asking.feature().transform([content])[0] if asking.several_looks else None,
+                vector=asking.feature().transform([content])[0] if asking.has_several_looks else None,
             )  # fmt: skip
 
         found.case = case

@@ -93,7 +93,7 @@ def _weighted(request: Request, distance: Unified, X: Array, labels: Array, grou
     euclidean = next((name for name, member in distance.members if member.is_euclidean), None)
     first = replace(
         request,
-        distance=SquaredEuclidean() if euclidean else distance.weighted(dict.fromkeys(distance.weights_, 1.0)),
+        distance=SquaredEuclidean() if euclidean else distance.with_weights(dict.fromkeys(distance.weights_, 1.0)),
         seconds=FOR_METRIC * request.seconds,
         progress=lambda done: request.progress(FOR_METRIC * done),
     )
@@ -264,7 +264,7 @@ def _weightings(
         found["equal weights"] = equal
     if learned not in found.values():
         found["learned weights"] = learned
-    return {name: distance.weighted(weights) for name, weights in found.items()}
+    return {name: distance.with_weights(weights) for name, weights in found.items()}
 
 
 def _subset(labels: Array, size: int, seed: int) -> Array:

@@ -11,9 +11,9 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.gallery.examples import checked_label
-from kcrc.gallery.undoing import before
+from kcrc.gallery.undoing import state_before
 from kcrc.method.evidence import shares
 from kcrc.report.evidence_page import evidence_page
 from kcrc.report.pieces import facts_of
@@ -191,7 +191,7 @@ async def preview(request: Request) -> Response:
             for one, a, b in zip(pictures, now, then, strict=True)
             if str(a) != str(b)
         ]
-        said = f"This changes {len(changed)} of the last {counted(len(pictures), 'answer')}."
+        said = f"This changes {len(changed)} of the last {plural(len(pictures), 'answer')}."
         return {
             "changed": changed,
             "answers": [one.id for one in pictures],
@@ -259,7 +259,7 @@ async def answered_before(request: Request) -> Response:
 
     def told() -> dict[str, Any]:
         current = service.now.current()
-        supposed = service.gallery.read(lambda reading: before(reading, act))
+        supposed = service.gallery.read(lambda reading: state_before(reading, act))
         answerer = replace(current.answerer, model=supposed.of(current.answerer.model))
         then = Current(answerer, current.contents)
         answers = then.answer(asked.vector[None], explain=True)

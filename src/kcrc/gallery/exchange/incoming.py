@@ -208,7 +208,7 @@ def carry_out(gallery: Gallery, plan: Plan) -> ImportCounts:
     if plan.files:
         feature = gallery.answering.feature()
         paths, labels = zip(*plan.files.values(), strict=True)
-        add_images(gallery, feature, paths, labels, on_error="skip", told=intake)
+        add_images(gallery, feature, paths, labels, on_error="skip", intake=intake)
     counts.added = intake.added
     counts.problems += map(str, intake.problems)
     for twin in intake.duplicates:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Self
 
-from kcrc._base.words import counted, some_of
+from kcrc._base.words import plural, some_of
 from kcrc.errors import DataError, FileError, KCRCError
 from kcrc.gallery.exchange import format_of, name_for
 from kcrc.gallery.exchange.coco import read_boxes
@@ -89,7 +89,7 @@ class LabelledImages:
         small = sorted(label for label, number in counts.items() if number <= _SMALL)
         if small and max(counts.values()) >= _LARGE:
             largest, number = counts.most_common(1)[0]
-            classes = counted(len(small), "class has", "classes have")
+            classes = plural(len(small), "class has", "classes have")
             yield f"{classes} one picture ({some_of(small)}), and '{largest}' has {number}."
 
 
@@ -218,7 +218,7 @@ def _of_boxes(boxes: Iterable[Box], shape: str, crops: bool) -> LabelledImages:
     problems: tuple[str, ...] = ()
     if several and not crops:
         problems = (
-            f"{counted(several, 'picture')} with several classes left out; --crops takes each box as a picture.",
+            f"{plural(several, 'picture')} with several classes left out; --crops takes each box as a picture.",
         )
     parts = {name: LabelledImages.of(group, shape) for name, group in groups.items()}
     return replace(_joined(parts, shape), unlabelled=unlabelled, problems=problems)
@@ -348,7 +348,7 @@ def _of_zip(path: Path) -> LabelledImages:
         shape = f"The names in {path.name} begin with their class, such as {loose[0][0]}"
     elif loose and not groups:
         raise DataError(
-            f"{path} holds {counted(len(loose), 'picture')} and no folders. Put the zips of all classes into one "
+            f"{path} holds {plural(len(loose), 'picture')} and no folders. Put the zips of all classes into one "
             "folder and give that, or make a zip with a folder for each class."
         )
     return _joined({name: LabelledImages.of(group, shape) for name, group in groups.items()}, shape)
