@@ -242,7 +242,7 @@ def _distance_part(name: str, given: Any, layout: Layout) -> Distance:
             f"X is a dict of views ({', '.join(layout)}), and {name}={given!r} does not say which to look at. "
             f'Use kcrc.distances.Unified(members={{"{next(iter(layout))}": {given!r}, ...}}).'
         )
-    return distance.bound(layout)
+    return distance.with_layout(layout)
 
 
 def method_of_file(given: KCRCClassifier, method: Method) -> Method:

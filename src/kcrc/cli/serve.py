@@ -144,7 +144,7 @@ def _open(path: Path, *, readonly: bool, model: Path | None) -> Gallery:
         if not writable and not readonly:
             note("kcrc: The gallery may not be written here, so nothing can be changed.")
         if len(opened):
-            due = opened.answering.choice_due
+            due = opened.answering.why_choose
             if due is not None:
                 note(f"{due}; they are chosen now. That takes a minute at most.")
             opened.answering.answerer()

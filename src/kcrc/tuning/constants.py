@@ -75,7 +75,7 @@ BRIEF_SIZES = (0.25, 1, 2)  # [round] sizes of a short search, times where a sea
 
 # How candidates are compared.
 
-TEMPERATURES = range(-12, 4)  # [round] powers of 2, from which the loss takes the one that serves a candidate best
+TEMPERATURES = tuple(2.0**power for power in range(-12, 4))  # [round] of which the loss takes the one that serves best
 CLOSE_ERRORS = 2.5  # [round] standard errors behind the best, beyond which a candidate is dropped
 GEOMETRY_ERRORS, GEOMETRY_LEAST = 2.0, 0.004  # [round] the same for geometries, and the least standard error taken
 NEAR_ERRORS, NEAR_EXAMPLES = 0.5, 1.01  # [round] standard errors, or examples: right as often as the best, or nearly

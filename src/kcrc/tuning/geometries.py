@@ -144,7 +144,7 @@ def _scalings(
     """The scalings to try, by the name the table shows."""
     given = settings.member.scaling
     if not is_open(given):
-        fitted = scaling.fitted(given, X, labels)
+        fitted = scaling.fit_scaling(given, X, labels)
         return [(given if isinstance(given, str) else type(fitted).__name__.lower(), lambda: fitted)]
     tried = [(name, _fit(one, X, labels)) for name, one in LABEL_FREE.items()]
     first = scaling.Standard().fit(X, labels) if units_differ(X) else None

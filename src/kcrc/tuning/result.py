@@ -269,9 +269,6 @@ class Tuning:
 # the others that were (and one more that is certain), or whole classes, which leave the true one out more often, would
 # seem worse than they are.
 
-TEMPERATURES = 2.0 ** np.array(constants.TEMPERATURES)
-
-
 def doubts(margins: Array) -> Array:
     """(B,) of each answer with ``margins`` (B,), 0 to 1; NaN where none was asked."""
     from scipy.special import expit  # not needed to answer
@@ -281,7 +278,8 @@ def doubts(margins: Array) -> Array:
     known = margins[asked]
     right = known > 0
     wrong = np.isfinite(known) & ~right
-    doubt = expit(known / -TEMPERATURES[:, None].astype(np.float32)) ** 2
+    temperatures = np.array(constants.TEMPERATURES, np.float32)
+    doubt = expit(known / -temperatures[:, None]) ** 2
     of_wrong = (doubt[:, wrong].sum(axis=1) + 1.0) / (int(wrong.sum()) + 1)
     doubt = np.where(right, doubt, of_wrong[:, None])
     out = np.full(len(margins), np.nan, np.float32)

@@ -216,7 +216,7 @@ class MethodSettings:
         n_neighbors, n_candidates = _whole(member.n_neighbors), _whole(self.n_candidates)
         if n_candidates is not None and n_neighbors is not None:
             n_neighbors = min(n_neighbors, n_candidates)
-        fitted = scaling.fitted(member.scaling, X, y)
+        fitted = scaling.fit_scaling(member.scaling, X, y)
         scaled = fitted.transform(X)
         distance, coarse = member.distances or self.fit_distances(self.distances_of(scaled), scaled, y)
         check_searchable(self.search, coarse if n_candidates is not None else distance)

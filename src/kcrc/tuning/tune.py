@@ -82,7 +82,7 @@ def _fit_parts(
         mixed = takes_vectors(member.kernel, *pair) and units_differ(X)
         member = replace(member, scaling="standard" if mixed else "plain")
     spec = "plain" if is_open(member.scaling) else member.scaling
-    scaled = scaling.fitted(spec, X, y).transform(X)
+    scaled = scaling.fit_scaling(spec, X, y).transform(X)
     fitted = settings.fit_distances(pair, scaled, y)
     pairs: dict[str, PairCache] = {}
     if costly:
@@ -241,7 +241,7 @@ class Tuner:
             weights["equal weights"] = dict.fromkeys(names, 1.0 / len(names))
         if learned not in weights.values():
             weights["learned weights"] = learned
-        return {name: distance.weighted(each) for name, each in weights.items()}
+        return {name: distance.with_weights(each) for name, each in weights.items()}
 
     # What was chosen ----------------------------------------------------------------------------------------------
 
@@ -295,7 +295,7 @@ def _tune_with_weights(tuner: Tuner, distance: Unified) -> SearchResult:
     coarse, seconds = settings.member.distances[1], settings.tuning_seconds
     one = coarse is settings.member.distances[0]
     euclidean = next((name for name, member in distance.members if member.is_euclidean), None)
-    alone = SquaredEuclidean() if euclidean else distance.weighted(dict.fromkeys(distance.weights_, 1.0))
+    alone = SquaredEuclidean() if euclidean else distance.with_weights(dict.fromkeys(distance.weights_, 1.0))
     first = replace(
         tuner,
         settings=replace(

@@ -49,7 +49,7 @@ class WeightSearch:
         given: KernelGeometry | None = None,
     ) -> None:
         """``given``: the kernel, where the distances do not make it."""
-        self.distance = distance.weighted(dict.fromkeys(distance.weights_, 1.0))
+        self.distance = distance.with_weights(dict.fromkeys(distance.weights_, 1.0))
         self.names = list(self.distance.weights_)
         self.scorer, self.form, self.mus = scorer, form, list(mus)
         self.budget = constants.SPEED * seconds
@@ -61,7 +61,7 @@ class WeightSearch:
         self.spent = measuring  # of the budget, in arithmetic
         self.truth = around.labels[self.which].astype(np.int32)
         rows = around.candidates(self.which)
-        members = {name: self.distance.weighted({n: float(n == name) for n in self.names}) for name in self.names}
+        members = {name: self.distance.with_weights({n: float(n == name) for n in self.names}) for name in self.names}
         far = [around.measured(self.distance, name, self.which, rows) for name in self.names]
         chosen = np.argsort(np.where(rows >= 0, union_ranks(far, rows), rows.shape[1]), axis=1, kind="stable")
         chosen = chosen[:, :widest]
@@ -69,7 +69,7 @@ class WeightSearch:
         self.far = [np.take_along_axis(one, chosen, 1) for one in far]
         self.labels = np.where(self.rows >= 0, around.labels[np.maximum(self.rows, 0)], -1).astype(np.int32)
         # Each member's own normalised distances: the sum of these times the weights is the unified distance.
-        self.own = [members[n].combined([one]) for n, one in zip(self.names, self.far, strict=True)]
+        self.own = [members[n].combine([one]) for n, one in zip(self.names, self.far, strict=True)]
         self.given = None if given is None else given.made(self.which, self.rows)
         self.cross, self.among = [], []
         for name, one in zip(self.names, self.own, strict=True):

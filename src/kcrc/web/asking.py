@@ -11,9 +11,9 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.gallery.examples import checked_label
-from kcrc.gallery.undoing import before
+from kcrc.gallery.undoing import state_before
 from kcrc.method.evidence import shares
 from kcrc.report.evidence_page import evidence_page
 from kcrc.report.pieces import facts_of
@@ -110,19 +110,11 @@ async def what_if(request: Request) -> Response:
     service: Service = request.app.state.service
     given = await fields(request)
     asked = await service.picture(given.text("picture"))
-    wanted = given.numbers("without", needed=False)
-    classes = set(given.texts("without_classes", needed=False))
     begun = time.perf_counter()
 
     def told() -> dict[str, Any]:
         current = service.now.current()
-        rows = current.contents.rows
-        unknown = [name for name in classes if name not in current.contents.counts]
-        if unknown:
-            raise Refusal(404, f"There is no class '{unknown[0]}' in the gallery.")
-        left_out = sorted({*wanted, *(row.id for row in rows if row.label in classes)} & current.records.keys())
-        if len(left_out) == len(rows):
-            raise Refusal(400, "Without these examples there is none left to answer from. Leave some in.")
+        left_out = _left_out(current, given)
         answers = current.what_if(asked.vector, left_out)
         before = service.recent.near(asked.id, current.revision)
         if before is None:
@@ -133,6 +125,20 @@ async def what_if(request: Request) -> Response:
         return verdict(current, answers, learning=service.learning(current), before=before, **more)
 
     return JSONResponse(await service.apart(told))
+
+
+def _left_out(current: Current, given: Fields) -> list[int]:
+    """The examples that a question is asked without: those named, and those of the classes named."""
+    rows = current.contents.rows
+    classes = set(given.texts("without_classes", needed=False))
+    unknown = [name for name in classes if name not in current.contents.counts]
+    if unknown:
+        raise Refusal(404, f"There is no class '{unknown[0]}' in the gallery.")
+    wanted = given.numbers("without", needed=False)
+    left_out = sorted({*wanted, *(row.id for row in rows if row.label in classes)} & current.records.keys())
+    if len(left_out) == len(rows):
+        raise Refusal(400, "Without these examples none is left to answer from. Leave some in.")
+    return left_out
 
 
 async def turning(request: Request) -> Response:
@@ -191,7 +197,7 @@ async def preview(request: Request) -> Response:
             for one, a, b in zip(pictures, now, then, strict=True)
             if str(a) != str(b)
         ]
-        said = f"This changes {len(changed)} of the last {counted(len(pictures), 'answer')}."
+        said = f"This changes {len(changed)} of the last {plural(len(pictures), 'answer')}."
         return {
             "changed": changed,
             "answers": [one.id for one in pictures],
@@ -221,33 +227,42 @@ async def _supposed(service: Service, current: Current, act: str, given: Fields)
 
 
 async def why_not(request: Request) -> Response:
-    """How another class fared against the answer."""
+    """How another class fared against the answer, which may be the answer without some examples or classes."""
     service: Service = request.app.state.service
     given = await fields(request)
     asked = await service.picture(given.text("picture"))
     label = checked_label(given.text("label"))
-    current, answers = await service.answered([asked])
-    one = answers.evidence
-    at = np.flatnonzero(one.classes == label)
-    if not len(at):
-        raise Refusal(404, f"There is no class '{label}' in the gallery.")
-    answer = str(one.labels[0])
-    told = {"label": label, "answer": answer, "revision": current.revision}
-    if answer == label:
-        return JSONResponse({**told, "sentence": f"{label} is the answer.", "best": []})
-    if not np.isfinite(one.residuals[0, at[0]]):
-        said = f"No {label} is among the {int((one.rows[0] >= 0).sum())} examples nearest to it."
-        return JSONResponse({**told, "sentence": said, "best": []})
-    share = shares(one, at[:1], nearest=np.zeros(1, bool))[0]
-    theirs = [j for j in np.argsort(share, kind="stable") if one.neighbour_labels[0, j] == at[0]]
-    mine = np.where(one.neighbour_labels[0] == one.winner[0], share, 0.0)
-    best = [{"id": int(one.rows[0, j]), "share": float(-share[j])} for j in theirs[:BEST]]
-    strongest = [max(0.0, best[0]["share"]), max(0.0, float(mine.max()))]
-    said = (
-        f"Between {answer} and {label}, {np.maximum(share, 0).sum():.0%} of the evidence is for {answer}. "
-        f"The strongest {label} counts {strongest[0]:.0%}, the strongest {answer} {strongest[1]:.0%}."
-    )
-    return JSONResponse({**told, "sentence": said, "best": best})
+
+    def told() -> dict[str, Any]:
+        current = service.now.current()
+        left_out = _left_out(current, given)
+        if left_out:
+            one = current.what_if(asked.vector, left_out).evidence
+        else:
+            one = current.answer(asked.vector[None], explain=True).evidence
+        if label not in current.contents.counts:
+            raise Refusal(404, f"There is no class '{label}' in the gallery.")
+        answer, near = str(one.labels[0]), int((one.rows[0] >= 0).sum())
+        facts = {"label": label, "answer": answer, "near": near, "revision": current.revision}
+        at = np.flatnonzero(one.classes == label)
+        if answer == label:
+            return {**facts, "support": None, "strongest": [], "best": [], "sentence": f"{label} is the answer."}
+        if not len(at) or not np.isfinite(one.residuals[0, at[0]]):
+            said = f"No {label} is among the {near} examples nearest to it."
+            return {**facts, "support": None, "strongest": [], "best": [], "sentence": said}
+        share = shares(one, at[:1], nearest=np.zeros(1, bool))[0]
+        theirs = [j for j in np.argsort(share, kind="stable") if one.neighbour_labels[0, j] == at[0]]
+        mine = np.where(one.neighbour_labels[0] == one.winner[0], share, 0.0)
+        best = [{"id": int(one.rows[0, j]), "share": float(-share[j])} for j in theirs[:BEST]]
+        strongest = [max(0.0, best[0]["share"]), max(0.0, float(mine.max()))]
+        support = float(np.maximum(share, 0).sum())
+        said = (
+            f"Between {answer} and {label}, {support:.0%} of the evidence is for {answer}. "
+            f"The strongest {label} counts {strongest[0]:.0%}, the strongest {answer} {strongest[1]:.0%}."
+        )
+        return {**facts, "support": support, "strongest": strongest, "best": best, "sentence": said}
+
+    return JSONResponse(await service.apart(told))
 
 
 async def answered_before(request: Request) -> Response:
@@ -259,7 +274,7 @@ async def answered_before(request: Request) -> Response:
 
     def told() -> dict[str, Any]:
         current = service.now.current()
-        supposed = service.gallery.read(lambda reading: before(reading, act))
+        supposed = service.gallery.read(lambda reading: state_before(reading, act))
         answerer = replace(current.answerer, model=supposed.of(current.answerer.model))
         then = Current(answerer, current.contents)
         answers = then.answer(asked.vector[None], explain=True)

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from kcrc._base.words import file_name
 from kcrc.errors import DataError
 from kcrc.gallery.contract import ExampleRecord, Snapshot
-from kcrc.gallery.listing import ORDERS, listed, portrait
+from kcrc.gallery.listing import ORDERS, example_details, list_examples
 from kcrc.web.guard import Refusal
 from kcrc.web.people import person_of
 from kcrc.web.service import Service
@@ -58,7 +58,7 @@ async def thumbnail(request: Request) -> Response:
     example = _example(request)
 
     def look(reading: Snapshot) -> bytes | None:
-        record = next(reading.found(ExampleRecord, id=example), None)  # one that was removed may be in the history
+        record = next(reading.find(ExampleRecord, id=example), None)  # one that was removed may be in the history
         return None if record is None else reading.thumbnail(record)
 
     found = await service.read(lambda: service.gallery.read(look))
@@ -73,7 +73,7 @@ async def example(request: Request) -> Response:
     service: Service = request.app.state.service
     number = _example(request)
     try:
-        found = (await service.apart(lambda: portrait(service.gallery, number))).to_dict()
+        found = (await service.apart(lambda: example_details(service.gallery, number))).to_dict()
     except DataError as problem:
         raise Refusal(404, str(problem)) from None
     for one in [found, *found["nearest"]]:
@@ -99,7 +99,7 @@ async def examples(request: Request) -> Response:
         raise Refusal(400, f"'order' is one of {', '.join(ORDERS)}; given '{order[:40]}'.")
 
     def told() -> dict[str, Any]:
-        found = listed(service.gallery, by=order)
+        found = list_examples(service.gallery, by=order)
         if label is not None:
             found = [one for one in found if one.label == label]
         if search:

@@ -173,9 +173,10 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST", "/api/why-not", asking.why_not, "How another class fared against the answer.",
-        takes=_json(record(picture=PICTURE, label=LABEL)),
-        gives=_json(record(label=TEXT, answer=TEXT, sentence=TEXT, best=some(record(id=WHOLE, share=NUMBER)),
-                           revision=WHOLE)),
+        takes=_json(record({"without": some(WHOLE, most=500), "without_classes": some(LABEL, most=500)},
+                           picture=PICTURE, label=LABEL)),
+        gives=_json(record(label=TEXT, answer=TEXT, sentence=TEXT, near=WHOLE, support=maybe(NUMBER),
+                           strongest=some(NUMBER), best=some(record(id=WHOLE, share=NUMBER)), revision=WHOLE)),
     ),
     Route(
         "POST", "/api/preview", asking.preview, "Which of the last answers a change would change.",

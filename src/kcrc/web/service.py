@@ -145,7 +145,7 @@ class Service:
     def _learn(self) -> None:
         """Learn how sure answers are from the examples of now; where they have outgrown the parameters, those are
         chosen again."""
-        if len(self.gallery) and self.gallery.answering.choice_due is not None:
+        if len(self.gallery) and self.gallery.answering.why_choose is not None:
             self.events.tell("progress", job="choose", share=0.0)
             self.gallery.answering.ready()
             self.events.tell("progress", job="choose", share=1.0)

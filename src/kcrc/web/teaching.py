@@ -11,7 +11,7 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.gallery.acts import Relabel, Remove, Rename
 from kcrc.gallery.adding import Add, Added, checked_examples
 from kcrc.gallery.building import THUMBNAIL
@@ -62,8 +62,8 @@ async def add(request: Request) -> Response:
 
 def _added(done: Added, label: str) -> str:
     there = len(done.duplicates)
-    again = f" {counted(there, 'picture was', 'pictures were')} there already." if there else ""
-    return (f"Added {counted(len(done), 'example')} as {label}." if len(done) else "Nothing was added.") + again
+    again = f" {plural(there, 'picture was', 'pictures were')} there already." if there else ""
+    return (f"Added {plural(len(done), 'example')} as {label}." if len(done) else "Nothing was added.") + again
 
 
 def _check_class(service: Service, label: str, new_class: bool) -> None:
@@ -90,14 +90,14 @@ async def relabel(request: Request) -> Response:
             return Relabel(checked_ids(ids), label)(writing)
 
         done, entry = _written(service, act)
-        return told(service, person, entry, f"Relabelled {counted(len(done), 'example')} as {label}.", done)
+        return told(service, person, entry, f"Relabelled {plural(len(done), 'example')} as {label}.", done)
 
     return JSONResponse(await service.changed_by(change))
 
 
 def _check_as_seen(writing: Transaction, expected: dict[int, str]) -> None:
     """A conflict if an example is no longer labelled as the client expects."""
-    found = {record.id: record for record in writing.found(ExampleRecord, id=sorted(expected), removed_by=None)}
+    found = {record.id: record for record in writing.find(ExampleRecord, id=sorted(expected), removed_by=None)}
     now = {example: found[example].label if example in found else None for example in expected}
     other = {str(example): label for example, label in now.items() if label != expected[example]}
     if other:
@@ -128,12 +128,12 @@ class Shown:
         if self.revision is None:
             return
         ids = sorted(set(examples))
-        changes = [(change.act, change) for change in reading.found(LabelRecord, example=ids)]
+        changes = [(change.act, change) for change in reading.find(LabelRecord, example=ids)]
         changes = sorted(entry for entry in changes if self._is_of_others(entry[0]))
         before = {change.example: change.before for _, change in reversed(changes)}  # the earliest of each example
         now: dict[int, str | None] = dict.fromkeys(ids)
         acts = {act for act, _ in changes}
-        for row in reading.found(ExampleRecord, id=ids):
+        for row in reading.find(ExampleRecord, id=ids):
             if row.removed_by is None:
                 now[row.id] = row.label
             elif self._is_of_others(row.removed_by):
@@ -145,10 +145,10 @@ class Shown:
 
     def check_class(self, reading: Snapshot, label: str) -> None:
         """A conflict if somebody else has given all examples of a class another one since."""
-        if self.revision is None or next(reading.found(ExampleRecord, label=label, removed_by=None), None) is not None:
+        if self.revision is None or next(reading.find(ExampleRecord, label=label, removed_by=None), None) is not None:
             return
         later = list(range(self.revision + 1, reading.settings().revision + 1))
-        self.check(reading, {one.example for one in reading.found(LabelRecord, act=later) if one.before == label})
+        self.check(reading, {one.example for one in reading.find(LabelRecord, act=later) if one.before == label})
 
     def _is_of_others(self, act: int) -> bool:
         assert self.revision is not None
@@ -159,7 +159,7 @@ class Shown:
     ) -> NoReturn:
         first = min(shown)
         fate = "no longer in the gallery" if now[first] is None else f"{now[first]} now"
-        more = f", and {counted(len(shown) - 1, 'more example')} changed too" if len(shown) > 1 else ""
+        more = f", and {plural(len(shown) - 1, 'more example')} changed too" if len(shown) > 1 else ""
         raise Refusal(
             409,
             f"Example {first} was {shown[first]} when you looked, and is {fate}{more}. "
@@ -171,7 +171,7 @@ class Shown:
                 "revision": reading.settings().revision,
                 "by": [
                     {"act": act.id, "sentence": sentence(act.summary)}
-                    for act in reading.found(ActRecord, id=sorted(acts))
+                    for act in reading.find(ActRecord, id=sorted(acts))
                 ],
             },
         )
@@ -191,10 +191,10 @@ async def remove(request: Request) -> Response:
         if erase:
             service.gallery.read(lambda reading: shown.check(reading, ids))
             erased = service.gallery.erase(ids)
-            said = f"Erased {counted(len(erased.ids), 'example')} for good."
+            said = f"Erased {plural(len(erased.ids), 'example')} for good."
             return told(service, person, None, said, erased.ids)
         done, entry = _written(service, act)
-        return told(service, person, entry, f"Removed {counted(len(done), 'example')}.", done)
+        return told(service, person, entry, f"Removed {plural(len(done), 'example')}.", done)
 
     return JSONResponse(await service.changed_by(change))
 
@@ -216,7 +216,7 @@ async def rename(request: Request) -> Response:
             raise Refusal(409, why, {"merge": new, "count": counts[new]})
         done, entry = _written(service, act)
         word = "Merged" if new in counts else "Renamed"
-        return told(service, person, entry, f"{word} {old} to {new}: {counted(len(done), 'example')}.", done)
+        return told(service, person, entry, f"{word} {old} to {new}: {plural(len(done), 'example')}.", done)
 
     return JSONResponse(await service.changed_by(change))
 
@@ -286,7 +286,7 @@ def steps(service: Service, person: str) -> dict[str, str | None]:
     mine = service.people.of(person)
     wanted = {"undo": mine.done[-1:], "redo": mine.undone[-1:]}
     known = [entry for entries in wanted.values() for entry in entries]
-    found = service.gallery.read(lambda reading: list(reading.found(ActRecord, id=known)))
+    found = service.gallery.read(lambda reading: list(reading.find(ActRecord, id=known)))
     told = {act.id: sentence(act.summary) for act in found}
     return {word: told.get(entries[0]) if entries else None for word, entries in wanted.items()}
 
