@@ -269,6 +269,7 @@ class Tuning:
 # the others that were (and one more that is certain), or whole classes, which leave the true one out more often, would
 # seem worse than they are.
 
+
 def doubts(margins: Array) -> Array:
     """(B,) of each answer with ``margins`` (B,), 0 to 1; NaN where none was asked."""
     from scipy.special import expit  # not needed to answer
