@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from typing import Any
 
@@ -30,7 +31,7 @@ GOOD: dict[str, Any] = {
     "without": [1],
     "without_classes": ["robin"],
 }
-BAD: list[Any] = [-1.5, float("nan"), "", " ", [], [[]], [None], {}, {"x": 1}, {"1": 2}, "x" * 2000, 1 << 70, True, 7]
+BAD: list[Any] = [-1.5, "", " ", [], [[]], [None], None, {}, {"x": 1}, {"1": 2}, "x" * 2000, 1 << 70, True, 7]
 
 
 def good(kind: type[Body]) -> dict[str, Any]:
@@ -54,17 +55,14 @@ def test_what_is_described_is_what_is_read(kind: type[Body]) -> None:
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
-def test_a_value_is_read_or_refused_by_the_rule_of_its_field(kind: type[Body]) -> None:
+def test_a_value_is_refused_by_the_rule_of_its_field(kind: type[Body]) -> None:
     for name, rule in kind.kinds().items():
-        refused = 0
-        for value in BAD:
-            try:
+        unfit = [value for value in BAD if not rule.fits(value) and not (value is None and name in kind.optional())]
+        assert len(unfit) >= len(BAD) // 2
+        for value in unfit:
+            with pytest.raises(Refusal, match=re.escape(f"'{name}' must be {rule.rule}; got ")) as refused:
                 from_json(kind, {**good(kind), name: value})
-            except Refusal as problem:
-                assert problem.status == 400
-                assert problem.why.startswith(f"'{name}' must be {rule.rule}; got ")
-                refused += 1
-        assert refused >= len(BAD) // 2, name
+            assert refused.value.status == 400
 
 
 def test_null_is_as_if_left_out_and_other_fields_are_passed_over() -> None:

@@ -20,7 +20,7 @@ from kcrc.errors import KCRCError
 from kcrc.web.bodies import read_body
 from kcrc.web.connections import Connection
 from kcrc.web.guard import Guard, Guarded, Refusal, not_found, refuse, refuse_error, refuse_fault, wrong_method
-from kcrc.web.page_files import compressed
+from kcrc.web.page_files import compress
 from kcrc.web.routes import ROUTES, Route
 from kcrc.web.service import Service
 
@@ -54,7 +54,7 @@ def _endpoint(route: Route) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
             body = () if route.body is None else (await read_body(request, route.body),)
-            return await compressed(request, await route.handler(request, *body))
+            return await compress(request, await route.handler(request, *body))
         except Refusal as problem:
             return refuse(problem)
         except KCRCError as problem:

@@ -108,18 +108,21 @@ class Learner:
         self._thread.join(PATIENCE)
 
     def _run(self) -> None:
-        while not self._closing:
+        while True:
             self._wake.wait()
             self._wake.clear()
+            if self._closing:
+                return
             revision = self._gallery.settings.revision
-            if self._closing or self._gallery.readonly or revision <= self.done:
+            if self._gallery.readonly or revision <= self.done:
                 continue
             try:
                 self._learn()
             except Exception as problem:  # answers go on by what was learned before
-                if self._closing:
-                    return
-                self._failed(f"what the changes teach cannot be learned ({type(problem).__name__}: {problem})")
+                if not self._closing:
+                    self._failed(f"what the changes teach cannot be learned ({type(problem).__name__}: {problem})")
+            if self._closing:  # the gallery may be closed by now
+                return
             if self._gallery.settings.revision == revision:
                 self.done = revision
                 self._finished(revision)

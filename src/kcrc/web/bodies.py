@@ -258,7 +258,7 @@ async def read_body(request: Request, kind: type[B]) -> B:
         except ValueError as problem:
             raise Refusal(400, f"The body must be JSON: {problem}.") from None
     if not isinstance(value, dict):
-        raise Refusal(400, f"The body must be a JSON object, {{…}}; got {_shown(value)}.")
+        raise Refusal(400, f"The body must be a JSON object, {{…}}; got {_describe(value)}.")
     return from_json(kind, value)
 
 
@@ -270,7 +270,7 @@ def from_json(kind: type[B], given: dict[str, Any]) -> B:
         if value is None and name in kind.optional():
             continue
         if not rule.fits(value):
-            raise Refusal(400, f"'{name}' must be {rule.rule}; got {_shown(value)}.")
+            raise Refusal(400, f"'{name}' must be {rule.rule}; got {_describe(value)}.")
         values[name] = rule.convert(value)
     return kind(**values)
 
@@ -291,7 +291,7 @@ def count(request: Request, name: str, default: int, most: int) -> int:
     return min(int(value), most)
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, list | dict):
@@ -302,8 +302,8 @@ def _shown(value: Any) -> str:
 class Arriving:
     """The bytes of all bodies that are arriving or wait to be decoded.
 
-    A body counts by what has come of it, so slow ones cost nothing and hold nobody up. At the limit the body that needs
-    more is refused and its bytes are free again; waiting could end with all bodies waiting for each other."""
+    A body counts by the bytes that have arrived, so slow ones cost nothing and hold up no other. At the limit the body
+    that needs more is refused and its bytes are free again: if it waited, all could end up waiting for each other."""
 
     def __init__(self, most: int) -> None:
         self._most = most

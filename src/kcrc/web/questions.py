@@ -210,7 +210,7 @@ async def preview(request: Request, body: bodies.Preview) -> Response:
     service: Service = request.app.state.service
     shown = Shown.of(request, body)
     if body.act != "add":
-        examples = _needed("examples", body.examples)
+        examples = _require("examples", body.examples)
         await service.read(lambda: service.gallery.read(lambda reading: shown.check(reading, examples)))
     current = await service.current()
     supposition = await _supposition(service, current, body)
@@ -237,21 +237,21 @@ async def preview(request: Request, body: bodies.Preview) -> Response:
 async def _supposition(service: Service, current: Current, body: bodies.Preview) -> Supposition:
     """The change as a supposition about the examples."""
     if body.act == "add":
-        names = body.pictures or [_needed("picture", body.picture)]
+        names = body.pictures or [_require("picture", body.picture)]
         vectors = np.stack([(await service.picture(name)).vector for name in names])
         first = int(current.contents.ids[-1]) + 1
-        classes = (_needed("label", body.label),) * len(names)
+        classes = (_require("label", body.label),) * len(names)
         return Supposition(vectors=vectors, classes=classes, ids=tuple(range(first, first + len(names))))
-    examples = _needed("examples", body.examples)
+    examples = _require("examples", body.examples)
     missing = [example for example in examples if example not in current.records]
     if missing:
         raise Refusal(404, f"There is no example {missing[0]} in the gallery.")
     if body.act == "remove":
         return Supposition(gone=set(examples))
-    return Supposition(labels=dict.fromkeys(examples, _needed("label", body.label)))
+    return Supposition(labels=dict.fromkeys(examples, _require("label", body.label)))
 
 
-def _needed(name: str, value: T | None) -> T:
+def _require(name: str, value: T | None) -> T:
     """A field that this kind of change has to have."""
     if value is None:
         raise Refusal(400, f"'{name}' must be given for this 'act'; got nothing.")

@@ -330,7 +330,7 @@ async def enqueue(request: Request) -> Response:
     sent = await service.upload(request)
     name = f"q{sent.sha256[:24]}"
     if service.queue.get(name) is None:
-        service.queue.put(name, Waiting(sent.vector, sent.sha256, sent.name, held=replace(sent, id=name)))
+        service.queue.add(name, Waiting(sent.vector, sent.sha256, sent.name, held=replace(sent, id=name)))
         service.events.send("queue", total=len(service.queue), share=1.0)
     return JSONResponse({"picture": name, "revision": service.gallery.settings.revision}, 201)
 

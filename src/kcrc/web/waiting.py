@@ -81,7 +81,7 @@ class WaitingPictures:
         self._thread = threading.Thread(target=self._run, args=(service, arrivals), name="kcrc-queue", daemon=True)
         self._thread.start()
 
-    def put(self, name: str, waiting: Waiting) -> None:
+    def add(self, name: str, waiting: Waiting) -> None:
         with self._lock:
             if len(self._waiting) >= MOST:
                 raise Refusal(409, f"The queue holds {MOST} pictures, which is the most. Label or skip some.", {})
@@ -133,7 +133,7 @@ class WaitingPictures:
                 for one, vector in zip(batch.pictures, vectors, strict=True):
                     name = f"q{one.sha256[:24]}"
                     if name not in self._waiting:
-                        self.put(name, Waiting(vector, one.sha256, file_name(one.source), file=one.source))
+                        self.add(name, Waiting(vector, one.sha256, file_name(one.source), file=one.source))
                 for problem in batch.problems:
                     service.note(str(problem))
             done = min(len(paths), start + CHUNK)
