@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import click
 
-from kcrc.cli.endings import ended
+from kcrc.cli.endings import report_failure
 from kcrc.report.terminal import own_words
 from lab.bench.command import bench
 from lab.experiments.command import reproduce
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 args=None if arguments is None else list(arguments), prog_name="python -m lab", standalone_mode=False
             )
         except (Exception, KeyboardInterrupt) as problem:
-            return ended(problem, debug=os.environ.get("KCRC_DEBUG", "0") not in ("", "0"))
+            return report_failure(problem, debug=os.environ.get("KCRC_DEBUG", "0") not in ("", "0"))
     return result if isinstance(result, int) else 0
 
 

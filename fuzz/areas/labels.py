@@ -14,8 +14,8 @@ from fuzz.mutation import PATHS, TEXTS, as_json, damaged, tree
 from fuzz.place import CANARIES, Place
 from kcrc.gallery import Gallery
 from kcrc.gallery.correcting import read_decisions
-from kcrc.gallery.exchange.incoming import receive
-from kcrc.gallery.exchange.outgoing import send
+from kcrc.gallery.exchange.incoming import import_labels
+from kcrc.gallery.exchange.outgoing import export_labels
 from kcrc.gallery.sorting.sorter import NAME, take_back
 
 _FILES = {"csv": "x.csv", "jsonl": "x.jsonl", "parquet": "x.parquet", "label-studio": "x.json"}
@@ -28,7 +28,8 @@ class Labels(Area):
         photo_gallery(self.samples / "g.kcrc", self.samples / "photos", each=2)
         with Gallery.open(self.samples / "g.kcrc") as gallery:
             for form in (*_FILES, "fiftyone", "folders"):
-                send(gallery, self.samples / _FILES.get(form, form), form=form, originals=True, file_names=True)
+                out = self.samples / _FILES.get(form, form)
+                export_labels(gallery, out, form=form, originals=True, file_names=True)
 
     def plant(self, place: Place, rng: random.Random) -> str:
         shutil.copy(self.samples / "g.kcrc", place.name("g.kcrc"))
@@ -69,7 +70,7 @@ class Labels(Area):
                 gallery.correct(found.labels, remove=found.remove, seen=found.seen)
             else:
                 where = root / _FILES[planted] if planted in _FILES else root
-                receive(gallery, where, form=planted, images=root, relabel=True)
+                import_labels(gallery, where, form=planted, images=root, relabel=True)
             if gallery.verify().problems:
                 raise Wrong("the gallery is damaged")
             if {row.id: row.label for row in gallery.contents.rows} != before:

@@ -21,9 +21,10 @@ def test_one_number_is_drawn_a_fit(kind, monkeypatch):
     """The seed the sample was drawn by is the seed of the projection that was judged on it."""
     X, y, _ = problem(1, n=60)
     seen = []
-    choose = __import__("kcrc.tuning.choose", fromlist=["choose"]).choose
+    from kcrc.tuning.tune import tune
+
     monkeypatch.setattr(
-        "kcrc.tuning.choose.choose", lambda request, *rest: (seen.append(request.seed), choose(request, *rest))[1]
+        "kcrc.tuning.tune.tune", lambda request, *rest: (seen.append(request.seed), tune(request, *rest))[1]
     )
     state, twin = kind(5), kind(5)
     fitted = given(**TUNED, random_state=state).fit(X, y)

@@ -20,7 +20,7 @@ from kcrc.classifier.parameters import (
     takes_vectors,
 )
 from kcrc.method.distances import Unified
-from kcrc.tuning.choose import choose
+from kcrc.tuning.tune import tune
 
 EUCLIDEAN, MANHATTAN, UNION = (distances.make(name) for name in ("euclidean", "manhattan", "unified"))
 
@@ -54,9 +54,9 @@ def test_one_thread_chooses_where_one_is_asked_for(monkeypatch):
 
     def watched(request, X, y):
         inside.append(threads())
-        return choose(request, X, y)
+        return tune(request, X, y)
 
-    monkeypatch.setattr("kcrc.tuning.choose.choose", watched)
+    monkeypatch.setattr("kcrc.tuning.tune.tune", watched)
     X, y = problem(0)[:2]
     with threadpool_limits(2, user_api="blas"):
         before = threads()

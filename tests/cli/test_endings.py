@@ -68,7 +68,7 @@ def test_debug_shows_where_it_was(
     assert main([*arguments, "history", "g.kcrc"]) == FAULT
     err = capsys.readouterr().err
     assert err.startswith("Traceback")
-    assert "changes.py" in err
+    assert "edit.py" in err
     assert "\x1b" not in err
     assert main([*arguments, "history", "none.kcrc"]) == 1
     assert "Traceback" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import shutil
 import signal
 import struct
@@ -16,7 +18,7 @@ from PIL import Image
 from kcrc.gallery import Gallery
 from kcrc.gallery.adding import near_copies
 from kcrc.images.datasets import class_folders
-from kcrc.images.decoding import photos as readers
+from kcrc.images.decoding import decoder as readers
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -78,7 +80,7 @@ def test_nothing_is_said_where_there_is_nothing_to_say(run) -> None:
 def test_a_folder_without_classes_says_so(run) -> None:
     code, _, err = run("build", "photos/wren", "-o", "new.kcrc")
     assert code == 1
-    assert "photos/wren has no class folders with images (4 lie in it directly)." in err
+    assert "photos/wren has no class folders with images (4 are in it directly)." in err
     assert not Path("new.kcrc").exists()
 
 
@@ -99,7 +101,60 @@ def test_classes_that_deserve_a_look(run) -> None:
 def test_the_same_picture_under_two_classes_is_named(run) -> None:
     shutil.copy("photos/robin/0.jpg", "photos/wren/x.jpg")
     _, _, lines = build(run)
-    assert "  photos/wren/x.jpg: the same picture is in as 'robin', not as 'wren'" in lines
+    at = lines.index("  2 files of pictures that stand in several classes (robin and wren) were kept in neither:")
+    assert lines[at + 1 : at + 4] == [
+        "    photos/robin/0.jpg: robin or wren",
+        "    photos/wren/x.jpg: robin or wren",
+        "    'kcrc add new.kcrc --label robin photos/robin/0.jpg' takes the first as robin",
+    ]
+    assert run("add", "new.kcrc", "--label", "robin", "photos/robin/0.jpg")[0] == 0
+    assert (
+        "  photos/wren/x.jpg: the same picture is in as 'robin' (#12), not as 'wren'"
+        in run("add", "new.kcrc", "--label", "wren", "photos/wren/x.jpg")[2]
+    )
+
+
+def test_a_divided_folder_is_built_from_train_and_evaluated_on_test(run) -> None:
+    folder(Path("set/train"), 4)
+    folder(Path("set/test"), 2, first=60)
+    code, out, err = run("build", "set", "-f", "pixels", "-o", "s.kcrc")
+    assert (code, out.startswith("s.kcrc: 12 examples of 3 classes")) == (0, True)
+    assert err.startswith("set is divided into test, train.\n")
+    assert err.endswith(
+        "Built from train alone; 6 pictures of test were not used. 'kcrc evaluate s.kcrc set' tries it on them.\n"
+    )
+    code, out, err = run("evaluate", "s.kcrc", "set")
+    assert (code, "of 6 images right" in out) == (0, True)
+    assert err.startswith("set is divided into test, train; the pictures of test are counted.\n")
+    code, out, err = run("import", "s.kcrc", "set", "--format", "folders", "--relabel")
+    assert (code, out) == (0, "added 6, relabelled 0, 12 were there already\n")
+    assert set(json.loads(run("info", "s.kcrc", "--json")[1])["classes"]) == {"heron", "robin", "wren"}
+
+
+def test_a_build_that_looks_like_a_mistake_is_refused_unless_it_is_meant(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, first in (("train", 0), ("val", 10)):
+        for number in range(3):
+            photo(Path("p") / name / f"{number}.jpg", "wren", first + number)
+    command = ["build", "p", "-o", "p.kcrc", "-f", "pixels", "--no-tune"]
+    code, out, err = run(*command)
+    assert (code, out) == (1, "")
+    assert err.endswith("Nothing was made; --yes builds it all the same.\n")
+    assert not Path("p.kcrc").exists()
+    monkeypatch.setattr("kcrc.cli.build.is_confirmed", lambda question: False)
+    assert run(*command)[2].endswith("class. Nothing was made.\n")
+    monkeypatch.setattr("kcrc.cli.build.is_confirmed", lambda question: True)
+    assert run(*command)[0] == 0
+    monkeypatch.undo()
+
+
+def test_links_that_lead_nowhere_are_named(run) -> None:
+    Path("photos/wren/gone.jpg").symlink_to("nowhere.jpg")
+    Path("photos/wren/loop").symlink_to("loop")
+    _, _, lines = build(run)
+    assert (
+        "  2 links that lead nowhere, in a circle, or to a folder inside a class folder: photos/wren/gone.jpg, "
+        "photos/wren/loop"
+    ) in lines
 
 
 def test_near_copies_are_named(run) -> None:
@@ -137,7 +192,7 @@ def test_a_folder_of_class_folders_is_added_and_again_only_what_is_new(run) -> N
 
 
 def test_what_is_in_already_is_not_decoded_again(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.gallery import building
+    building = importlib.import_module("kcrc.gallery.building")
 
     asked: list[int] = []
     real = building.extract_chunks
@@ -169,7 +224,7 @@ def test_sync_names_what_vanished(run) -> None:
 
 
 def test_an_interrupted_add_says_what_stayed(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.gallery import building
+    building = importlib.import_module("kcrc.gallery.building")
 
     folder(Path("more"), 4, first=30)
     real = building.extract_chunks
@@ -195,7 +250,7 @@ def test_an_interrupted_add_says_what_stayed(run, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_interrupted_build_says_what_stayed(run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from kcrc.gallery import building
+    building = importlib.import_module("kcrc.gallery.building")
     from kcrc.gallery.classifier import GalleryClassifier
 
     def interrupt(*_: object, **__: object) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from photos import photo
@@ -26,7 +26,7 @@ def visits(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], obj
             raise KeyboardInterrupt
         waiting.pop(0)()
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr("kcrc.cli.watch.time", SimpleNamespace(sleep=sleep))
     return waiting
 
 

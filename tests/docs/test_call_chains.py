@@ -19,7 +19,7 @@ from kcrc import KCRCClassifier
 from kcrc.cli import main
 from kcrc.gallery import Gallery
 from kcrc.method import compiled_plan
-from kcrc.tuning import judging
+from kcrc.tuning import scoring
 
 PAGE = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
 QUEUE = "kcrc.web.current.Batcher.ask"
@@ -123,7 +123,7 @@ def test_several_queries_take_this_way(spied: Spied) -> None:
 
 
 def test_a_fit_takes_this_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    spy = spy_on(judging, monkeypatch, "judge")
+    spy = spy_on(scoring, monkeypatch, "judge")
     X, y, _ = problem(1)
     KCRCClassifier(n_jobs=1, tuning_seconds=1).fit(X, y)
     assert {tuple(stack) for stack in spy.stacks} == {tuple(listed("fit"))}

@@ -19,8 +19,8 @@ from kcrc.method.coding.ridge import Ridge
 from kcrc.method.compiled_plan import plan
 from kcrc.method.fitted_model import FittedModel
 from kcrc.native import native
-from kcrc.tuning.judging import DECISIONS, margins, staged_margins
 from kcrc.tuning.left_out.trials import Trials
+from kcrc.tuning.scoring import DECISIONS, score_margins, staged_margins
 
 FORMS = ("rkhs", "gram", "raw")
 LOCALITIES = {
@@ -200,7 +200,7 @@ def test_every_way_poses_the_same_problem(form, locality, normalize, unit, name,
 
 
 def judged(walk, rows, truth):
-    """The margins of the queries by either judge, for the decision of the walk."""
+    """The margins of the queries by either scorer, for the decision that is searched."""
     size, at = [rows.shape[1]], DECISIONS.index(walk.decision)
     near, real = np.maximum(rows, 0), rows >= 0
     seen = (walk.Xq, walk.X[near])
@@ -213,4 +213,5 @@ def judged(walk, rows, truth):
                 normalize=walk.normalize,
             )[0, 0, at]  # fmt: skip
         if native is not None:
-            yield margins(trials, gamma, trials.labels, size, [walk.mu], walk.form, normalize=walk.normalize)[0, 0, at]
+            made = score_margins(trials, gamma, trials.labels, size, [walk.mu], walk.form, normalize=walk.normalize)
+            yield made[0, 0, at]

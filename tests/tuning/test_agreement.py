@@ -23,7 +23,7 @@ from kcrc.method.distances import Unified
 from kcrc.method.distances.custom import SlowDistanceWarning
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.scaling import Within
-from kcrc.tuning import choose
+from kcrc.tuning import tune
 from kcrc.tuning.search import Search
 
 ROWS, MOST = 3, 37  # examples asked, and settings they are asked under
@@ -49,12 +49,12 @@ class Short(Search):
     """A few settings of every geometry, on a few examples."""
 
     def run(self):
-        mus = [self.grid.fixed["mu"]] if "mu" in self.grid.fixed else PENALTIES
-        first = [s for name in self.grid.makers for s in self.grid.first(name)]
+        mus = [self.candidates.fixed["mu"]] if "mu" in self.candidates.fixed else PENALTIES
+        first = [s for name in self.candidates.makers for s in self.candidates.first(name)]
         settings = list(dict.fromkeys(replace(s, mu=mu) for s in first for mu in mus))
         settings = settings[:: -(-len(settings) // MOST)]
         self.order = self.order[: self._fold if self.field.whole else ROWS]
-        self.tried(settings, np.arange(len(self.order)), 1e9)
+        self.evaluate(settings, np.arange(len(self.order)), 1e9)
         Short.last = self
         return settings[0]
 
@@ -86,7 +86,7 @@ def without(metric: Within, X, y, out) -> Within:
 
 def asked(monkeypatch, options, X, y):
     """The short search that a fit with these options makes, and the method it would store."""
-    monkeypatch.setattr(choose, "Search", Short)
+    monkeypatch.setattr(tune, "Search", Short)
     classifier = KCRCClassifier(**{**BASE, **options}, tuning_seconds=60, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowDistanceWarning)
@@ -244,6 +244,6 @@ def test_what_is_given_is_kept():
     fitted = {name: KCRCClassifier(**some, tuning_seconds=1).fit(X, y).model_.method for name, some in options.items()}
     assert (fitted["distance"].locality, fitted["distance"].n_neighbors) == ("classes", 2)
     assert fitted["polynomial"].kernel.gamma == 0.7
-    scaled = fitted["scale"].metric.transform(X)
+    scaled = fitted["scale"].scaling.transform(X)
     assert fitted["scale"].kernel.gamma == pytest.approx(0.5 / scaled.var(axis=0).sum())
     assert fitted["many"].n_neighbors == 500  # of examples to come, too

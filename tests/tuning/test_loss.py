@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.tuning.setting import TEMPERATURES, loss
+from kcrc.tuning.result import TEMPERATURES, loss
 
 
 def by_hand(margins, t):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kcrc import KCRCClassifier, scaling
-from kcrc.tuning import grid
+from kcrc.tuning import candidates
 from kcrc.tuning.search import Search
 
 
@@ -66,11 +66,11 @@ def test_the_walk_begins_with_the_favourite_and_keeps_it_to_the_end():
     assert max(tuning.scores[s].trials for s in favourites) == 72
 
 
-@pytest.mark.parametrize(("ahead", "mates", "beaten"), [(1, 4, False), (6, 4, False), (17, 4, True), (6, 64, True)])
-def test_a_setting_has_to_beat_the_favourite_by_more_than_the_noise(ahead, mates, beaten, monkeypatch):
+@pytest.mark.parametrize(("ahead", "per_class", "beaten"), [(1, 4, False), (6, 4, False), (17, 4, True), (6, 64, True)])
+def test_a_setting_has_to_beat_the_favourite_by_more_than_the_noise(ahead, per_class, beaten, monkeypatch):
     """Of 100 answers it is right about ``ahead`` that the favourite got wrong, and never the other way round."""
     search = Search.__new__(Search)
-    monkeypatch.setattr(Search, "mates", mates)
+    monkeypatch.setattr(Search, "examples_per_class", per_class)
     fluke, favourite = "fluke", "favourite"
     margins = np.ones(100, np.float32)
     search.margins = {fluke: margins, favourite: np.where(np.arange(100) < ahead, -1.0, 1.0)}
@@ -79,7 +79,7 @@ def test_a_setting_has_to_beat_the_favourite_by_more_than_the_noise(ahead, mates
 
 
 def test_the_more_examples_a_class_the_less_the_prior_asks_for():
-    asked = [grid.errors_needed(mates) for mates in (4, 8, 16, 100)]
+    asked = [candidates.errors_needed(count) for count in (4, 8, 16, 100)]
     assert asked == sorted(asked, reverse=True)
     assert asked[0] >= 4.0
     assert asked[-1] < 0.2

@@ -12,16 +12,16 @@ from sklearn.datasets import load_digits
 
 from kcrc import KCRCClassifier, scaling
 from kcrc.errors import DataError
-from kcrc.tuning import grid
+from kcrc.tuning import candidates
 from kcrc.tuning import search as module
 from kcrc.tuning import search as trying
-from kcrc.tuning.field import SPEED, Bench, Field, SearchBudget
-from kcrc.tuning.judging import margins
+from kcrc.tuning.field import SPEED, Field, Scorer, SearchBudget
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
+from kcrc.tuning.scoring import score_margins
 from kcrc.tuning.search import Search
 
 
-def searched(X, y, *, seconds=5.0, judge=margins, names=("plain", "unit"), whole=False, **fixed):
+def searched(X, y, *, seconds=5.0, score=score_margins, names=("plain", "unit"), whole=False, **fixed):
     fixed = {"share": None, **fixed}
     X = X.astype(np.float32)
     makers = {
@@ -29,7 +29,7 @@ def searched(X, y, *, seconds=5.0, judge=margins, names=("plain", "unit"), whole
     }
     shown = []
     field = Field(makers, y, np.ones(len(y), bool), ("linear", "rbf"), fixed, whole=whole)
-    search = Search(field, Bench(judge), SearchBudget(seconds, n_jobs=1, progress=shown.append))
+    search = Search(field, Scorer(score), SearchBudget(seconds, n_jobs=1, progress=shown.append))
     return search, search.run(), shown
 
 
@@ -59,7 +59,7 @@ def test_a_search_over_its_arithmetic_is_cut_short(monkeypatch):
 def test_the_arithmetic_stays_within_the_budget(clouds):
     for seconds in (0.05, 0.5):
         search, _, shown = searched(*clouds, seconds=seconds)
-        first = [s for name in search.grid.makers for s in search.grid.first(name)]
+        first = [s for name in search.candidates.makers for s in search.candidates.first(name)]
         least = sum(search.cost(*key, group, 32) for key, group in grouped(first).items())
         assert search.spent <= max(1.3 * SPEED * seconds, 1.3 * least)
         assert shown == sorted(shown)
@@ -83,14 +83,14 @@ def grouped(settings):
 
 def test_the_walk_leaves_the_grid_it_starts_on(monkeypatch):
     """Overlapping clouds need many atoms or a firm penalty; the walk starts with neither."""
-    monkeypatch.setattr(grid, "SIZES", (4,))
-    monkeypatch.setattr(grid, "PENALTIES", (1e-5,))
+    monkeypatch.setattr(candidates, "SIZES", (4,))
+    monkeypatch.setattr(candidates, "PENALTIES", (1e-5,))
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
     X = 0.4 * np.where(y, 1.0, -1.0)[:, None] + rng.normal(size=(300, 12))
     search, best, _ = searched(X, y, names=("plain",), locality="atoms", form="rkhs", decision="residual")
     assert best.n_neighbors > 8 or best.mu > 1e-4
-    start = max(search.scores[s].accuracy for s in search.grid.first("plain"))
+    start = max(search.scores[s].accuracy for s in search.candidates.first("plain"))
     assert search.scores[best].accuracy > start
 
 
@@ -99,7 +99,7 @@ def test_whole_classes_are_tried_up_to_250_atoms():
     X, y, _ = problem(5, n=500, d=4, classes=10)
     plain = VectorGeometry(scaling.make("plain"), X, y, np.arange(len(X)))
     field = Field({"plain": lambda: plain}, y, np.ones(len(y), bool), ("linear",), {"share": None})
-    walked = grid.Grid(field, np.arange(len(X)), iterates=False)
+    walked = candidates.Candidates(field, np.arange(len(X)), iterates=False)
     start = walked.first_classes("plain")[0]
     assert start.n_neighbors == 2
     assert {s.n_neighbors for s in walked.neighbours(start)} == {2, 4}
@@ -120,9 +120,9 @@ def test_all_settings_of_a_step_see_the_same_examples(clouds):
 
     def listening(trials, gamma, labels, sizes, mus, form, share=None):
         asked.append(len(trials.truth))
-        return margins(trials, gamma, labels, sizes, mus, form)
+        return score_margins(trials, gamma, labels, sizes, mus, form)
 
-    search, _, _ = searched(*clouds, judge=listening)
+    search, _, _ = searched(*clouds, score=listening)
     counts = {score.trials for score in search.scores.values()}
     assert asked
     assert len(counts) <= 1 + module.STEPS + 4
@@ -135,10 +135,10 @@ def test_a_global_dictionary_is_tried_on_folds(clouds):
     def listening(trials, gamma, labels, sizes, mus, form, share=None):
         assert trials.dots.shape == (1, labels.shape[1], labels.shape[1])
         folds.append((len(trials.truth), labels.shape[1]))
-        return margins(trials, gamma, labels, sizes, mus, form)
+        return score_margins(trials, gamma, labels, sizes, mus, form)
 
     search, best, _ = searched(
-        *clouds, judge=listening, whole=True, n_neighbors=119, locality="atoms", form="rkhs", names=("plain",)
+        *clouds, score=listening, whole=True, n_neighbors=119, locality="atoms", form="rkhs", names=("plain",)
     )
     assert folds
     assert set(folds) == {(15, 105)}
@@ -146,7 +146,7 @@ def test_a_global_dictionary_is_tried_on_folds(clouds):
 
 
 def test_the_share_is_walked_where_it_is_open(clouds):
-    """A judge that likes half of the dimensions best is given them."""
+    """A scorer that likes half of the dimensions best is given them."""
 
     def liking(trials, gamma, labels, sizes, mus, form, share=None):
         share = 0.5 if share is None else share
@@ -156,12 +156,12 @@ def test_the_share_is_walked_where_it_is_open(clouds):
     X, y = clouds
     X, y = np.concatenate([X, X + 0.01]), np.concatenate([y, y])
     fixed = {"n_neighbors": 20, "locality": "atoms", "form": "gram", "decision": "ratio", "names": ("plain",)}
-    search, best, _ = searched(X, y, judge=liking, **fixed)
+    search, best, _ = searched(X, y, score=liking, **fixed)
     assert best.share is None
     maker = {"plain": lambda: search.geometry("plain")}
     given = {k: v for k, v in fixed.items() if k != "names"}
     field = Field(maker, y, np.ones(len(y), bool), ("rbf",), given)
-    opened = Search(field, Bench(liking), SearchBudget(5.0, n_jobs=1))
+    opened = Search(field, Scorer(liking), SearchBudget(5.0, n_jobs=1))
     assert opened.run().share == 0.5
     assert {s.share for s in opened.scores} >= {0.25, 0.5, 1.0}
 

@@ -27,7 +27,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder(where / "photos", 6)
     build_from_folder(where / "photos", where / "birds.kcrc", feature=make("pixels", size=(12, 16)))
     with Gallery.open(where / "birds.kcrc") as gallery:
-        gallery.answering.take_usual_parameters()  # the usual parameters: choosing takes a while
+        gallery.answering.use_default_parameters()  # the usual parameters: choosing takes a while
     return where
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kcrc.cli.endings import ended
+from kcrc.cli.endings import report_failure
 from kcrc.report.terminal import note, own_words
 from lab import machine
 from lab.experiments.provenance import commit
@@ -34,4 +34,4 @@ def run(study: Study, parser: argparse.ArgumentParser, arguments: Sequence[str] 
         try:
             return 1 if study(given) is False else 0
         except (Exception, KeyboardInterrupt) as problem:
-            return ended(problem, debug=os.environ.get("KCRC_DEBUG", "0") not in ("", "0"))
+            return report_failure(problem, debug=os.environ.get("KCRC_DEBUG", "0") not in ("", "0"))

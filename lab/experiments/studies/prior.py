@@ -1,4 +1,4 @@
-"""What tends to win before anything is asked: the table behind ``kcrc.tuning.grid``.
+"""What tends to win before anything is asked: the table behind ``kcrc.tuning.candidates``.
 
 Fixed settings, the same for all data, learn from few examples a class of many sets and answer others: public ones that
 are at hand, and made-up clusters of several dimensions. Both halves are training rows; test rows have no part in it.

@@ -36,7 +36,7 @@ from kcrc.tuning.field import AUTO, Request, is_open
 
 if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
-    from kcrc.tuning.setting import Tuning
+    from kcrc.tuning.result import Tuning
 
 
 # What each parameter of a classifier may be: one row each, which checks a value and writes its type in the docs.
@@ -231,9 +231,9 @@ def chosen(parameters: Parameters, X: Array, y: Array, groups: Any) -> Chosen:
             samples=ground.samples,
             brief=parameters.brief,
         )
-        from kcrc.tuning.choose import choose  # only where there is something to choose
+        from kcrc.tuning.tune import tune  # only where there is something to choose
 
-        values, tuning = choose(request, X if request.by_products else ground.scaled, y)
+        values, tuning = tune(request, X if request.by_products else ground.scaled, y)
     return Chosen(settled(values, ground), tuning, ground.pairs, ground.prepared)
 
 
@@ -290,7 +290,7 @@ class Ground:
         if is_open(params["scaling"]) and not (searched and not costly and takes_any_scaling(*measures)):
             mixed = takes_vectors(params["kernel"], *measures) and units_differ(X)
             params["scaling"] = "standard" if mixed else "plain"
-        scaled = scaling.fitted("plain" if is_open(params["scaling"]) else params["scaling"], X, y).transform(X)
+        scaled = scaling.fit_scaling("plain" if is_open(params["scaling"]) else params["scaling"], X, y).transform(X)
         distance, coarse = parameters.fitted(measures, scaled, y)
         pairs: dict[str, PairCache] = {}
         if costly:
@@ -443,7 +443,7 @@ class Parameters:
         coder = coding.resolve(self.given.coder, mu=chosen["mu"])
         projection = projections.resolve(chosen.get("projection", self.given.projection))
         check_form(space, coder, projection)
-        fitted = scaling.fitted(chosen["scaling"], X, y)
+        fitted = scaling.fit_scaling(chosen["scaling"], X, y)
         scaled = fitted.transform(X)
         distance, coarse = chosen.get("distances") or self.fitted(self.distances(scaled), scaled, y)
         if chosen["locality"] == "classes":
@@ -493,7 +493,7 @@ class Parameters:
                 f"X is a dict of views ({', '.join(self.given.views_)}), and {name}={wanted!r} does not say which to "
                 f'look at. Use kcrc.distances.Unified(members={{"{next(iter(self.given.views_))}": {wanted!r}, ...}}).'
             )
-        return distance.bound(self.given.views_)
+        return distance.with_layout(self.given.views_)
 
     def kernel(self, X: Array, distance: Distance, chosen: dict[str, Any], *, final: bool) -> kernels.Kernel:
         """``final``: nothing is left to be chosen, and what is to be said of it is said."""

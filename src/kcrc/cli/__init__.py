@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from kcrc.cli.endings import ended
+from kcrc.cli.endings import report_failure
 from kcrc.report.terminal import output_now, own_words
 
 # name: (file, what it does). The help is here and not in the files so that `kcrc --help` imports none of them.
@@ -78,7 +78,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
 @dataclass
@@ -109,12 +109,12 @@ def cli(run: Invocation | None, debug: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
     run = Invocation(debug=os.environ.get("KCRC_DEBUG", "0") not in ("", "0"))
-    given, reader = None if arguments is None else list(arguments), output_now()
+    words, reader = None if arguments is None else list(arguments), output_now()
     with own_words():
         try:
-            result = cli.main(args=given, prog_name="kcrc", standalone_mode=False, obj=run)
+            result = cli.main(args=words, prog_name="kcrc", standalone_mode=False, obj=run)
         except (Exception, KeyboardInterrupt) as problem:
-            return ended(problem, debug=run.debug)
+            return report_failure(problem, debug=run.debug)
         except SystemExit:
             if output_now() is reader:
                 raise

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argument, model_option, open_gallery
 from kcrc.cli.endings import Stopped
-from kcrc.cli.intake import announce_classes, tell
+from kcrc.cli.intake import announce_new_classes, report_intake
 from kcrc.gallery.examples import Example, as_example
 from kcrc.report.terminal import note, progress, say, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
     from kcrc.gallery.building import Intake
-    from kcrc.images.datasets import ClassFolders
+    from kcrc.gallery.exchange.layouts import LabelledImages
 
 
 @click.command(short_help="Add images to a class, or add a folder of class folders.")
@@ -57,17 +57,18 @@ def add(
 
     if sync and not all(map(os.path.isdir, images)):
         raise click.UsageError("--sync is about folders; give folders only.")
-    folders = _class_folders(images) if label is None else []
+    folders = _read_folders(images) if label is None else []
+    files: list[str | os.PathLike[str]]
     if label is None:
-        files = [str(path) for found in folders for path in found.paths]
-        labels = [name for found in folders for name in found.labels]
+        files = [path for folder in folders for path in folder.paths]
+        labels = [name for folder in folders for name in folder.labels]
     else:
-        files = expand(images)
+        files = list(expand(images))
         labels = [label] * len(files)
-    told = Intake()
+    intake = Intake()
     with open_gallery(gallery, write=True, model=model) as opened:
         feature, known = opened.answering.feature(), opened.classes
-        with progress(len(files), "images") as bar, _interruption_told(opened, told, len(files)):
+        with progress(len(files), "images") as bar, _explain_interruption(opened, intake, len(files)):
             add_images(
                 opened,
                 feature,
@@ -77,70 +78,75 @@ def add(
                 duplicates=duplicates,
                 blank=blank,
                 progress=bar.update,
-                told=told,
+                intake=intake,
             )
         due = opened.retune_due
-        tell(opened, told, folders)
-        gone = _gone(opened, told, images) if sync else None
-        added = [opened.example(number).label for number in told.added]
+        report_intake(opened, intake, [each for folder in folders for each in folder.folders])
+        vanished = _vanished_examples(opened, intake, images) if sync else None
+        added = [opened.example(number).label for number in intake.added]
     of_class = f" as {shown(label)}" if label is not None else ""
-    ids = f" ({'example' if len(told.added) == 1 else 'examples'} {ids_text(told.added)})" if told.added else ""
-    say(f"added {len(told.added)} of {len(files)}{of_class}{ids}")
-    announce_classes(sorted(set(added) - set(known)), known, gallery)
-    if gone is not None:
-        _say_gone(gone, gallery)
+    ids = f" ({'example' if len(intake.added) == 1 else 'examples'} {ids_text(intake.added)})" if intake.added else ""
+    say(f"added {len(intake.added)} of {len(files)}{of_class}{ids}")
+    announce_new_classes(sorted(set(added) - set(known)), known, gallery)
+    if vanished is not None:
+        _report_vanished(vanished, gallery)
     if due is not None:
-        note(f"{due}; {typed('tune', gallery)} chooses them anew.")
-    return 1 if told.problems else 0
+        note(f"{due}; {typed('tune', gallery)} chooses them again.")
+    return 1 if intake.problems else 0
 
 
-def _class_folders(images: Sequence[str]) -> list[ClassFolders]:
-    from kcrc.images.datasets import class_folders
+def _read_folders(images: Sequence[str]) -> list[LabelledImages]:
+    from kcrc.gallery.exchange.layouts import read_layout
 
     if not all(map(os.path.isdir, images)):
         raise click.UsageError(
             "Say of which class these images are: --label NAME. Without it, give folders that have a folder for each "
             "class."
         )
-    return [class_folders(folder) for folder in images]
+    folders = [read_layout(folder) for folder in images]
+    for folder in folders:
+        if folder.shape:
+            note(f"{shown(folder.shape)}.")
+    return folders
 
 
 @contextlib.contextmanager
-def _interruption_told(gallery: Gallery, told: Intake, files: int) -> Iterator[None]:
+def _explain_interruption(gallery: Gallery, intake: Intake, files: int) -> Iterator[None]:
     """Where Ctrl-C ends the block, it is said what stayed."""
     try:
         yield
     except KeyboardInterrupt:
-        if not told.added:
+        if not intake.added:
             raise Stopped("nothing was added; the gallery is as it was.") from None
         raise Stopped(
-            f"{len(told.added)} of {files} added; {typed('undo', gallery.path)} takes them back, and the same "
+            f"{len(intake.added)} of {files} added; {typed('undo', gallery.path)} takes them back, and the same "
             "command again adds the others."
         ) from None
 
 
-def _gone(gallery: Gallery, told: Intake, folders: Sequence[str]) -> list[Example]:
+def _vanished_examples(gallery: Gallery, intake: Intake, folders: Sequence[str]) -> list[Example]:
     """The examples whose file lay in one of the folders, and whose bytes no file there has any more."""
     roots = [Path(os.path.abspath(folder)) for folder in folders]
     rows = {row.id: row for row in gallery.contents.rows}
-    met = {rows[number].content for number in (*told.added, *(twin.id for twin in told.duplicates)) if number in rows}
+    ids = (*intake.added, *(twin.id for twin in intake.duplicates))
+    present = {rows[number].content for number in ids if number in rows}
 
     def inside(source: str) -> bool:
         return bool(source) and any(Path(os.path.abspath(source)).is_relative_to(root) for root in roots)
 
-    return [as_example(row) for row in rows.values() if inside(row.source) and row.content not in met]
+    return [as_example(row) for row in rows.values() if inside(row.source) and row.content not in present]
 
 
-def _say_gone(gone: Sequence[Example], gallery: Path) -> None:
-    if not gone:
+def _report_vanished(vanished: Sequence[Example], gallery: Path) -> None:
+    if not vanished:
         note("Nothing vanished: every example from there is still there.")
         return
-    for example in gone:
+    for example in vanished:
         what = "changed" if os.path.exists(example.source) else "vanished"
         say(f"{what}\t{example.id}\t{shown(example.label)}\t{shown(example.source)}")
-    ids = [*(example.id for example in gone[:8]), *(["…"] if len(gone) > 8 else [])]
-    stay = "It stays" if len(gone) == 1 else "They stay"
+    ids = [*(example.id for example in vanished[:8]), *(["…"] if len(vanished) > 8 else [])]
+    stay = "It stays" if len(vanished) == 1 else "They stay"
     note(
-        f"{counted(len(gone), 'example')} of files that are no longer there, or no longer the same. {stay} in; "
+        f"{plural(len(vanished), 'example')} of files that are no longer there, or no longer the same. {stay} in; "
         f"{typed('remove', gallery, *ids)} takes what you name out."
     )

@@ -31,7 +31,7 @@ def advise(
 ) -> int:
     """Say whether GALLERY has enough examples, and what to label next.
 
-    Each example is asked about as if it were not in the gallery. From this follows how often each class is answered
+    Each example is classified with itself left out. From this follows how often each class is answered
     right, what it is mistaken for, how accuracy grew with the number of examples, and what more would probably bring.
 
     If you give unlabelled IMAGES (files, folders, patterns, or - for names on stdin), it also says which of them to
@@ -53,21 +53,21 @@ def advise(
                     bar.update(len(chunk.names) + len(chunk.problems))
         classifier = opened.classifier()
         queries = np.concatenate(vectors) if vectors else None
-        told = classifier.advise(queries, count=count)
+        advice = classifier.advise(queries, count=count)
         comparable = queries is not None and len(names) >= FEWEST and classifier.confidence_.usual is not None
         alike = classifier.likeness(queries) if comparable else None
         if html is not None or open_page:
             from kcrc.report.advice_page import advice_page
             from kcrc.report.case import small_picture
 
-            page = advice_page(opened, told, names=names, picture_of=small_picture, alike=alike)
+            page = advice_page(opened, advice, names=names, picture_of=small_picture, alike=alike)
             publish(page, name="advice", html=html, open_page=open_page)
     warn(alike, names)
     if as_json:
-        found = told.to_dict()
-        for row in found["label_next"]:
+        facts = advice.to_dict()
+        for row in facts["label_next"]:
             row["image"] = names[row.pop("row")]
-        say_json({**found, "unread": unread, "likeness": None if alike is None else alike.to_dict()})
+        say_json({**facts, "unread": unread, "likeness": None if alike is None else alike.to_dict()})
     else:
-        say(told.text(named=shown, query=lambda row: shown(names[row])))
+        say(advice.text(named=shown, query=lambda row: shown(names[row])))
     return 1 if unread else 0

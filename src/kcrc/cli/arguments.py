@@ -37,8 +37,8 @@ class Decimal(click.FloatRange):
     """A number in a range, with a point or with the comma that many write instead: 0.05 or 0,05."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        given: Any = with_point(value) if isinstance(value, str) else value
-        return super().convert(given, param, ctx)
+        number: Any = with_point(value) if isinstance(value, str) else value
+        return super().convert(number, param, ctx)
 
 
 def with_point(number: str) -> str:
@@ -82,7 +82,7 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
     try:
         if not len(opened):
             raise StateError(f"The gallery '{shown(path)}' is empty: it has no examples to answer by. Add some first.")
-        due = opened.answering.choice_due
+        due = opened.answering.why_choose
         storable = isinstance(path, str) or os.access(path, os.W_OK)
         if due is not None:
             how_long = "once" if storable else "for this command alone: the gallery may not be written"
@@ -93,7 +93,7 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
             raise Stopped(
                 f"the parameters were not chosen. {typed('tune', '--seconds', 10, path)} takes less time for it."
             ) from None
-        if opened.answering.unstored and storable:
+        if opened.answering.is_unstored and storable:
             with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:
                 opened.answering.keep(writer.store)
     except BaseException:
@@ -106,23 +106,23 @@ def expand(images: Sequence[str]) -> list[str]:
     """The files that arguments stand for, in order: '-' reads names from stdin, a folder stands for its images."""
     from kcrc.images.datasets import image_files
 
-    found: list[str] = []
-    for given in images:
-        if given == "-":
-            found += expand([name for name in _names_on_stdin() if name != "-"])
-        elif os.path.isdir(given):
-            inside = [str(path) for path in image_files(Path(given))]
-            if not inside:
-                raise DataError(f"The folder '{shown(given)}' has no image files.")
-            found += inside
-        elif not os.path.exists(given) and any(mark in given for mark in "*?["):
-            matching = sorted(glob.glob(given, recursive=True))
+    files: list[str] = []
+    for word in images:
+        if word == "-":
+            files += expand([name for name in _names_on_stdin() if name != "-"])
+        elif os.path.isdir(word):
+            members = [str(path) for path in image_files(Path(word))]
+            if not members:
+                raise DataError(f"The folder '{shown(word)}' has no image files.")
+            files += members
+        elif not os.path.exists(word) and any(mark in word for mark in "*?["):
+            matching = sorted(glob.glob(word, recursive=True))
             if not matching:
-                raise DataError(f"No file matches '{shown(given)}'.")
-            found += expand(matching)
+                raise DataError(f"No file matches '{shown(word)}'.")
+            files += expand(matching)
         else:
-            found.append(given)
-    return found
+            files.append(word)
+    return files
 
 
 def expand_or_content(images: Sequence[str]) -> list[str | os.PathLike[str]]:
@@ -204,7 +204,7 @@ def page_options(function: F) -> F:
 
 
 def publish(page: str, *, name: str, html: Path | None, open_page: bool) -> None:
-    """Write the page, say where it is, and open it where that is asked for. ``name`` is for one nobody named."""
+    """Write the page, say where it is, and open it where that is asked for. ``name`` is used if no file was named."""
     import tempfile
     import webbrowser
 

@@ -53,7 +53,7 @@ def audit(
     clash        the same picture, or almost, has another label
     idle         it never helped towards a right answer
 
-    Each example is asked about as if it were not in the gallery. Nothing is changed. To correct one example, use
+    Each example is classified with itself left out. Nothing is changed. To correct one example, use
     kcrc relabel or kcrc remove. To correct many at once:
 
     \b
@@ -71,21 +71,21 @@ def audit(
     if dry_run:
         raise click.UsageError("--dry-run tries what --apply would do; give --apply FILE too.")
     with open_to_ask(gallery) as opened:
-        found = opened.audit()
+        audit_ = opened.audit()
         if html is not None or open_page:
             from kcrc.report.audit_page import audit_page
 
-            publish(audit_page(opened, found, top=top), name="audit", html=html, open_page=open_page)
+            publish(audit_page(opened, audit_, top=top), name="audit", html=html, open_page=open_page)
         if form == "json":
-            findings = [{**row, "decision": "", "new_label": ""} for row in rows(opened, found)]
-            counts = {name: getattr(found, name) for name in ("examples", "asked", "right", "unseen", "alone")}
+            findings = [{**row, "decision": "", "new_label": ""} for row in rows(opened, audit_)]
+            counts = {name: getattr(audit_, name) for name in ("examples", "asked", "right", "unseen", "alone")}
             say_json({**counts, "findings": findings})
         elif form == "csv":
             write = csv_writer(COLUMNS)
-            for row in rows(opened, found):
+            for row in rows(opened, audit_):
                 write({**row, "because": [f"{b['example']} {b['share']:+.3f}" for b in row.get("because", [])]})
         else:
-            _print(opened, found, top)
+            _print(opened, audit_, top)
     return 0
 
 
@@ -94,29 +94,29 @@ def _apply(gallery: Path, decided: Path, *, dry_run: bool) -> int:
     from kcrc.gallery.correcting import Correct, read_decisions
 
     with open_gallery(gallery, write=not dry_run) as opened:
-        found = read_decisions(opened, decided)
+        decisions = read_decisions(opened, decided)
         if dry_run:
-            records = opened.read(Correct(found.labels, sorted(found.remove), found.seen).checked)
-            for example, label in sorted(found.labels.items()):
+            records = opened.read(Correct(decisions.labels, sorted(decisions.remove), decisions.seen).check)
+            for example, label in sorted(decisions.labels.items()):
                 say(f"relabel #{example} {shown(records[example].label)} as {shown(label)}")
-            for example in sorted(found.remove):
+            for example in sorted(decisions.remove):
                 say(f"remove #{example} {shown(records[example].label)}")
             note("This was only tried: nothing was changed.")
             return 0
-        done = opened.correct(found.labels, remove=found.remove, seen=found.seen)
-    say(f"relabelled {len(done.relabelled)}, removed {len(done.removed)}, left {found.kept} as they were")
+        done = opened.correct(decisions.labels, remove=decisions.remove, seen=decisions.seen)
+    say(f"relabelled {len(done.relabelled)}, removed {len(done.removed)}, left {decisions.kept} as they were")
     if done.relabelled or done.removed:
         note(f"{typed('undo', gallery)} takes it back.")
     return 0
 
 
-def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
+def rows(gallery: Gallery, audit_: Audit) -> Iterator[dict[str, Any]]:
     """A dict for every finding, in the order of rank; examples by id and source."""
 
     def source(example: int) -> str:
         return gallery.example(example).source
 
-    suspects = [("mislabelled", s) for s in found.mislabelled] + [("doubtful", s) for s in found.doubtful]
+    suspects = [("mislabelled", s) for s in audit_.mislabelled] + [("doubtful", s) for s in audit_.doubtful]
     for finding, s in suspects:
         yield {
             "finding": finding,
@@ -129,7 +129,7 @@ def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
             "by_chance": s.by_chance,
             "because": [{"example": row, "source": source(row), "share": share} for row, share in s.because],
         }
-    for c in found.clashes:
+    for c in audit_.clashes:
         yield {
             "finding": "clash",
             "example": c.row,
@@ -141,41 +141,43 @@ def rows(gallery: Gallery, found: Audit) -> Iterator[dict[str, Any]]:
             "distance": c.distance,
             "relative": c.relative,
         }
-    for i in found.idle:
+    for i in audit_.idle:
         yield {"finding": "idle", "example": i.row, "label": i.label, "source": source(i.row), "asked": i.asked}
 
 
-def _print(gallery: Gallery, found: Audit, top: int) -> None:
-    from kcrc._base.words import counted, percent
+def _print(gallery: Gallery, audit_: Audit, top: int) -> None:
+    from kcrc._base.words import percent, plural
     from kcrc.confidence.audit import nearness
     from kcrc.report.audit_page import titles, unseen_words
 
-    heading, *sections = titles(found)
+    heading, *sections = titles(audit_)
     say(heading)
 
     def contradiction(row: dict[str, Any], _: Any) -> str:
         return (
-            f"{_named(row)}: labelled {shown(row['label'])}, answered {shown(row['answer'])} "
+            f"{_example_name(row)}: labelled {shown(row['label'])}, answered {shown(row['answer'])} "
             f"({percent(row['probability'])} to {percent(row['of_label'])})\n"
-            + "".join(f"      {b['share']:+4.0%} by {_named(b)}\n" for b in row["because"])
+            + "".join(f"      {b['share']:+4.0%} by {_example_name(b)}\n" for b in row["because"])
         ).rstrip()
 
     kinds: list[tuple[list[Any], Callable[[dict[str, Any], Any], str]]] = [
-        (found.mislabelled, contradiction),
-        (found.doubtful, contradiction),
+        (audit_.mislabelled, contradiction),
+        (audit_.doubtful, contradiction),
         (
-            found.clashes,
+            audit_.clashes,
             lambda row, clash: (
-                f"{_named(row)} ({shown(row['label'])})\n      and #{row['other']} {shown(row['other_source'])} "
+                f"{_example_name(row)} ({shown(row['label'])})\n      and #{row['other']} {shown(row['other_source'])} "
                 f"({shown(row['other_label'])}): {nearness(clash)}"
             ),
         ),
         (
-            found.idle,
-            lambda row, _: f"{_named(row)} ({shown(row['label'])}): {counted(row['asked'], 'time')} among the nearest",
+            audit_.idle,
+            lambda row, _: (
+                f"{_example_name(row)} ({shown(row['label'])}): {plural(row['asked'], 'time')} among the nearest"
+            ),
         ),
     ]
-    every = rows(gallery, found)
+    every = rows(gallery, audit_)
     for title, (findings, line) in zip(sections, kinds, strict=True):
         say(f"\n{title}")
         for place, finding in enumerate(findings):
@@ -184,11 +186,11 @@ def _print(gallery: Gallery, found: Audit, top: int) -> None:
                 say(f"  {line(row, finding)}")
         if len(findings) > top:
             say(f"  … and {len(findings) - top} more (--top, --csv)")
-    if found.unseen:
-        say(f"\n{unseen_words(found)}")
-    if found.mislabelled or found.clashes:
+    if audit_.unseen:
+        say(f"\n{unseen_words(audit_)}")
+    if audit_.mislabelled or audit_.clashes:
         say("\nTo correct: kcrc relabel GALLERY ID --label NAME, or kcrc remove GALLERY ID.")
 
 
-def _named(row: dict[str, Any]) -> str:
+def _example_name(row: dict[str, Any]) -> str:
     return f"#{row['example']} {shown(row['source'])}".rstrip()

@@ -26,7 +26,7 @@ class Batch:
         self._answerer = answerer
         self._parts: list[Seen] = []
 
-    def watched(self, answer: Callable[[Array], Answers]) -> Callable[[Array], Answers]:
+    def watch(self, answer: Callable[[Array], Answers]) -> Callable[[Array], Answers]:
         """``answer``, and what it answers is taken note of; of vectors no more are kept than are looked at."""
         from kcrc.confidence.likeness import VECTORS, Seen
 
@@ -34,13 +34,13 @@ class Batch:
         if confidence.usual is None:  # too few examples, or an earlier version did not keep what to compare with
             return answer
 
-        def noted(vectors: Array) -> Answers:
+        def answer_and_note(vectors: Array) -> Answers:
             answers = answer(vectors)
             room = max(0, VECTORS - sum(len(part.vectors) for part in self._parts))
             self._parts.append(Seen.of(confidence, answers.evidence, vectors[:room]))
             return answers
 
-        return noted
+        return answer_and_note
 
     def likeness(self) -> Likeness | None:
         """How like the examples the images are; None where they are few, or there is nothing to compare with."""
@@ -51,14 +51,14 @@ class Batch:
         return likeness(self._answerer.model, self._answerer.confidence, Seen.joined(self._parts))
 
 
-def warn(found: Likeness | None, names: list[str]) -> None:
+def warn(likeness: Likeness | None, names: list[str]) -> None:
     """One line where the images, in the order of their names, are not like the examples."""
-    if found is not None and found.alarm:
-        shows = ", ".join(shown(names[row]) for row in found.rows[:NAMED])
-        note(f"kcrc: {found} They show it most: {shows}.")
+    if likeness is not None and likeness.alarm:
+        shows = ", ".join(shown(names[row]) for row in likeness.rows[:NAMED])
+        note(f"kcrc: {likeness} They show it most: {shows}.")
 
 
-def tell_searches(found: Iterable[str]) -> None:
+def note_searches(searches: Iterable[str]) -> None:
     """A line for each search by which examples were found, where that was not the exact one."""
-    for search in sorted(set(found) - {EXACT}):
+    for search in sorted(set(searches) - {EXACT}):
         note(f"kcrc: Approximate search: {shown(search)}.")

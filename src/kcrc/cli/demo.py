@@ -49,9 +49,9 @@ def show(folder: str) -> int:
         "scikit-learn SVC, C=10 γ=.001": SVC(C=10, gamma=0.001),
     }
     for name, model in rivals.items():
-        fit_seconds, _ = _timed(partial(model.fit, X_train, y_train))
+        fit_seconds, _ = _time(partial(model.fit, X_train, y_train))
         model.predict(X_test[:2])
-        seconds, answers = _timed(partial(model.predict, X_test))
+        seconds, answers = _time(partial(model.predict, X_test))
         right = np.mean(answers == y_test)
         say(f"{name:32}{right:>10.2%}{1e3 * fit_seconds:>8.1f} ms{1e3 * seconds / len(X_test):>10.4f} ms")
     say("kcrc chooses its parameters in fit, once; the others were given theirs.")
@@ -61,19 +61,19 @@ def show(folder: str) -> int:
     unanimous = int(np.sum(evidence.how == HOW.index("unanimous")))
     say(f"\nOf {unanimous} of {len(y_test)} queries, all near examples are of one class. Of the others:")
     Path(folder).mkdir(parents=True, exist_ok=True)
-    for words, file, at in (
+    for words, file, row in (
         ("A typical right answer", "why.png", typical(evidence, y_test)),
         ("The hardest right answer", "hardest.png", hardest(evidence, y_test)),
     ):
-        one, answer = evidence[at], evidence.labels[at]
-        sure = f"{probabilities[at]:.1%}"
+        single, answer = evidence[row], evidence.labels[row]
+        sure = f"{probabilities[row]:.1%}"
         legend = f"{SIGN[True]} speaks for {answer}, {SIGN[False]} against it"
-        say(f"\n{words}: kcrc says that query {at} shows {answer}, and is {sure} sure.")
+        say(f"\n{words}: kcrc says that query {row} shows {answer}, and is {sure} sure.")
         say(f"These examples count most ({legend}; the longer, the larger the share):")
-        say(_bars(one))
+        say(_bars(single))
         draw_answer(
-            one,
-            X_test[at].reshape(8, 8),
+            single,
+            X_test[row].reshape(8, 8),
             lambda row: X_train[row].reshape(8, 8),
             Path(folder) / file,
             title=f"{words}: kcrc says {answer}, and is {sure} sure",
@@ -88,7 +88,7 @@ def show(folder: str) -> int:
 def typical(evidence: Evidence, truth: Array) -> int:
     """The right answer with the median margin of those that are easy to read: of the examples that count most, those
     of the answer's class speak for it, the first of all, and one or two of other classes against it."""
-    candidates = [at for at in _right(evidence, truth) if _is_easy_to_read(evidence[at])]
+    candidates = [row for row in _right(evidence, truth) if _is_easy_to_read(evidence[row])]
     return candidates[int(np.argsort(evidence.margin[candidates], kind="stable")[len(candidates) // 2])]
 
 
@@ -103,24 +103,24 @@ def _right(evidence: Evidence, truth: Array) -> list[int]:
     return np.flatnonzero((evidence.how == HOW.index("coded")) & (evidence.labels == truth)).tolist()
 
 
-def _is_easy_to_read(one: Evidence) -> bool:
-    places = loudest(one)
-    speaks_for, same_class = one.shares[0, places] > 0, one.neighbour_labels[0, places] == one.winner[0]
+def _is_easy_to_read(single: Evidence) -> bool:
+    places = loudest(single)
+    speaks_for, same_class = single.shares[0, places] > 0, single.neighbour_labels[0, places] == single.winner[0]
     return bool(np.array_equal(speaks_for, same_class) and speaks_for[0] and 1 <= np.sum(~speaks_for) <= 2)
 
 
-def _bars(one: Evidence) -> str:
+def _bars(single: Evidence) -> str:
     """The examples that count most, a line for each, with a sign for each per cent of their shares."""
-    shares, places, answer = one.shares[0], loudest(one), one.labels[0]
+    shares, places, answer = single.shares[0], loudest(single), single.labels[0]
     lines = [
-        f"    {one.classes[one.neighbour_labels[0, j]]} (row {one.rows[0, j]:>3}) {abs(shares[j]):>4.0%}  "
+        f"    {single.classes[single.neighbour_labels[0, j]]} (row {single.rows[0, j]:>3}) {abs(shares[j]):>4.0%}  "
         + SIGN[bool(shares[j] > 0)] * round(100 * abs(shares[j]))
         for j in places
     ]
     rest = np.delete(shares, places)
     lines.append(f"    {np.count_nonzero(rest)} smaller ones: {together(rest)}")
-    lines.append(f"    All together: {one.support[0]:.0%} for {answer}; below 50% the answer would be another.")
-    if any(one.neighbour_labels[0, j] == one.winner[0] and shares[j] < 0 for j in places):
+    lines.append(f"    All together: {single.support[0]:.0%} for {answer}; below 50% the answer would be another.")
+    if any(single.neighbour_labels[0, j] == single.winner[0] and shares[j] < 0 for j in places):
         lines.append(
             f"    (A {answer} speaks against {answer} if the {answer}s would represent the query better without it.)"
         )
@@ -130,10 +130,8 @@ def _bars(one: Evidence) -> str:
 def _learn_again(clf: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> str:
     """What becomes of the queries of a class that is forgotten, and then learned from a few of its examples."""
     of_class, queries = np.flatnonzero(y == NEW), X_test[y_test == NEW]
-    forgetting, _ = _timed(lambda: (clf.forget(of_class), clf.predict(queries[:1])))
-    learning, _ = _timed(
-        lambda: (clf.partial_fit(X[of_class[:TAUGHT]], y[of_class[:TAUGHT]]), clf.predict(queries[:1]))
-    )
+    forgetting, _ = _time(lambda: (clf.forget(of_class), clf.predict(queries[:1])))
+    learning, _ = _time(lambda: (clf.partial_fit(X[of_class[:TAUGHT]], y[of_class[:TAUGHT]]), clf.predict(queries[:1])))
     right = int(np.sum(clf.predict(queries) == NEW))
     return (
         f"Without a new fit: all {len(of_class)} examples of {NEW} forgotten in {1e3 * forgetting:.0f} ms, "
@@ -142,7 +140,7 @@ def _learn_again(clf: Any, X: Array, y: Array, X_test: Array, y_test: Array) -> 
     )
 
 
-def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
+def _time(call: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     value = call()
     return time.perf_counter() - start, value

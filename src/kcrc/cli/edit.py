@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import gallery_argument, ids_text, open_gallery
 from kcrc.errors import DataError
 from kcrc.report.terminal import note, say, shown, typed
@@ -32,22 +32,22 @@ def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: b
     that were removed before can be named too.
     """
     with open_gallery(gallery, write=not dry_run) as opened:
-        ids = _chosen(opened, examples, label, removed=erase)
+        ids = _example_ids(opened, examples, label, removed=erase)
         if dry_run:
-            return _would_go(opened, ids, erase=erase)
+            return _preview_removal(opened, ids, erase=erase)
         if erase:
-            return _told_of(opened.erase(ids))
-        gone = opened.remove(ids)
-    say(f"removed {len(gone)}" + _with_ids(gone))
-    if gone:
-        some = [*gone[:8], *(["…"] if len(gone) > 8 else [])]
-        them = "it" if len(gone) == 1 else "them"
+            return _report_erasure(opened.erase(ids))
+        removed = opened.remove(ids)
+    say(f"removed {len(removed)}" + _with_ids(removed))
+    if removed:
+        some = [*removed[:8], *(["…"] if len(removed) > 8 else [])]
+        them = "it" if len(removed) == 1 else "them"
         command = typed("remove", "--erase", gallery, *some)
         note(f"Still in the file, for kcrc undo; {command} takes {them} out for good.")
     return 0
 
 
-def _would_go(gallery: Gallery, ids: Sequence[int], *, erase: bool) -> int:
+def _preview_removal(gallery: Gallery, ids: Sequence[int], *, erase: bool) -> int:
     """The examples that would be taken out, a line each."""
     stored = set(gallery.contents.ids.tolist())
     for number in sorted(set(ids)):
@@ -62,13 +62,13 @@ def _would_go(gallery: Gallery, ids: Sequence[int], *, erase: bool) -> int:
     return 0
 
 
-def _told_of(erased: Erased) -> int:
+def _report_erasure(erased: Erased) -> int:
     """What was erased, and what this cannot reach."""
     say(f"erased {len(erased.ids)}" + _with_ids(erased.ids))
     if not erased.ids:
         note("Nothing was left of those examples in the file.")
     if erased.retune:
-        note("The parameters had been chosen with it; they are chosen anew at the next question.")
+        note("The parameters had been chosen with it; they are chosen again at the next question.")
     if erased.feature is not None:
         note(
             f"The feature '{shown(erased.feature)}' may have learned from it when the gallery was built, and stays as "
@@ -87,7 +87,7 @@ def _told_of(erased: Erased) -> int:
 def relabel(gallery: Path, examples: tuple[str, ...], label: str) -> int:
     """Move EXAMPLES of GALLERY (their numbers, or images that are in it) to another class."""
     with open_gallery(gallery, write=True) as opened:
-        changed = opened.relabel(_chosen(opened, examples, None), label)
+        changed = opened.relabel(_example_ids(opened, examples, None), label)
     say(f"relabelled {len(changed)} as {shown(label)}" + _with_ids(changed))
     return 0
 
@@ -100,35 +100,35 @@ def rename(gallery: Path, old: str, new: str) -> int:
     """Give the class OLD the name NEW; if there is a class NEW already, the two become one."""
     with open_gallery(gallery, write=True) as opened:
         changed = opened.rename_class(old, new)
-    say(f"renamed {shown(old)} to {shown(new)} ({counted(len(changed), 'example')})")
+    say(f"renamed {shown(old)} to {shown(new)} ({plural(len(changed), 'example')})")
     return 0
 
 
-def _chosen(gallery: Gallery, examples: Sequence[str], label: str | None, *, removed: bool = False) -> list[int]:
+def _example_ids(gallery: Gallery, examples: Sequence[str], label: str | None, *, removed: bool = False) -> list[int]:
     """The ids that arguments stand for: an id, the file of an image that is in, or the name it came under.
 
     ``removed`` looks also among those taken out before."""
     if label is not None:
-        found = gallery.find(label=label, removed=removed)
-        if not found or examples:
+        matching = gallery.find(label=label, removed=removed)
+        if not matching or examples:
             raise DataError(
                 "Give examples or a class, not both."
                 if examples
                 else f"There is no class '{shown(label)}' in the gallery."
             )
-        return list(found)
+        return list(matching)
     if not examples:
         raise DataError("Say which examples: ids, images that are in the gallery, or --label for a whole class.")
     ids: list[int] = []
-    for given in examples:
-        if given.isascii() and given.lstrip("#").isdigit():
-            ids.append(int(given.lstrip("#")))
+    for word in examples:
+        if word.isascii() and word.lstrip("#").isdigit():
+            ids.append(int(word.lstrip("#")))
             continue
-        found = gallery.find(content=_content(given), removed=removed) if os.path.isfile(given) else ()
-        found = found or gallery.find(source=given, removed=removed)
-        if not found:
-            raise DataError(f"'{shown(given)}' is not in the gallery, neither its content nor its name.")
-        ids += found
+        matching = gallery.find(content=_content(word), removed=removed) if os.path.isfile(word) else ()
+        matching = matching or gallery.find(source=word, removed=removed)
+        if not matching:
+            raise DataError(f"'{shown(word)}' is not in the gallery, neither its content nor its name.")
+        ids += matching
     return ids
 
 
@@ -178,10 +178,10 @@ def redo(gallery: Path) -> int:
 @click.option("-n", "--number", default=20, show_default=True, type=click.IntRange(1), help="How many, latest first.")
 def history(gallery: Path, number: int) -> int:
     """List the changes of GALLERY, latest first: the number that kcrc undo --to takes, when, and what."""
-    from kcrc.gallery.history import in_words
+    from kcrc.gallery.history import format_moment
 
     with open_gallery(gallery) as opened:
         for entry in opened.history(number):
             taken_back = "" if entry.undone_by is None else "  (undone)"
-            say(f"{entry.id:>5}  {in_words(entry.at):<19}  {shown(entry.summary)}{taken_back}")
+            say(f"{entry.id:>5}  {format_moment(entry.at):<19}  {shown(entry.summary)}{taken_back}")
     return 0

@@ -27,12 +27,12 @@ class Stopped(Exception):
     """Ctrl-C, in words: what stayed, and how to take it back."""
 
 
-def ended(problem: BaseException, *, debug: bool) -> int:
+def report_failure(problem: BaseException, *, debug: bool) -> int:
     """Say what ended a command; the exit code. ``debug`` shows where in the program it was."""
     if isinstance(problem, click.exceptions.Exit):
         return int(problem.exit_code)
     if isinstance(problem, click.ClickException):
-        return _misused(problem)
+        return _report_misuse(problem)
     if debug:
         note("".join(traceback.format_exception(problem)).rstrip())
     if isinstance(problem, Stopped):
@@ -54,10 +54,10 @@ def ended(problem: BaseException, *, debug: bool) -> int:
     if isinstance(problem, ModuleNotFoundError) and not (problem.name or "kcrc").startswith("kcrc"):
         note(f"kcrc: This needs the package '{shown(problem.name)}', which is not installed. Install it with pip.")
         return FAILED
-    said = shown(str(problem)[:_LONGEST])
+    message = shown(str(problem)[:_LONGEST])
     note(
-        f"kcrc: This is a fault of kcrc ({type(problem).__name__}{said and ': '}{said}); nothing is half-written. "
-        f"Please report it as {fault_reference(problem)}, with what 'kcrc --debug …' prints."
+        f"kcrc: This is a fault of kcrc ({type(problem).__name__}{message and ': '}{message}); nothing is "
+        f"half-written. Please report it as {fault_reference(problem)}, with what 'kcrc --debug …' prints."
     )
     return FAULT
 
@@ -67,7 +67,7 @@ def _is_missing(problem: KCRCError) -> bool:
     return "pip install" in str(problem)
 
 
-def _misused(problem: click.ClickException) -> int:
+def _report_misuse(problem: click.ClickException) -> int:
     """Click's own sentences, with what was given made harmless."""
     if isinstance(problem, _NO_ARGUMENTS):
         note(problem.format_message())

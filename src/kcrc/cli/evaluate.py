@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from kcrc._base.few_examples import caution, too_few_to_say
-from kcrc._base.words import counted, file_name, percent, some_of
+from kcrc._base.words import file_name, percent, plural, some_of
 from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask, page_options, publish
 from kcrc.cli.batch import Batch, warn
 from kcrc.errors import DataError
@@ -61,48 +62,48 @@ def evaluate(
         batch = Batch(opened.answering.answerer())
         inside: list[str] = []
         if folder is None:
-            found = _left_out(opened)
+            measured = _left_out(opened)
         else:
-            found, inside = _of_folder(opened, folder, batch, known=known, evidence=html is not None or open_page)
-        told = evaluation(found.truth, found.answers, np.array(found.sure), known=opened.classes)
-        if not told.total:
+            measured, inside = _of_folder(opened, folder, batch, known=known, evidence=html is not None or open_page)
+        result = evaluation(measured.truth, measured.answers, np.array(measured.sure), known=opened.classes)
+        if not result.total:
             raise DataError(
-                f"The gallery knows no class of '{shown(folder)}': {some_of(list(map(shown, told.unknown)))}."
+                f"The gallery knows no class of '{shown(folder)}': {some_of(list(map(shown, result.unknown)))}."
             )
         alike = batch.likeness()
         alone = opened.classes[0] if len(opened.classes) == 1 else None
         few = None
         if folder is None and alone is None:
-            few = caution(told.total, len(opened), len(opened.classes))
+            few = caution(result.total, len(opened), len(opened.classes))
         if html is not None or open_page:
             page = _page(
                 opened,
-                told,
-                found,
+                result,
+                measured,
                 alike,
                 folder=folder,
                 worst=worst,
-                notes=_uncounted(told, found, inside, known=known, name=file_name, alone=alone, few=few),
+                notes=_notes(result, measured, inside, known=known, name=file_name, alone=alone, few=few),
             )
             publish(page, name="evaluation", html=html, open_page=open_page)
         if png is not None:
             from kcrc.report.confusion import draw_confusion
 
-            draw_confusion(told, png)
+            draw_confusion(result, png)
             note(f"wrote {shown(png)}")
-    warn(alike, found.names)
-    for sentence in _uncounted(told, found, inside, known=known, name=shown, alone=alone, few=few):
+    warn(alike, measured.names)
+    for sentence in _notes(result, measured, inside, known=known, name=shown, alone=alone, few=few):
         note(sentence)
     if as_json:
-        say_json(_as_json(told, found, inside, alike))
+        say_json(_as_json(result, measured, inside, alike))
     else:
         nothing = None
         if alone is not None:
             nothing = "With one class nothing can be told apart yet, so this says nothing."
-        elif folder is None and too_few_to_say(told.total) is not None:
+        elif folder is None and too_few_to_say(result.total) is not None:
             nothing = "So few examples say nothing of other images."
-        _print(told, found, worst, "image" if folder else "example", nothing)
-    return 1 if found.problems else 0
+        _print(result, measured, worst, "image" if folder else "example", nothing)
+    return 1 if measured.problems else 0
 
 
 def _left_out(gallery: Gallery) -> Measured:
@@ -117,38 +118,42 @@ def _of_folder(
     gallery: Gallery, folder: Path, batch: Batch, *, known: bool, evidence: bool
 ) -> tuple[Measured, list[str]]:
     """What was answered, and the images of the folder that are in the gallery; ``known`` asks those too."""
-    from kcrc.images.datasets import class_folders
+    from kcrc.gallery.exchange.layouts import read_layout
     from kcrc.report.evaluation import in_gallery, of_files
 
-    there = class_folders(folder)
-    files, labels = list(map(str, there.paths)), there.labels
-    is_in = in_gallery(gallery, files)
-    asked = [at for at, is_known in enumerate(is_in) if known or not is_known]
-    with progress(len(asked), "images") as bar:
-        found = of_files(
+    contents = read_layout(folder)
+    split = next((name for name in ("test", "val") if name in contents.splits), None)
+    if split is not None:
+        note(f"{shown(contents.shape)}; the pictures of {split} are counted.")
+        contents = contents.splits[split]
+    files, labels = list(contents.paths), contents.labels
+    known_images = in_gallery(gallery, files)
+    rows = [row for row, is_known in enumerate(known_images) if known or not is_known]
+    with progress(len(rows), "images") as bar:
+        measured = of_files(
             gallery,
-            [files[at] for at in asked],
-            [labels[at] for at in asked],
-            watched=batch.watched,
+            [files[row] for row in rows],
+            [labels[row] for row in rows],
+            watched=batch.watch,
             evidence=evidence,
             progress=bar.update,
         )
-    complain(found.problems)
-    if not found.names and any(is_in):
+    complain(measured.problems)
+    if not measured.names and any(known_images):
         raise DataError(
             f"All images in '{shown(folder)}' that can be read are in the gallery, and say nothing of how good it is "
             "on others. Without a folder, kcrc evaluate asks the examples, each as if it were not there; with --known "
             "these are counted all the same."
         )
-    if not found.names:
+    if not measured.names:
         raise DataError(f"None of the images in '{shown(folder)}' can be read.")
-    return found, [name for name, is_known in zip(files, is_in, strict=True) if is_known]
+    return measured, [os.fspath(name) for name, is_known in zip(files, known_images, strict=True) if is_known]
 
 
 def _page(
     gallery: Gallery,
-    told: Evaluation,
-    found: Measured,
+    result: Evaluation,
+    measured: Measured,
     alike: Likeness | None,
     *,
     folder: Path | None,
@@ -160,25 +165,25 @@ def _page(
     from kcrc.report.pieces import facts_of, unlike_notice
 
     if folder is None:
-        asked = "The examples of the gallery, each asked as if it were not in it."
+        question = "The examples of the gallery, each asked as if it were not in it."
     else:
-        asked = f"The pictures in {file_name(str(folder))}, whose folders say what they are."
-    unread = [f"Not counted, unreadable: {counted(len(found.problems), 'file')}."] if found.problems else []
+        question = f"The pictures in {file_name(str(folder))}, whose folders say what they are."
+    unread = [f"Not counted, unreadable: {plural(len(measured.problems), 'file')}."] if measured.problems else []
     return evaluation_page(
-        told,
-        [found.case(at).smaller() for at in told.mistakes[:PICTURES]],
+        result,
+        [measured.case(row).smaller() for row in result.mistakes[:PICTURES]],
         gallery=str(gallery.path),
-        asked=asked,
+        asked=question,
         facts=facts_of(gallery),
         notes=[*notes, *unread],
-        notice=unlike_notice(alike, found.names, small_picture),
+        notice=unlike_notice(alike, measured.names, small_picture),
         explained=worst,
     )
 
 
-def _uncounted(
-    told: Evaluation,
-    found: Measured,
+def _notes(
+    result: Evaluation,
+    measured: Measured,
     inside: Sequence[str],
     *,
     known: bool,
@@ -195,53 +200,59 @@ def _uncounted(
             "all are right, which says nothing. Add examples of another class."
         )
     if inside and known:
-        sentences.append(f"Counted though in the gallery, and easy for that: {_named('image', inside, name)}.")
+        sentences.append(f"Counted though in the gallery, and easy for that: {_names('image', inside, name)}.")
     elif inside:
-        sentences.append(f"Not counted, in the gallery already: {_named('image', inside, name)}. --known counts them.")
-    if told.unknown:
-        some = [f"{shown(strange)} ({number})" for strange, number in told.unknown.items()]
-        images = counted(sum(told.unknown.values()), "image")
+        images = _names("image", inside, name)
+        sentences.append(f"Not counted, in the gallery already: {images}. --known counts them.")
+    if result.unknown:
+        some = [f"{shown(strange)} ({number})" for strange, number in result.unknown.items()]
+        images = plural(sum(result.unknown.values()), "image")
         sentences.append(f"Not counted, of classes the gallery does not know: {images}: {some_of(some, 5)}.")
-    if found.alone:
-        sentences.append(f"Not asked, the only example of their class: {_named('example', found.alone, shown)}.")
+    if measured.alone:
+        sentences.append(f"Not asked, the only example of their class: {_names('example', measured.alone, shown)}.")
     return sentences
 
 
-def _named(what: str, names: Sequence[str], name: Callable[[str], str]) -> str:
-    return f"{counted(len(names), what)} ({some_of(list(map(name, names)))})"
+def _names(what: str, names: Sequence[str], name: Callable[[str], str]) -> str:
+    return f"{plural(len(names), what)} ({some_of(list(map(name, names)))})"
 
 
-def _as_json(told: Evaluation, found: Measured, inside: Sequence[str], alike: Likeness | None) -> dict[str, object]:
+def _as_json(result: Evaluation, measured: Measured, inside: Sequence[str], alike: Likeness | None) -> dict[str, Any]:
     return {
-        **told.to_dict(),
+        **result.to_dict(),
         "mistakes": [
-            {"image": found.names[at], "class": found.truth[at], "answer": found.answers[at], "sure": found.sure[at]}
-            for at in told.mistakes
+            {
+                "image": measured.names[row],
+                "class": measured.truth[row],
+                "answer": measured.answers[row],
+                "sure": measured.sure[row],
+            }
+            for row in result.mistakes
         ],
         "in_gallery": list(inside),
-        "alone": found.alone,
-        "unread": len(found.problems),
+        "alone": measured.alone,
+        "unread": len(measured.problems),
         "likeness": None if alike is None else alike.to_dict(),
     }
 
 
-def _print(told: Evaluation, found: Measured, worst: int, what: str, nothing: str | None) -> None:
+def _print(result: Evaluation, measured: Measured, worst: int, what: str, nothing: str | None) -> None:
     """``nothing`` says, where the share means nothing, why."""
-    low, high = told.interval
+    low, high = result.interval
     how = "" if what == "image" else ", each asked as if it were not in the gallery"
-    say(f"{told.right} of {counted(told.total, what)} right{how}: {told.accuracy:.1%}")
+    say(f"{result.right} of {plural(result.total, what)} right{how}: {result.accuracy:.1%}")
     say(nothing or f"Of more images like these, likely {low:.1%} to {high:.1%} (95% interval).")
-    if told.mistakes and worst:
+    if result.mistakes and worst:
         say("\nThe mistakes, those it was surest of first:")
-        for at in told.mistakes[:worst]:
-            sure = "" if np.isnan(found.sure[at]) else f" ({percent(found.sure[at])})"
-            answer = f"{shown(found.answers[at])}{sure}"
-            say(f"  {shown(found.names[at])}: {answer} instead of {shown(found.truth[at])}")
-        if len(told.mistakes) > worst:
-            say(f"  … and {len(told.mistakes) - worst} more (--worst, --json)")
-    width = max(len("class"), min(WIDEST, max(len(shown(name)) for name in told.classes)))
+        for row in result.mistakes[:worst]:
+            sure = "" if np.isnan(measured.sure[row]) else f" ({percent(measured.sure[row])})"
+            answer = f"{shown(measured.answers[row])}{sure}"
+            say(f"  {shown(measured.names[row])}: {answer} instead of {shown(measured.truth[row])}")
+        if len(result.mistakes) > worst:
+            say(f"  … and {len(result.mistakes) - worst} more (--worst, --json)")
+    width = max(len("class"), min(WIDEST, max(len(shown(name)) for name in result.classes)))
     say(f"\n{'class':<{width}}  {what + 's':>8}   right  when said")
-    for name, images, right, precision in told.by_need():
+    for name, images, right, precision in result.by_need():
         recall = f"{right / images:.1%}" if images else "–"
-        said = "–" if np.isnan(precision) else f"{precision:.1%}"
-        say(f"{column(name, width)}  {images:8d}  {recall:>6}  {said:>9}")
+        precision_text = "–" if np.isnan(precision) else f"{precision:.1%}"
+        say(f"{column(name, width)}  {images:8d}  {recall:>6}  {precision_text:>9}")

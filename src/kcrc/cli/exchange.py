@@ -69,14 +69,14 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
         if name == ARRAYS:
             say(f"{shown(output)}: {opened.export(output, file_names=file_names)} examples")
             return 0
-        from kcrc.gallery.exchange.outgoing import send
+        from kcrc.gallery.exchange.outgoing import export_labels
 
-        sent = send(opened, output, form=name, originals=originals, file_names=file_names)
-    say(f"{shown(output)}: {sent.examples} examples as {name}")
+        counts = export_labels(opened, output, form=name, originals=originals, file_names=file_names)
+    say(f"{shown(output)}: {counts.examples} examples as {name}")
     if originals:
-        note(f"{sent.originals} photographs were copied as they are; of {sent.small} only the small picture was there.")
-    if sent.without:
-        note(f"{sent.without} have no picture in the gallery and were left out.")
+        note(f"{counts.originals} photographs were copied; of {counts.small} only the small picture was there.")
+    if counts.without:
+        note(f"{counts.without} have no picture in the gallery and were left out.")
     return 0
 
 
@@ -122,15 +122,15 @@ def import_(
     from kcrc.gallery import exchange, restore, stores
 
     name = form or exchange.name_for(source) or ARRAYS
-    there = stores.kind_of(gallery).exists(gallery)
+    exists = stores.kind_of(gallery).exists(gallery)
     if name == ARRAYS:
         if relabel or yes or images is not None or label_column is not None:
             raise click.UsageError(
                 "--relabel, --yes, --images and --label-column are for labels made elsewhere; see --format."
             )
-        if not there:
-            with restore(source, gallery) as made:
-                say(f"made {shown(gallery)} with {len(made)} examples")
+        if not exists:
+            with restore(source, gallery) as restored:
+                say(f"made {shown(gallery)} with {len(restored)} examples")
             return 0
         with open_gallery(gallery, write=True) as opened:
             added = opened.import_(source, duplicates=duplicates)
@@ -139,7 +139,7 @@ def import_(
         return 0
     if duplicates != "skip":
         raise click.UsageError("--duplicates is for exports and galleries; labels made elsewhere have --relabel.")
-    if not there:
+    if not exists:
         raise click.UsageError(f"There is no gallery '{shown(gallery)}' yet; make it with kcrc build first.")
     if label_column is not None and not exchange.format_of(name).HAS_COLUMNS:
         raise click.UsageError(f"--label-column is for csv, jsonl and parquet; '{shown(source)}' is read as {name}.")
@@ -148,32 +148,32 @@ def import_(
 
 
 def _receive(gallery: Gallery, source: Path, *, yes: bool, **reading: Any) -> int:
-    from kcrc.cli.intake import announce_classes
+    from kcrc.cli.intake import announce_new_classes
     from kcrc.gallery.exchange.incoming import carry_out, plan
 
     known, planned = gallery.classes, plan(gallery, source, **reading)
-    if planned.files or (planned.relabel and planned.contradicted):
+    if planned.files or (planned.relabel and planned.contradictions):
         note(_preview(planned, source))
     for doubt in [] if yes else _doubts(planned, source, gallery):
         if not (answer := is_confirmed(f"{doubt} Do it?")):
             raise DataError(f"{doubt} Nothing was changed{'' if answer is False else '; --yes does it'}.")
-    told = carry_out(gallery, planned)
-    complain(told.problems)
-    parts = [f"added {len(told.added)}", f"relabelled {len(told.relabelled)}", f"{told.same} were there already"]
-    parts += [f"{told.unlabelled} had no label"] if told.unlabelled else []
+    counts = carry_out(gallery, planned)
+    complain(counts.problems)
+    parts = [f"added {len(counts.added)}", f"relabelled {len(counts.relabelled)}", f"{counts.same} were there already"]
+    parts += [f"{counts.unlabelled} had no label"] if counts.unlabelled else []
     say(", ".join(parts))
-    announce_classes(sorted(set(gallery.classes) - set(known)), known, Path(gallery.path))
-    for example, label, given in told.other[:NAMED]:
-        note(f"kcrc: Example {example} is '{shown(label)}', and '{shown(given)}' in the file; it stays as it is.")
-    if told.other:
-        more = f" ({len(told.other) - NAMED} more)" if len(told.other) > NAMED else ""
+    announce_new_classes(sorted(set(gallery.classes) - set(known)), known, Path(gallery.path))
+    for example, label, new_label in counts.other[:NAMED]:
+        note(f"kcrc: Example {example} is '{shown(label)}', and '{shown(new_label)}' in the file; it stays as it is.")
+    if counts.other:
+        more = f" ({len(counts.other) - NAMED} more)" if len(counts.other) > NAMED else ""
         note(f"'kcrc import --relabel' gives them the label of the file{more}.")
-    return 1 if told.problems else 0
+    return 1 if counts.problems else 0
 
 
 def _preview(plan: Plan, source: Path) -> str:
     """What will be done, in one line."""
-    other = len(plan.contradicted)
+    other = len(plan.contradictions)
     parts = [f"{len(plan.files)} to add", f"{other} to relabel" if plan.relabel else f"{other} with another label"]
     parts += [f"{len(plan.labels) - other} in already with their label"]
     parts += [f"{len(plan.problems)} not to be found or read"] if plan.problems else []
@@ -190,9 +190,9 @@ def _doubts(plan: Plan, source: Path, gallery: Gallery) -> Iterator[str]:
             f"({some_of([*map(shown, gallery.classes)])}); --label-column names the column that has the names."
         )
     if plan.relabels_most:
-        example, label = min(plan.contradicted.items())
+        example, label = min(plan.contradictions.items())
         yield (
-            f"{len(plan.contradicted)} of the {len(plan.labels)} images that are in already would get another label, "
+            f"{len(plan.contradictions)} of the {len(plan.labels)} images that are in already would get another label, "
             f"the first '{shown(label)}' for '{shown(plan.has[example])}'."
         )
 
@@ -209,7 +209,7 @@ def check_is_gallery(path: Path | str) -> None:
         return
     what = _what_it_is(path)
     if what is not None:
-        raise FileError(f"'{shown(path)}' is {what}, not a kcrc gallery.{_swapped(path)}")
+        raise FileError(f"'{shown(path)}' is {what}, not a kcrc gallery.{_swap_hint(path)}")
 
 
 def _what_it_is(path: Path) -> str | None:
@@ -230,14 +230,14 @@ def _what_it_is(path: Path) -> str | None:
     return None if path.suffix.lower() == ".kcrc" else "some other file"
 
 
-def _swapped(path: Path) -> str:
+def _swap_hint(path: Path) -> str:
     """How the command was meant, where a gallery stands in another place of it."""
     context = click.get_current_context(silent=True)
     if context is None:
         return ""
     for value in context.params.values():
-        for given in value if isinstance(value, tuple) else (value,):
-            name = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+        for word in value if isinstance(value, tuple) else (value,):
+            name = os.fspath(word) if isinstance(word, str | os.PathLike) else None
             if name and name != os.fspath(path) and (read_start(name, len(_SQLITE)) or b"") == _SQLITE:
                 return f" The gallery comes first: {typed(*context.command_path.split()[1:], name, path)}."
     return ""

@@ -70,7 +70,7 @@ def explain(
     unread = 0
     with open_to_ask(gallery, model=model) as opened:
 
-        def answered() -> Iterator[Case]:
+        def cases() -> Iterator[Case]:
             nonlocal unread
             for name in files:
                 try:
@@ -81,7 +81,7 @@ def explain(
                     complain([problem])
                     unread += 1
 
-        rest = answered()
+        rest = cases()
         first: list[Case] = []
         if html is not None or open_page:
             first = list(islice(rest, MOST))
@@ -111,15 +111,15 @@ def explain(
 
 
 def _as_json(case: Case) -> dict[str, Any]:
-    said: Any = case.evidence.to_dict()
-    near = case.near([neighbour["row"] for neighbour in said["neighbours"]])
-    for neighbour in said["neighbours"]:
+    facts: Any = case.evidence.to_dict()
+    near = case.near([neighbour["row"] for neighbour in facts["neighbours"]])
+    for neighbour in facts["neighbours"]:
         neighbour["example"] = neighbour.pop("row")
         neighbour["source"] = case.source_of(neighbour["example"])
         looked = near.get(neighbour["example"])
         if looked is not None:
             neighbour["near_by"], neighbour["nearer"] = list(looked.by), looked.nearer
-    return {**said, "label": case.label, "best": case.best, "why": case.why}
+    return {**facts, "label": case.label, "best": case.best, "why": case.why}
 
 
 def _print(case: Case, top: int) -> None:

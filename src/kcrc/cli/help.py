@@ -12,15 +12,15 @@ from kcrc.report.terminal import say
 @click.pass_context
 def help(ctx: click.Context, command: str | None) -> int:
     """Show what commands there are, or how COMMAND is used."""
-    above = ctx.parent
-    assert above is not None and isinstance(above.command, click.Group)
+    group = ctx.parent
+    assert group is not None and isinstance(group.command, click.Group)
     if command is None:
-        say(above.get_help())
+        say(group.get_help())
         return 0
-    name, found, _ = above.command.resolve_command(above, [command])
-    assert found is not None  # an unknown name is an error before
-    with click.Context(found, info_name=name, parent=above) as asked:
-        say(found.get_help(asked))
+    name, target, _ = group.command.resolve_command(group, [command])
+    assert target is not None  # an unknown name is an error before
+    with click.Context(target, info_name=name, parent=group) as context:
+        say(target.get_help(context))
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kcrc._base.parallel import worker_count
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
 from kcrc.cli.endings import Stopped
 from kcrc.cli.tune import NOTHING_TO_CHOOSE
@@ -32,14 +32,14 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         return _say_system(as_json)
     if gallery is None:
         raise click.UsageError("Missing argument 'GALLERY'.")
-    from kcrc.gallery.history import in_words, moment
-    from kcrc.gallery.seeing import looks_of
+    from kcrc.gallery.choose_looks import looks_of
+    from kcrc.gallery.history import format_moment, moment
     from kcrc.images.nearness import proportioned
 
     with open_gallery(gallery) as opened:
-        settings, facts = opened.settings, opened.answering.facts()
-        made = moment(settings.created_at)
-        said: dict[str, Any] = {
+        settings, tuned = opened.settings, opened.answering.facts()
+        created = moment(settings.created_at)
+        facts: dict[str, Any] = {
             "gallery": str(gallery),
             "bytes": opened.store.size(),
             "examples": len(opened),
@@ -49,47 +49,46 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
             "dim": settings.dim,
             "fingerprint": settings.fingerprint,
             "parameters": dict(settings.parameters),
-            "tuned": None if facts is None else facts.chosen,
+            "tuned": None if tuned is None else tuned.chosen,
             "retune_due": opened.retune_due,
-            "created": None if made is None else made.isoformat(),
+            "created": None if created is None else created.isoformat(),
             "changes": settings.revision,
         }
     if as_json:
-        say_json(said)
+        say_json(facts)
         return 0
-    say(f"{shown(gallery)}  {said['bytes'] / 1e6:.1f} MB, made {in_words(made, '%Y-%m-%d')}")
-    classes = counted(len(said["classes"]), "class", "classes")
-    say(
-        f"examples    {said['examples']} of {classes}" if said["examples"] else "examples    none: the gallery is empty"
-    )
-    say(f"feature     {shown(said['feature'])}, {said['dim']} numbers, {shown(said['fingerprint'])}")
-    say(f"compared by {shown(proportioned(said['looks']))}")
-    if said["parameters"]:
-        say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in said['parameters'].items()))}")
-    not_chosen = "not chosen yet (see: kcrc tune)" if facts is None else NOTHING_TO_CHOOSE
-    say(f"parameters  {shown(str(said['tuned'] or not_chosen).removeprefix('Tuning: '))}")
-    if said["retune_due"]:
-        say(f"            {said['retune_due']}; kcrc tune chooses them anew")
-    for name, count in said["classes"].items():
+    say(f"{shown(gallery)}  {facts['bytes'] / 1e6:.1f} MB, made {format_moment(created, '%Y-%m-%d')}")
+    classes = plural(len(facts["classes"]), "class", "classes")
+    examples = f"{facts['examples']} of {classes}" if facts["examples"] else "none: the gallery is empty"
+    say(f"examples    {examples}")
+    say(f"feature     {shown(facts['feature'])}, {facts['dim']} numbers, {shown(facts['fingerprint'])}")
+    say(f"compared by {shown(proportioned(facts['looks']))}")
+    if facts["parameters"]:
+        say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in facts['parameters'].items()))}")
+    not_chosen = "not chosen yet (see: kcrc tune)" if tuned is None else NOTHING_TO_CHOOSE
+    say(f"parameters  {shown(str(facts['tuned'] or not_chosen).removeprefix('Tuning: '))}")
+    if facts["retune_due"]:
+        say(f"            {facts['retune_due']}; kcrc tune chooses them again")
+    for name, count in facts["classes"].items():
         say(f"{count:>10}  {shown(name)}")
     return 0
 
 
 def _say_system(as_json: bool) -> int:
-    said = system()
+    facts = system()
     if as_json:
-        say_json(said)
+        say_json(facts)
         return 0
-    say(f"kcrc        {said['kcrc']}")
-    say(f"python      {said['python']}, {said['platform']}")
-    say(f"numpy       {said['numpy']}, {said['blas']}")
-    say(f"native      {said['native']['path']}: {shown(said['native']['why'])}")
-    say(f"cores       {said['cores']}")
-    for extra, packages in said["extras"].items():
-        found = ", ".join(f"{name} {version}" for name, version in packages.items() if version)
+    say(f"kcrc        {facts['kcrc']}")
+    say(f"python      {facts['python']}, {facts['platform']}")
+    say(f"numpy       {facts['numpy']}, {facts['blas']}")
+    say(f"native      {facts['native']['path']}: {shown(facts['native']['why'])}")
+    say(f"cores       {facts['cores']}")
+    for extra, packages in facts["extras"].items():
+        installed = ", ".join(f"{name} {version}" for name, version in packages.items() if version)
         missing = ", ".join(name for name, version in packages.items() if not version)
         absent = f'{missing} not installed (pip install "kcrc[{extra}]")' if missing else ""
-        say(f"{extra:<11} {', '.join(part for part in (found, absent) if part)}")
+        say(f"{extra:<11} {', '.join(part for part in (installed, absent) if part)}")
     return 0
 
 
@@ -106,10 +105,10 @@ def verify(gallery: Path) -> int:
     for problem in verdict.problems:
         note(f"kcrc: {shown(problem)}")
     if verdict.sound:
-        examples, changes = counted(verdict.examples, "example"), counted(verdict.acts, "change")
+        examples, changes = plural(verdict.examples, "example"), plural(verdict.acts, "change")
         say(f"{shown(gallery)} is sound: {examples} and {changes} were read, and agree with their checksums.")
         if verdict.removed:
-            say(f"It also holds {counted(verdict.removed, 'removed example')}, for kcrc undo to bring back.")
+            say(f"It also holds {plural(verdict.removed, 'removed example')}, for kcrc undo to bring back.")
         if not verdict.examples:
             say("It is empty: no example is in use.")
         return 0
@@ -148,13 +147,13 @@ def compact(gallery: Path, dry_run: bool) -> int:
     if dry_run:
         with open_gallery(gallery) as opened:
             removed = len(opened.find(removed=True)) - len(opened)
-        say(f"would drop {counted(removed, 'removed example')}; nothing was changed")
+        say(f"would drop {plural(removed, 'removed example')}; nothing was changed")
         return 0
     with open_gallery(gallery, write=True) as opened:
         before = opened.store.size()
         dropped = opened.compact()
         after = opened.store.size()
-        say(f"dropped {counted(dropped, 'removed example')}; {before / 1e6:.1f} MB -> {after / 1e6:.1f} MB")
+        say(f"dropped {plural(dropped, 'removed example')}; {before / 1e6:.1f} MB -> {after / 1e6:.1f} MB")
     return 0
 
 
@@ -173,16 +172,16 @@ def copy(gallery: Path | str, goal: Path | str) -> int:
     from kcrc._base.progress import share_bar
     from kcrc.gallery import stores
     from kcrc.gallery.check import problems
-    from kcrc.gallery.stores.copying import copied
+    from kcrc.gallery.stores.copying import copy_gallery
 
     if stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Give another name; nothing is overwritten.")
     try:
         with open_gallery(gallery) as opened, share_bar("copying") as report:
-            examples = copied(opened.store, goal, check=problems, report=report)
+            examples = copy_gallery(opened.store, goal, check=problems, report=report)
     except KeyboardInterrupt:
         raise Stopped(f"nothing was made; '{shown(goal)}' is not there.") from None
-    say(f"{shown(goal)}: {counted(examples, 'example')}, compared with ", end="")
+    say(f"{shown(goal)}: {plural(examples, 'example')}, compared with ", end="")
     say(shown(gallery))  # by itself: of two addresses in a text, the second may be the rest of a password
     return 0
 
@@ -220,12 +219,12 @@ def _extras() -> dict[str, dict[str, str | None]]:
         return {}
     extras: dict[str, dict[str, str | None]] = {}
     for line in wanted:
-        found = re.fullmatch(r"""([\w.-]+)(?:\[[^\]]*\])?[^;\[]*;\s*extra == ["'](\w+)["']""", line)
-        if found is None or found[2] == "dev":
+        match = re.fullmatch(r"""([\w.-]+)(?:\[[^\]]*\])?[^;\[]*;\s*extra == ["'](\w+)["']""", line)
+        if match is None or match[2] == "dev":
             continue
         try:
-            installed: str | None = version(found[1])
+            installed: str | None = version(match[1])
         except PackageNotFoundError:
             installed = None
-        extras.setdefault(found[2], {})[found[1]] = installed
+        extras.setdefault(match[2], {})[match[1]] = installed
     return extras

@@ -13,7 +13,7 @@ from kcrc.report.terminal import csv_writer, note, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery.history import Entry
-    from kcrc.gallery.listing import Portrait
+    from kcrc.gallery.listing import ExampleDetails
 
 COLUMNS = ("id", "label", "source", "added_at", "sha256")
 
@@ -44,29 +44,29 @@ def list_(
     open_page: bool,
 ) -> int:
     """List the examples of GALLERY: id, when added, class, source."""
-    from kcrc.gallery.history import in_words
-    from kcrc.gallery.listing import facts_of, listed, moment_given
+    from kcrc.gallery.history import format_moment
+    from kcrc.gallery.listing import facts_of, list_examples, parse_moment
 
-    earliest = None if since is None else moment_given(since)
+    earliest = None if since is None else parse_moment(since)
     with open_gallery(gallery) as opened:
         if label is not None and not opened.find(label=label):
             raise DataError(f"There is no class '{shown(label)}' in the gallery.")
-        found = listed(opened, label=label, since=earliest, source=source, by=by)
+        examples = list_examples(opened, label=label, since=earliest, source=source, by=by)
         if html is not None or open_page:
             from kcrc.report.list_page import list_page
 
-            publish(list_page(opened, found), name="examples", html=html, open_page=open_page)
+            publish(list_page(opened, examples), name="examples", html=html, open_page=open_page)
     if form == "json":
-        for example in found:
+        for example in examples:
             say_json(facts_of(example))
     elif form == "csv":
         write = csv_writer(COLUMNS)
-        for example in found:
+        for example in examples:
             write(facts_of(example))
     elif html is None and not open_page:
-        for example in found:
-            say(f"{example.id:>5}  {in_words(example.added_at)}  {shown(example.label)}\t{shown(example.source)}")
-    if not found:
+        for example in examples:
+            say(f"{example.id:>5}  {format_moment(example.added_at)}  {shown(example.label)}\t{shown(example.source)}")
+    if not examples:
         note("No example is like that." if label or since or source else "The gallery is empty.")
     return 0
 
@@ -81,48 +81,49 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
     """Show everything that is known about the example with the number ID (kcrc list has the numbers): its class, where
     it came from and by which change, its nearest examples, and what they would answer if it were not there.
     """
-    from kcrc.gallery.listing import portrait
+    from kcrc.gallery.listing import example_details
 
     if save is not None and save.exists() and not force:
         raise FileError(f"'{shown(save)}' exists already; say --force to overwrite it.")
     with open_to_ask(gallery) as opened:
-        found = portrait(opened, example)
+        details = example_details(opened, example)
     if save is not None:
         from kcrc.files.atomic import write_bytes
 
-        if found.picture is None:
+        if details.picture is None:
             raise DataError(f"Example {example} has no picture in the gallery.")
-        write_bytes(save, found.picture)
+        write_bytes(save, details.picture)
         note(f"wrote {shown(save)}")
     if as_json:
-        say_json(found.to_dict())
+        say_json(details.to_dict())
     else:
-        _print(found)
+        _print(details)
     return 0
 
 
-def _print(found: Portrait) -> None:
+def _print(details: ExampleDetails) -> None:
     from kcrc._base.words import percent
-    from kcrc.gallery.history import in_words
+    from kcrc.gallery.history import format_moment
     from kcrc.images.nearness import listed
 
-    one, own, size = found.example, found.own, found.picture_size
-    say(f"example {one.id}: {shown(one.label)}{' (removed)' if found.removed_by is not None else ''}")
-    say(f"source    {shown(one.source) or '-'}")
-    say(f"added     {in_words(one.added_at)}{'' if found.added_by is None else ', ' + _step(found.added_by)}")
-    for before, entry in found.labels:
+    record, own, size = details.example, details.own, details.picture_size
+    say(f"example {record.id}: {shown(record.label)}{' (removed)' if details.removed_by is not None else ''}")
+    say(f"source    {shown(record.source) or '-'}")
+    added_by = "" if details.added_by is None else f", {_step(details.added_by)}"
+    say(f"added     {format_moment(record.added_at)}{added_by}")
+    for before, entry in details.labels:
         say(f"before    {shown(before)}, until {_step(entry)}")
-    if found.removed_by is not None:
-        say(f"removed   {in_words(found.removed_by.at)}, {_step(found.removed_by)}")
-    if found.picture is not None and size is not None:
-        say(f"picture   {size[0]} × {size[1]} pixels, {len(found.picture) / 1000:.1f} kB are kept (--save)")
-    say(f"sha256    {one.content.hex()}")
+    if details.removed_by is not None:
+        say(f"removed   {format_moment(details.removed_by.at)}, {_step(details.removed_by)}")
+    if details.picture is not None and size is not None:
+        say(f"picture   {size[0]} × {size[1]} pixels, {len(details.picture) / 1000:.1f} kB are kept (--save)")
+    say(f"sha256    {record.content.hex()}")
     if own is not None:
-        agrees = "as labelled" if own.answer == one.label else f"its label has {percent(own.of_label)}"
+        agrees = "as labelled" if own.answer == record.label else f"its label has {percent(own.of_label)}"
         say(f"answer    {shown(own.answer)} {percent(own.probability)}, as if it were not in the gallery: {agrees}")
-    elif found.nearest:
+    elif details.nearest:
         say("answer    none: if it were not in the gallery, nothing of its class would be left to answer")
-    for near in found.nearest:
+    for near in details.nearest:
         look = f", near by {shown(listed(near.near_by))}" if near.near_by else ""
         say(f"nearest   #{near.id} {shown(near.label)}, distance {near.distance:.4g}  {shown(near.source)}{look}")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kcrc._base.redaction import ServerAddress
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import (
     Decimal,
     expand,
@@ -23,7 +23,7 @@ from kcrc.cli.arguments import (
     open_to_ask,
     with_point,
 )
-from kcrc.cli.batch import Batch, tell_searches, warn
+from kcrc.cli.batch import Batch, note_searches, warn
 from kcrc.cli.endings import Stopped
 from kcrc.confidence.answers import columns, in_columns, rows_of
 from kcrc.errors import StateError
@@ -49,15 +49,15 @@ class OptionalValues(click.Command):
     """A command whose options in OPTIONAL may stand without a value, also right before an image."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        given: list[str] = []
-        for at, word in enumerate(args):
-            given.append(word)
+        words: list[str] = []
+        for place, word in enumerate(args):
+            words.append(word)
             if word == "--":
-                given += args[at + 1 :]
+                words += args[place + 1 :]
                 break
-            if word in OPTIONAL and not (at + 1 < len(args) and _is_number(args[at + 1])):
-                given.append(OPTIONAL[word])
-        return super().parse_args(ctx, given)
+            if word in OPTIONAL and not (place + 1 < len(args) and _is_number(args[place + 1])):
+                words.append(OPTIONAL[word])
+        return super().parse_args(ctx, words)
 
 
 def _is_number(text: str) -> bool:
@@ -186,34 +186,34 @@ def predict(
     files = expand_or_content(images)
     warm()
     write = _writer(form, coverage is not None, top or 0)
-    failed, told, read, waiting, searches = 0, 0, list[str](), list[dict[str, Any]](), set[str]()
+    failed, printed, read, waiting, searches = 0, 0, list[str](), list[dict[str, Any]](), set[str]()
     opening = open_gallery(gallery, write=True, model=model) if on_server else open_to_ask(gallery, model=model)
     with opening as opened, progress(len(files), "images") as bar:
         server = _server_of(opened, hnsw) if on_server else None
         answer = opened.answering.answer_function(reject=reject, unknown=mark, coverage=coverage, answerer=server)
         batch = None if on_server else Batch(opened.answering.answerer())
-        answer = answer if batch is None else batch.watched(answer)
+        answer = answer if batch is None else batch.watch(answer)
         for chunk in opened.answering.classify(files, answer, on_error="skip"):
             read += chunk.names
             if chunk.answers is not None:
-                found = chunk.answers
-                searches.add(found.evidence.search)
-                rows = rows_of(chunk.names, found, top=top or 0)
+                answers = chunk.answers
+                searches.add(answers.evidence.search)
+                rows = rows_of(chunk.names, answers, top=top or 0)
                 waiting += (row for row in rows if below is None or _is_doubtful(row, below))
                 if sort is None:
-                    told += _write_all(write, waiting)
+                    printed += _write_all(write, waiting)
             complain(chunk.problems)
             failed += len(chunk.problems)
             bar.update(len(chunk.names) + len(chunk.problems))
         waiting.sort(key=_doubt)
-        told += _write_all(write, waiting)
+        printed += _write_all(write, waiting)
         if batch is not None:
             warn(batch.likeness(), read)
         if server is not None and server.why is not None:
             note(f"kcrc: All examples were fetched and searched here: {shown(server.why)}.")
-        tell_searches(searches)
+        note_searches(searches)
     if below is not None:
-        note(f"{told} of {len(read)} images: their answer is less probable than {below:g}, or unknown.")
+        note(f"{printed} of {len(read)} images: their answer is less probable than {below:g}, or unknown.")
     return 1 if failed else 0
 
 
@@ -257,7 +257,7 @@ def line_of(row: dict[str, Any]) -> str:
     if "set" in row:
         parts.append(", ".join(shown(name) for name in row["set"]) or "-")
     if "top" in row:
-        parts.append(", ".join(f"{shown(one['label'])} {one['probability']:.1%}" for one in row["top"]))
+        parts.append(", ".join(f"{shown(c['label'])} {c['probability']:.1%}" for c in row["top"]))
     if row["unknown"]:
         parts.append(shown(row["why"]))
     return "\t".join(parts)
@@ -268,7 +268,7 @@ def line_of(row: dict[str, Any]) -> str:
 
 def predict_many(
     gallery: Path | ServerAddress,
-    given: Sequence[str],
+    images: Sequence[str],
     question: Question,
     *,
     engine: str,
@@ -279,24 +279,24 @@ def predict_many(
     model: Path | None,
 ) -> int:
     """Answer all that is given into the file ``question.out``; the exit code."""
-    asked = read_input(given, expand)
+    queries = read_input(images, expand)
     with open_to_ask(gallery, model=model) as opened:
-        if opened.answering.chosen_here:
+        if opened.answering.is_choice_unstored:
             raise StateError("The parameters of this gallery are not stored, so that workers could not agree on them. "
                              "Where it may be written, 'kcrc tune' stores them.")  # fmt: skip
         known = fingerprint(opened)
-        asked = replace(asked, width=opened.dim)
+        queries = replace(queries, width=opened.dim)
         reason = why_not(opened.answering.answerer().model.method) if shards else None
-        opened.answering.let_go()
+        opened.answering.reset()
     if reason is not None:
         note(f"kcrc: every worker holds the whole gallery, not a shard of it: {reason}.")
     with engines.make(engine, address=address, workers=workers) as running:
         split = None if reason is not None else _split(running, gallery, shards)
         network = None if model is None else model.absolute()
         scorer = Scorer(reachable(gallery), known, question, os.getcwd(), running.threads, network, split)
-        job = Job(Path(question.out), asked, scorer)
+        job = Job(Path(question.out), queries, scorer)
         job.begin(resume=resume)
-        return _run(job, running, len(asked.images))
+        return _run(job, running, len(queries.images))
 
 
 def _split(engine: Engine, gallery: Path | ServerAddress, shards: int | None) -> ShardedAnswerer | None:
@@ -314,7 +314,7 @@ def _run(job: Job, engine: Engine, images: int) -> int:
         let_go()
     complain(f"{name}: {why}" for name, why in job.problems())
     job.clear()
-    tell_searches(outcome.searches)
-    again = f", {counted(outcome.found_done, 'part')} of them from before" if outcome.found_done else ""
-    note(f"{counted(outcome.answers, 'answer')} in {shown(job.out)}{again}.")
+    note_searches(outcome.searches)
+    again = f", {plural(outcome.found_done, 'part')} of them from before" if outcome.found_done else ""
+    note(f"{plural(outcome.answers, 'answer')} in {shown(job.out)}{again}.")
     return 1 if outcome.problems else 0

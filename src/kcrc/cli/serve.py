@@ -91,7 +91,7 @@ def serve(
         raise DataError(
             f"Port {port} of {shown(host)} cannot be used: {problem.strerror}. Give another --port."
         ) from None
-    service = Service(_opened(gallery, readonly=readonly, model=model), note=lambda text: note(f"kcrc: {shown(text)}"))
+    service = Service(_open(gallery, readonly=readonly, model=model), note=lambda text: note(f"kcrc: {shown(text)}"))
     if folder is not None:
         service.queue.follow(service, str(folder))
     scheme, shown_host = "http" if certificate is None else "https", f"[{address}]" if ":" in address else address
@@ -110,13 +110,13 @@ def serve(
             else:
                 note("kcrc: The encoding of this terminal has no characters to draw a QR code; the address serves too.")
 
-    def started() -> None:
+    def announce() -> None:
         invite()
         guard.on_entry = invite  # for the next browser
         if secret is not None:
             note(f"The address lets one browser in, once; then the next is shown. For programs, the token is {secret}")
         if exposed and certificate is None:
-            note("kcrc: Whoever can listen in on this network can read along: --certificate and --key encrypt.")
+            note("kcrc: The connection is not encrypted, so others on this network can read it: see --certificate.")
         note("Ctrl-C ends it.")
         if open_page:
             import webbrowser
@@ -127,7 +127,7 @@ def serve(
     try:
         server(
             application(service, guard),
-            started=started,
+            started=announce,
             certificate=None if certificate is None else str(certificate),
             key=None if key is None else str(key),
         ).run([sock])
@@ -136,7 +136,7 @@ def serve(
     return 0
 
 
-def _opened(path: Path, *, readonly: bool, model: Path | None) -> Gallery:
+def _open(path: Path, *, readonly: bool, model: Path | None) -> Gallery:
     """The gallery, to be changed where it may be, with its parameters chosen."""
     writable = not readonly and (not isinstance(path, Path) or os.access(path, os.W_OK) or not path.exists())
     opened = open_gallery(path, write=writable, model=model)
@@ -144,7 +144,7 @@ def _opened(path: Path, *, readonly: bool, model: Path | None) -> Gallery:
         if not writable and not readonly:
             note("kcrc: The gallery may not be written here, so nothing can be changed.")
         if len(opened):
-            due = opened.answering.choice_due
+            due = opened.answering.why_choose
             if due is not None:
                 note(f"{due}; they are chosen now. That takes a minute at most.")
             opened.answering.answerer()

@@ -76,7 +76,7 @@ def sort(
     files = _outside(expand([images]), out)
     placing = Placing(as_json=as_json)
     with open_to_ask(gallery, model=model) as opened, progress(len(files), "images") as bar:
-        answer = asked(opened, reject)
+        answer = answer_function(opened, reject)
         with sorter_of(opened, out, how=how, below=below) as sorter:
             try:
                 for chunk in opened.answering.classify(files, answer, on_error="skip"):
@@ -91,7 +91,7 @@ def sort(
     return 1 if placing.failed else 0
 
 
-def asked(opened: Gallery, reject: float) -> Callable[[Array], Answers]:
+def answer_function(opened: Gallery, reject: float) -> Callable[[Array], Answers]:
     """What answers to images from the examples there are at that moment; where they are too few when it begins to tell
     what is unknown, nothing is."""
     if opened.answering.answerer().confidence.open_set is None:
@@ -104,11 +104,11 @@ def sorter_of(opened: Gallery, out: Path, *, how: str, below: float) -> Sorter:
     """What sorts into ``out``; class names that cannot be folders are said."""
     from kcrc.gallery.sorting.sorter import Sorter
 
-    made = Sorter(out, opened.classes, how=how, below=below, facts={"gallery": str(opened.path)})
-    for label, name in made.folders.items():
+    sorter = Sorter(out, opened.classes, how=how, below=below, facts={"gallery": str(opened.path)})
+    for label, name in sorter.folders.items():
         if name != label:
             note(f"kcrc: The class '{shown(label)}' has the folder '{shown(name)}': its name cannot be one everywhere.")
-    return made
+    return sorter
 
 
 class Placing:
@@ -118,8 +118,8 @@ class Placing:
         self.as_json = as_json
         self.placed = self.doubtful = self.there = self.failed = 0
 
-    def place(self, sorter: Sorter, name: str, found: Answers, i: int, *, dry_run: bool = False) -> None:
-        answer = answer_of(found, i)
+    def place(self, sorter: Sorter, name: str, answers: Answers, i: int, *, dry_run: bool = False) -> None:
+        answer = sort_answer(answers, i)
         try:
             if dry_run:
                 goal, done = sorter.out / sorter.folder_of(answer), True
@@ -146,41 +146,41 @@ class Placing:
         if dry_run:
             note(f"{self.placed} would be {DONE[how]}, {self.doubtful} of them into _doubtful. Nothing was changed.")
             return
-        there = f" ({self.there} more were there already)" if self.there else ""
+        already = f" ({self.there} more were there already)" if self.there else ""
         rule = f"less probable than {below:g}, or unknown"
         aside = f"{self.doubtful} {'is' if self.doubtful == 1 else 'are'} in {shown(out / '_doubtful')}"
-        note(f"{DONE[how]} {self.placed}{there}; {aside}: {rule}.")
+        note(f"{DONE[how]} {self.placed}{already}; {aside}: {rule}.")
         if self.placed:
             note(f"{typed('sort', '--undo', out)} takes it back.")
 
 
-def answer_of(found: Answers, i: int) -> SortAnswer:
+def sort_answer(answers: Answers, i: int) -> SortAnswer:
     """What a sorting needs to know of one answer."""
     from kcrc.gallery.sorting.sorter import SortAnswer
 
-    best = str(found.evidence.classes[found.evidence.winner[i]])
-    sure = float(found.probability[i])
-    return SortAnswer(best, None if isnan(sure) else sure, bool(found.unknown[i]))
+    best = str(answers.evidence.classes[answers.evidence.winner[i]])
+    sure = float(answers.probability[i])
+    return SortAnswer(best, None if isnan(sure) else sure, bool(answers.unknown[i]))
 
 
 def _outside(files: list[str], out: Path) -> list[str]:
     """The files that are not in OUT already: it may lie inside IN."""
     whole = os.path.realpath(out)
-    kept = [name for name in files if not Path(os.path.realpath(os.path.dirname(name))).is_relative_to(whole)]
-    if not kept:
+    outside = [name for name in files if not Path(os.path.realpath(os.path.dirname(name))).is_relative_to(whole)]
+    if not outside:
         raise FileError(f"There are no images to sort: all of them are in '{shown(out)}' already.")
-    return kept
+    return outside
 
 
 def _take_back(out: Path, *, dry_run: bool) -> int:
     from kcrc.gallery.sorting.sorter import take_back
 
-    told = take_back(out, dry_run=dry_run)
-    for one, reason in told.refused:
-        note(f"kcrc: {shown(out / one.to)}: {shown(reason)} It was left as it is.")
+    result = take_back(out, dry_run=dry_run)
+    for entry, reason in result.refused:
+        note(f"kcrc: {shown(out / entry.to)}: {shown(reason)} It was left as it is.")
     if dry_run:
-        say(f"{len(told.done)} would be taken back, {len(told.refused)} left as they are")
+        say(f"{len(result.done)} would be taken back, {len(result.refused)} left as they are")
     else:
-        left = f"; {len(told.refused)} were left as they are, and so was the log" if told.refused else ""
-        say(f"took back {len(told.done)}{left}")
-    return 1 if told.refused else 0
+        left = f"; {len(result.refused)} were left as they are, and so was the log" if result.refused else ""
+        say(f"took back {len(result.done)}{left}")
+    return 1 if result.refused else 0

@@ -1,4 +1,4 @@
-"""``kcrc tune``: the parameters chosen anew, by leaving out one example after the other."""
+"""``kcrc tune``: the parameters chosen again, by leave-one-out."""
 
 from __future__ import annotations
 

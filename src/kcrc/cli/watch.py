@@ -12,7 +12,7 @@ import click
 
 from kcrc.cli.arguments import Decimal, gallery_argument, model_option, open_to_ask
 from kcrc.cli.predict import Share, line_of
-from kcrc.cli.sort import Placing, asked, sorter_of
+from kcrc.cli.sort import Placing, answer_function, sorter_of
 from kcrc.confidence.answers import rows_of
 from kcrc.report.terminal import complain, note, say, say_json, shown
 
@@ -67,7 +67,7 @@ def watch(
     placing = None if sort_into is None else Placing(as_json=as_json)
     answered = failed = 0
     with open_to_ask(gallery, model=model) as opened, contextlib.ExitStack() as stack:
-        answer = asked(opened, reject)
+        answer = answer_function(opened, reject)
         sorter = None
         if sort_into is not None:
             sorter = stack.enter_context(sorter_of(opened, sort_into, how=how, below=below))
@@ -81,11 +81,11 @@ def watch(
                     answered += len(chunk.names)
                     if chunk.answers is None:
                         continue
-                    found = chunk.answers
-                    rows = rows_of(chunk.names, found)
+                    answers = chunk.answers
+                    rows = rows_of(chunk.names, answers)
                     for i, name in enumerate(chunk.names):
                         if placing is not None and sorter is not None:
-                            placing.place(sorter, name, found, i)
+                            placing.place(sorter, name, answers, i)
                         elif as_json:
                             say_json(rows[i])
                         else:

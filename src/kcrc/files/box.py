@@ -37,11 +37,11 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import kcrc
 from kcrc.errors import DataError, StateError
-from kcrc.files.boxed import Head, receive, send
+from kcrc.files.boxed import LONGEST_PIECE, Head, receive, send
 
 START = 30.0  # seconds on the clock that a worker may take to begin
 _LONG = 0.5  # seconds of processor time (where it is not known, on the clock) after which a request counts as long
@@ -55,6 +55,10 @@ class Broken(Exception):
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
         self.reason = reason
+
+
+class _Unreadable(Exception):
+    """The file that a worker reads from gave an error, which is the cause."""
 
 
 class Worker:
@@ -88,6 +92,7 @@ class Worker:
                 "MALLOC_ARENA_MAX": "1",
                 "MALLOC_MMAP_THRESHOLD_": "4194304",
                 "OPENBLAS_NUM_THREADS": "1",
+                "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve more than they use
             },
         )
         _workers.add(self)
@@ -103,12 +108,19 @@ class Worker:
         return self._owner == os.getpid() and self._process.poll() is None and not self.is_overdue
 
     def ask(
-        self, head: Head, content: Any = b"", *, clock: float, limit: int, seconds: float = 0.0
+        self,
+        head: Head,
+        content: Any = b"",
+        *,
+        clock: float,
+        limit: int,
+        seconds: float = 0.0,
+        file: IO[bytes] | None = None,
     ) -> tuple[Head, bytearray]:
         """The reply to one request, in ``clock`` seconds, ``seconds`` of processor time and ``limit`` bytes.
 
-        0 seconds of processor time are no limit. Raises ``Broken`` if there is no reply, and a DataError with the
-        words of the worker if that is its reply.
+        0 seconds of processor time are no limit. Of ``file`` the worker may fetch pieces while it works. Raises
+        ``Broken`` if there is no reply, and a DataError with the words of the worker if that is its reply.
         """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
@@ -120,7 +132,13 @@ class Worker:
                         self.is_ready = receive(stdout, limit=0) is not None
                 with _clock.limited(self, clock):
                     send(stdin, {**head, "seconds": seconds}, size, [content])
-                    reply = receive(stdout, limit=limit)
+                    while (reply := receive(stdout, limit=limit)) is not None and "fetch" in reply[0]:
+                        piece = _piece(file, reply[0]["fetch"])
+                        send(stdin, {}, len(piece), [piece])
+            except _Unreadable as problem:
+                self._process.kill()
+                assert problem.__cause__ is not None
+                raise problem.__cause__ from None
             except (OSError, DataError):  # it has ended, or gives back more than it may
                 reply = None
             except BaseException:  # half a message would be taken for the next
@@ -172,6 +190,20 @@ class Worker:
             return Broken("time", "it took too long")
         how = signal.Signals(-code).name if -code in set(signal.Signals) else f"exit code {code}"
         return Broken("ended", how)
+
+
+def _piece(file: IO[bytes] | None, wanted: Any) -> bytes:
+    """The piece of the file that a worker fetches: [offset, bytes]."""
+    if file is None or not isinstance(wanted, list) or [type(n) for n in wanted] != [int, int]:
+        raise DataError("The worker asked for what it cannot have.")
+    offset, size = wanted
+    if offset < 0 or not 0 <= size <= LONGEST_PIECE:
+        raise DataError("The worker asked for what it cannot have.")
+    try:
+        file.seek(offset)
+        return file.read(size)
+    except OSError as problem:
+        raise _Unreadable from problem
 
 
 def _end(process: subprocess.Popen[bytes], owner: int) -> None:

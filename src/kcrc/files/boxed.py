@@ -1,7 +1,8 @@
 """The other side of ``box``: a process that reads bytes of strangers and can do nothing else.
 
 It imports what its job needs (a module with ``prepare(*options)`` and ``answer(head, content)``), then gives up, for
-good, what the system lets it give up (``confine``), and answers requests until its input ends.
+good, what the system lets it give up (``confine``), and answers requests until its input ends. A job that reads a
+file too large to be sent at once has ``attach(fetch)`` as well; ``fetch(offset, size)`` gives a piece of it.
 
 A message is two lengths, a JSON object and bytes. This file imports little, because every worker waits for it.
 """
@@ -15,7 +16,7 @@ import os
 import signal
 import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import IO, Any, NamedTuple
 
@@ -24,6 +25,9 @@ from kcrc.errors import DataError, KCRCError
 Head = dict[str, Any]
 _LENGTHS = struct.Struct("<IQ")
 _LONGEST_HEAD = 1 << 24
+LONGEST_PIECE = 1 << 26  # bytes that a job may fetch at once
+
+Fetch = Callable[[int, int], bytearray]
 
 
 class Reply(NamedTuple):
@@ -139,6 +143,23 @@ def _filter_system_calls() -> None:
 # The process.
 
 
+def _fetcher(requests: IO[bytes], replies: IO[bytes]) -> Fetch:
+    def fetch(offset: int, size: int) -> bytearray:
+        pieces = bytearray()
+        while size > 0:
+            send(replies, {"fetch": [offset, min(size, LONGEST_PIECE)]})
+            message = receive(requests, limit=LONGEST_PIECE)
+            if message is None:
+                raise SystemExit
+            if not message[1]:
+                break  # the end of the file
+            pieces += message[1]
+            offset, size = offset + len(message[1]), size - len(message[1])
+        return pieces
+
+    return fetch
+
+
 def main(job: str, memory: str, *options: str) -> None:
     """Prepare a job, confine this process, answer requests until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that started us; it ends us
@@ -150,6 +171,8 @@ def main(job: str, memory: str, *options: str) -> None:
     confine(int(memory))
     send(replies, {})  # ready
     timer = getattr(signal, "setitimer", None)
+    if hasattr(work, "attach"):
+        work.attach(_fetcher(requests, replies))
     while (request := receive(requests, limit=sys.maxsize)) is not None:
         if timer is not None:  # over its seconds of processor time, the kernel ends this process
             timer(signal.ITIMER_PROF, request[0].get("seconds", 0))

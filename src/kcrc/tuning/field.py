@@ -16,20 +16,20 @@ from kcrc.method.distances.pair_cache import PairCache
 from kcrc.method.kernels import Kernel, VectorKernel
 from kcrc.method.preparation import Samples
 from kcrc.method.projections.base import Projection
-from kcrc.tuning.judging import (
+from kcrc.tuning.left_out.trials import Geometry, Trials
+from kcrc.tuning.scoring import (
     DECISIONS,
     kernel_of,
-    margins,
     nearest_atom,
     needs_double,
+    score_margins,
     shares_dictionary,
     staged_margins,
 )
-from kcrc.tuning.left_out.trials import Geometry, Trials
 
 
-class Judge(Protocol):
-    """Margins (sizes, mus, decisions, B) of the trials: see ``judging``."""
+class MarginScore(Protocol):
+    """Margins (sizes, mus, decisions, B) of the trials: see ``scoring``."""
 
     def __call__(
         self,
@@ -98,11 +98,11 @@ class Field:
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
-    """Who judges: ``effort`` is how much dearer that is than the compiled ridge; ``iterates``: the coder does;
-    ``projecting``: the cost of Ψ over K³; ``decisions``: the rules whose margins it gives, in this order."""
+class Scorer:
+    """How candidates are scored: ``effort`` is how much dearer that is than the compiled ridge; ``iterates``: the coder
+    does; ``projecting``: the cost of Ψ over K³; ``decisions``: the rules whose margins it gives, in this order."""
 
-    judge: Judge
+    score: MarginScore
     effort: float = 1.0
     iterates: bool = False
     projecting: float = 0.0
@@ -211,14 +211,14 @@ def fixed_of(request: Request, *, atoms: int) -> dict[str, Any]:
     return fixed
 
 
-def bench_of(request: Request) -> Bench:
+def scorer_for(request: Request) -> Scorer:
     """The judge, and what it costs."""
     projection, iterates = request.projecting, coding.resolve(request.coder).iterates
     rules = _rules(request)
     if request.coder == "ridge" and projection.identity and rules == DECISIONS:
-        return Bench(partial(margins, normalize=request.normalize))
+        return Scorer(partial(score_margins, normalize=request.normalize))
     effort = 1.0 if request.whole and not iterates else STAGED
-    return Bench(partial(_by_stages, request), effort, iterates, projection.cost, rules)
+    return Scorer(partial(_by_stages, request), effort, iterates, projection.cost, rules)
 
 
 def _rules(request: Request) -> tuple[str, ...]:
@@ -242,7 +242,7 @@ def _by_stages(
     form: str,
     share: float | None = None,
 ) -> Array:
-    """Margins by the stages of the pipeline: see ``judging``."""
+    """Margins by the stages of the pipeline: see ``scoring``."""
 
     def coder_of(mu: float) -> coding.Coder:
         return coding.resolve(request.coder, mu=mu)

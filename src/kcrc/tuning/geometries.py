@@ -131,7 +131,7 @@ def _metrics(request: Request, X: Array, labels: Array) -> list[tuple[str, Fit]]
     """The metrics to try, by the name the table shows."""
     metric = request.params["scaling"]
     if not is_open(metric):
-        chosen = scaling.fitted(metric, X, labels)
+        chosen = scaling.fit_scaling(metric, X, labels)
         return [(metric if isinstance(metric, str) else type(chosen).__name__.lower(), lambda: chosen)]
     found = [(name, _fit(one, X, labels)) for name, one in LABEL_FREE.items()]
     first = scaling.Standard().fit(X, labels) if units_differ(X) else None

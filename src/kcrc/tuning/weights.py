@@ -16,11 +16,11 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.method.distances.unified import Unified
 from kcrc.method.neighbours.refine import union_ranks
-from kcrc.tuning.field import SPEED, Bench, posing_cost, solving_cost
+from kcrc.tuning.field import SPEED, Scorer, posing_cost, solving_cost
 from kcrc.tuning.left_out.distance_geometry import DistanceGeometry, KernelGeometry
 from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.left_out.trials import Trials
-from kcrc.tuning.setting import loss
+from kcrc.tuning.result import loss
 
 TRIALS = 256
 LARGEST = 48  # atoms of a dictionary tried, at about equal size for one member and for many
@@ -49,7 +49,7 @@ class WeightSearch:
         distance: Unified,
         around: Surroundings,
         order: Array,
-        bench: Bench,
+        scorer: Scorer,
         *,
         form: str = "rkhs",
         mus: tuple[float, ...] = _PENALTIES,
@@ -57,9 +57,9 @@ class WeightSearch:
         given: KernelGeometry | None = None,
     ) -> None:
         """``given``: the kernel, where the distances do not make it."""
-        self.distance = distance.weighted(dict.fromkeys(distance.weights_, 1.0))
+        self.distance = distance.with_weights(dict.fromkeys(distance.weights_, 1.0))
         self.names = list(self.distance.weights_)
-        self.bench, self.form, self.mus = bench, form, list(mus)
+        self.scorer, self.form, self.mus = scorer, form, list(mus)
         self.budget = SPEED * seconds
         widest = LARGEST * len(self.names)
         count = int(np.clip(_BYTES // (4 * len(self.names) * widest**2), 32, TRIALS))
@@ -68,7 +68,7 @@ class WeightSearch:
         self.spent = measuring  # of the budget, in arithmetic
         self.truth = around.labels[self.which].astype(np.int32)
         rows = around.candidates(self.which)
-        members = {name: self.distance.weighted({n: float(n == name) for n in self.names}) for name in self.names}
+        members = {name: self.distance.with_weights({n: float(n == name) for n in self.names}) for name in self.names}
         far = [around.measured(self.distance, name, self.which, rows) for name in self.names]
         chosen = np.argsort(np.where(rows >= 0, union_ranks(far, rows), rows.shape[1]), axis=1, kind="stable")
         chosen = chosen[:, :widest]
@@ -76,7 +76,7 @@ class WeightSearch:
         self.far = [np.take_along_axis(one, chosen, 1) for one in far]
         self.labels = np.where(self.rows >= 0, around.labels[np.maximum(self.rows, 0)], -1).astype(np.int32)
         # Each member's own normalised distances: the sum of these times the weights is the unified distance.
-        self.own = [members[n].combined([one]) for n, one in zip(self.names, self.far, strict=True)]
+        self.own = [members[n].combine([one]) for n, one in zip(self.names, self.far, strict=True)]
         self.given = None if given is None else given.made(self.which, self.rows)
         self.cross, self.among = [], []
         for name, one in zip(self.names, self.own, strict=True):
@@ -105,8 +105,8 @@ class WeightSearch:
         solving = posing_cost(wanted, self.form) + len(self.mus) * solving_cost(wanted)
         best = Tried(weights, -1, 1.0, len(order))
         for gamma in self._gammas(trials):
-            self.spent += len(order) * self.bench.effort * solving
-            found = self.bench.judge(trials, gamma, trials.labels, [wanted], self.mus, self.form)
+            self.spent += len(order) * self.scorer.effort * solving
+            found = self.scorer.score(trials, gamma, trials.labels, [wanted], self.mus, self.form)
             for margins in np.asarray(found).reshape(-1, len(order)):
                 here = Tried(weights, int((margins > 0).sum()), loss(margins), len(order))
                 if (here.right, -here.loss) > (best.right, -best.loss):

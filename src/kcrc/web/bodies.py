@@ -174,7 +174,7 @@ class WhatIf(OnePicture):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhyNot(OnePicture):
+class WhyNot(WhatIf):
     label: Label
 
 

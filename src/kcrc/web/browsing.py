@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from kcrc._base.words import file_name
 from kcrc.errors import DataError
 from kcrc.gallery.contract import ExampleRecord, Snapshot
-from kcrc.gallery.listing import ORDERS, listed, portrait
+from kcrc.gallery.listing import ORDERS, example_details, list_examples
 from kcrc.web import bodies
 from kcrc.web.guard import Refusal
 from kcrc.web.people import person_of
@@ -59,7 +59,7 @@ async def thumbnail(request: Request) -> Response:
     example = _example(request)
 
     def look(reading: Snapshot) -> bytes | None:
-        record = next(reading.found(ExampleRecord, id=example), None)  # one that was removed may be in the history
+        record = next(reading.find(ExampleRecord, id=example), None)  # one that was removed may be in the history
         return None if record is None else reading.thumbnail(record)
 
     picture = await service.read(lambda: service.gallery.read(look))
@@ -74,7 +74,7 @@ async def example(request: Request) -> Response:
     service: Service = request.app.state.service
     number = _example(request)
     try:
-        details = (await service.compute(lambda: portrait(service.gallery, number))).to_dict()
+        details = (await service.compute(lambda: example_details(service.gallery, number))).to_dict()
     except DataError as problem:
         raise Refusal(404, str(problem)) from None
     for one in [details, *details["nearest"]]:
@@ -100,7 +100,7 @@ async def examples(request: Request) -> Response:
     def look() -> dict[str, Any]:
         rows = [
             one
-            for one in listed(service.gallery, by=order)
+            for one in list_examples(service.gallery, by=order)
             if (label is None or one.label == label)
             and (not search or search in f"{one.label}\n{file_name(one.source)}".casefold())
         ]

@@ -20,7 +20,7 @@ from kcrc.gallery import Gallery
 from kcrc.gallery.classifier import unknown_where_meaningless
 from kcrc.gallery.contract import ExampleRecord, Snapshot
 from kcrc.gallery.examples import Contents
-from kcrc.gallery.tuned import learned_at
+from kcrc.gallery.stored_choice import learned_at
 from kcrc.updates.what_if import Supposition
 from kcrc.web.guard import Refusal
 
@@ -74,8 +74,8 @@ class Now:
             if self._current is None or seen != self._seen:
                 known = self._seen is not None and seen[:2] == self._seen[:2]
                 if known and seen != self._learned_here:  # another process learned from the same examples
-                    self._gallery.answering.let_go()
-                outgrown = self._current is not None and self._gallery.answering.choice_due is not None
+                    self._gallery.answering.reset()
+                outgrown = self._current is not None and self._gallery.answering.why_choose is not None
                 self._current = self._with_old_parameters() if outgrown else self._ready()
                 # If it is of another revision, something happened in between: the next question checks again.
                 self._seen = seen if self._current.revision == seen[0] else None

@@ -113,7 +113,7 @@ class Metrics:
         self._begun = time.time()
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """``route`` is one of the table's, or "other": names that clients make up are not counted one by one."""
+        """``route`` is one of the table's, or "other": names that clients make up are not plural one by one."""
         with self._lock:
             self._requests[route, status] += 1
             self._seconds[route] += seconds  # type: ignore[assignment]  # a Counter adds any numbers

@@ -212,7 +212,7 @@ def _cookie(header: str) -> str:
 
 
 class Guarded:
-    """The application behind its guard; requests are counted, by the route that answered them."""
+    """The application behind its guard; requests are plural, by the route that answered them."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

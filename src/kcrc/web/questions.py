@@ -11,9 +11,9 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from kcrc._base.words import counted, file_name
+from kcrc._base.words import file_name, plural
 from kcrc.confidence.answers import Answers
-from kcrc.gallery.undoing import before
+from kcrc.gallery.undoing import state_before
 from kcrc.method.evidence import HOW, shares
 from kcrc.method.neighbours.base import EXACT
 from kcrc.report.case import Case, every_part
@@ -100,19 +100,11 @@ async def what_if(request: Request, body: bodies.WhatIf) -> Response:
     """The answer without some examples: parameters, scaling and calibration stay, the next nearest step in."""
     service: Service = request.app.state.service
     picture = await service.picture(body.picture)
-    classes = set(body.without_classes)
     start = time.perf_counter()
 
     def suppose() -> dict[str, Any]:
         current = service.now.current()
-        rows = current.contents.rows
-        unknown = [name for name in classes if name not in current.contents.counts]
-        if unknown:
-            raise Refusal(404, f"There is no class '{unknown[0]}' in the gallery.")
-        gone = {*body.without, *(row.id for row in rows if row.label in classes)}
-        left_out = sorted(gone & current.records.keys())
-        if len(left_out) == len(rows):
-            raise Refusal(400, "Without these examples there is none left to answer from. Leave some in.")
+        left_out = _left_out(current, body)
         answers = current.what_if(picture.vector, left_out)
         near = service.recent.neighbours(picture.id, current.revision)
         if near is None:
@@ -148,31 +140,53 @@ async def turning(request: Request, body: bodies.OnePicture) -> Response:
 
 
 async def why_not(request: Request, body: bodies.WhyNot) -> Response:
-    """How another class compares with the answer."""
+    """How another class compares with the answer, which may be the answer without some examples or classes."""
     service: Service = request.app.state.service
     picture, label = await service.picture(body.picture), body.label
-    current, answers = await service.answer_pictures([picture])
-    evidence = answers.evidence
-    column = np.flatnonzero(evidence.classes == label)
-    if not len(column):
-        raise Refusal(404, f"There is no class '{label}' in the gallery.")
-    answer = str(evidence.labels[0])
-    common = {"label": label, "answer": answer, "revision": current.revision}
-    if answer == label:
-        return JSONResponse({**common, "sentence": f"{label} is the answer.", "best": []})
-    if not np.isfinite(evidence.residuals[0, column[0]]):
-        sentence = f"No {label} is among the {int((evidence.rows[0] >= 0).sum())} examples nearest to it."
-        return JSONResponse({**common, "sentence": sentence, "best": []})
-    share = shares(evidence, column[:1], nearest=np.zeros(1, bool))[0]
-    theirs = [j for j in np.argsort(share, kind="stable") if evidence.neighbour_labels[0, j] == column[0]]
-    mine = np.where(evidence.neighbour_labels[0] == evidence.winner[0], share, 0.0)
-    best = [{"id": int(evidence.rows[0, j]), "share": float(-share[j])} for j in theirs[:BEST]]
-    strongest = [max(0.0, best[0]["share"]), max(0.0, float(mine.max()))]
-    sentence = (
-        f"Between {answer} and {label}, {np.maximum(share, 0).sum():.0%} of the evidence is for {answer}. "
-        f"The strongest {label} counts {strongest[0]:.0%}, the strongest {answer} {strongest[1]:.0%}."
-    )
-    return JSONResponse({**common, "sentence": sentence, "best": best})
+
+    def compare() -> dict[str, Any]:
+        current = service.now.current()
+        left_out = _left_out(current, body)
+        if label not in current.contents.counts:
+            raise Refusal(404, f"There is no class '{label}' in the gallery.")
+        if left_out:
+            evidence = current.what_if(picture.vector, left_out).evidence
+        else:
+            evidence = current.answer(picture.vector[None], explain=True).evidence
+        answer, near = str(evidence.labels[0]), int((evidence.rows[0] >= 0).sum())
+        common = {"label": label, "answer": answer, "near": near, "revision": current.revision}
+        column = np.flatnonzero(evidence.classes == label)
+        if answer == label:
+            return {**common, "support": None, "strongest": [], "best": [], "sentence": f"{label} is the answer."}
+        if not len(column) or not np.isfinite(evidence.residuals[0, column[0]]):
+            sentence = f"No {label} is among the {near} examples nearest to it."
+            return {**common, "support": None, "strongest": [], "best": [], "sentence": sentence}
+        share = shares(evidence, column[:1], nearest=np.zeros(1, bool))[0]
+        theirs = [j for j in np.argsort(share, kind="stable") if evidence.neighbour_labels[0, j] == column[0]]
+        mine = np.where(evidence.neighbour_labels[0] == evidence.winner[0], share, 0.0)
+        best = [{"id": int(evidence.rows[0, j]), "share": float(-share[j])} for j in theirs[:BEST]]
+        strongest = [max(0.0, float(-share[theirs[0]])), max(0.0, float(mine.max()))]
+        support = float(np.maximum(share, 0).sum())
+        sentence = (
+            f"Between {answer} and {label}, {support:.0%} of the evidence is for {answer}. "
+            f"The strongest {label} counts {strongest[0]:.0%}, the strongest {answer} {strongest[1]:.0%}."
+        )
+        return {**common, "support": support, "strongest": strongest, "best": best, "sentence": sentence}
+
+    return JSONResponse(await service.compute(compare))
+
+
+def _left_out(current: Current, body: bodies.WhatIf) -> list[int]:
+    """The examples that a question leaves out: those named, and those of the classes named."""
+    rows, classes = current.contents.rows, set(body.without_classes)
+    unknown = [name for name in classes if name not in current.contents.counts]
+    if unknown:
+        raise Refusal(404, f"There is no class '{unknown[0]}' in the gallery.")
+    named = {*body.without, *(row.id for row in rows if row.label in classes)}
+    left_out = sorted(named & current.records.keys())
+    if len(left_out) == len(rows):
+        raise Refusal(400, "Without these examples none is left to answer from. Leave some in.")
+    return left_out
 
 
 async def as_page(request: Request, body: bodies.OnePicture) -> Response:
@@ -228,7 +242,7 @@ async def preview(request: Request, body: bodies.Preview) -> Response:
             for picture, a, b in zip(pictures, now, then, strict=True)
             if str(a) != str(b)
         ]
-        sentence = f"This changes {len(changed)} of the last {counted(len(pictures), 'answer')}."
+        sentence = f"This changes {len(changed)} of the last {plural(len(pictures), 'answer')}."
         return {**common, "changed": changed, "sentence": sentence}
 
     return JSONResponse(await service.compute(compare))
@@ -266,7 +280,7 @@ async def answer_before(request: Request, body: bodies.Before) -> Response:
 
     def look_back() -> dict[str, Any]:
         current = service.now.current()
-        supposition = service.gallery.read(lambda reading: before(reading, body.act))
+        supposition = service.gallery.read(lambda reading: state_before(reading, body.act))
         then = replace(current, answerer=replace(current.answerer, model=supposition.of(current.answerer.model)))
         answers = then.answer(picture.vector[None], explain=True)
         more: dict[str, Any] = {"picture": picture.id, "tips": None, "act": body.act}

@@ -159,7 +159,7 @@ class Service:
 
     def _learn(self) -> None:
         """Learn how sure answers are from the examples of now; if they have outgrown the parameters, choose those."""
-        if len(self.gallery) and self.gallery.answering.choice_due is not None:
+        if len(self.gallery) and self.gallery.answering.why_choose is not None:
             self.events.send("progress", job="choose", share=0.0)
             self.gallery.answering.ready()
             self.events.send("progress", job="choose", share=1.0)

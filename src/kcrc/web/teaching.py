@@ -13,7 +13,7 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.gallery.acts import Relabel, Remove, Rename
 from kcrc.gallery.adding import Add, Added, checked_examples
 from kcrc.gallery.building import THUMBNAIL
@@ -65,8 +65,8 @@ async def add(request: Request, body: bodies.Add) -> Response:
 
 def _added_sentence(added: Added, label: str) -> str:
     duplicates = len(added.duplicates)
-    again = f" {counted(duplicates, 'picture was', 'pictures were')} there already." if duplicates else ""
-    return (f"Added {counted(len(added), 'example')} as {label}." if len(added) else "Nothing was added.") + again
+    again = f" {plural(duplicates, 'picture was', 'pictures were')} there already." if duplicates else ""
+    return (f"Added {plural(len(added), 'example')} as {label}." if len(added) else "Nothing was added.") + again
 
 
 def _check_class(service: Service, label: str, new_class: bool) -> None:
@@ -91,14 +91,14 @@ async def relabel(request: Request, body: bodies.Relabel) -> Response:
     def change() -> Response:
         _check_class(service, body.label, body.new_class)
         examples, entry = _write(service, act)
-        return _act(shown, entry, f"Relabelled {counted(len(examples), 'example')} as {body.label}.", examples)
+        return _act(shown, entry, f"Relabelled {plural(len(examples), 'example')} as {body.label}.", examples)
 
     return await service.change(change)
 
 
 def _check_expected(writing: Transaction, expected: dict[int, str]) -> None:
     """A conflict if an example no longer has the label that the client expects."""
-    found = {record.id: record for record in writing.found(ExampleRecord, id=sorted(expected), removed_by=None)}
+    found = {record.id: record for record in writing.find(ExampleRecord, id=sorted(expected), removed_by=None)}
     now = {example: found[example].label if example in found else None for example in expected}
     other = {str(example): label for example, label in now.items() if label != expected[example]}
     if other:
@@ -120,9 +120,9 @@ async def remove(request: Request, body: bodies.Remove) -> Response:
         if body.erase:
             service.gallery.read(lambda reading: shown.check(reading, ids))
             erased = service.gallery.erase(ids).ids
-            return _act(shown, None, f"Erased {counted(len(erased), 'example')} for good.", erased)
+            return _act(shown, None, f"Erased {plural(len(erased), 'example')} for good.", erased)
         examples, entry = _write(service, act)
-        return _act(shown, entry, f"Removed {counted(len(examples), 'example')}.", examples)
+        return _act(shown, entry, f"Removed {plural(len(examples), 'example')}.", examples)
 
     return await service.change(change)
 
@@ -143,7 +143,7 @@ async def rename(request: Request, body: bodies.Rename) -> Response:
             raise Refusal(409, why, {"merge": new, "count": counts[new]})
         examples, entry = _write(service, act)
         word = "Merged" if new in counts else "Renamed"
-        return _act(shown, entry, f"{word} {old} to {new}: {counted(len(examples), 'example')}.", examples)
+        return _act(shown, entry, f"{word} {old} to {new}: {plural(len(examples), 'example')}.", examples)
 
     return await service.change(change)
 
@@ -215,7 +215,7 @@ def steps(service: Service, person: str) -> dict[str, str | None]:
     mine = service.people.changes(person)
     next_of = {"undo": mine.done[-1:], "redo": mine.undone[-1:]}
     ids = [entry for entries in next_of.values() for entry in entries]
-    acts = service.gallery.read(lambda reading: list(reading.found(ActRecord, id=ids)))
+    acts = service.gallery.read(lambda reading: list(reading.find(ActRecord, id=ids)))
     sentences = {act.id: sentence(act.summary) for act in acts}
     return {word: sentences.get(entries[0]) if entries else None for word, entries in next_of.items()}
 
@@ -246,12 +246,12 @@ class Shown:
         if self.revision is None:
             return
         ids = sorted(set(examples))
-        changes = [(change.act, change) for change in reading.found(LabelRecord, example=ids)]
+        changes = [(change.act, change) for change in reading.find(LabelRecord, example=ids)]
         changes = sorted(entry for entry in changes if self._is_of_others(entry[0]))
         before = {change.example: change.before for _, change in reversed(changes)}  # the earliest of each example
         now: dict[int, str | None] = dict.fromkeys(ids)
         acts = {act for act, _ in changes}
-        for row in reading.found(ExampleRecord, id=ids):
+        for row in reading.find(ExampleRecord, id=ids):
             if row.removed_by is None:
                 now[row.id] = row.label
             elif self._is_of_others(row.removed_by):
@@ -263,10 +263,10 @@ class Shown:
 
     def check_class(self, reading: Snapshot, label: str) -> None:
         """A conflict if another person has given all examples of a class another one since."""
-        if self.revision is None or next(reading.found(ExampleRecord, label=label, removed_by=None), None) is not None:
+        if self.revision is None or next(reading.find(ExampleRecord, label=label, removed_by=None), None) is not None:
             return
         later = list(range(self.revision + 1, reading.settings().revision + 1))
-        self.check(reading, {one.example for one in reading.found(LabelRecord, act=later) if one.before == label})
+        self.check(reading, {one.example for one in reading.find(LabelRecord, act=later) if one.before == label})
 
     def _is_of_others(self, act: int) -> bool:
         assert self.revision is not None
@@ -277,7 +277,7 @@ class Shown:
     ) -> NoReturn:
         first = min(shown)
         fate = "no longer in the gallery" if now[first] is None else f"{now[first]} now"
-        more = f", and {counted(len(shown) - 1, 'more example')} changed too" if len(shown) > 1 else ""
+        more = f", and {plural(len(shown) - 1, 'more example')} changed too" if len(shown) > 1 else ""
         raise Refusal(
             409,
             f"Example {first} was {shown[first]} when you looked, and is {fate}{more}. "
@@ -289,7 +289,7 @@ class Shown:
                 "revision": reading.settings().revision,
                 "by": [
                     {"act": act.id, "sentence": sentence(act.summary)}
-                    for act in reading.found(ActRecord, id=sorted(acts))
+                    for act in reading.find(ActRecord, id=sorted(acts))
                 ],
             },
         )

@@ -16,8 +16,8 @@ from kcrc.errors import DataError, FileError, KCRCError, ParameterError, Unknown
 from kcrc.gallery import Gallery, exchange
 from kcrc.gallery.building import build_from_folder
 from kcrc.gallery.exchange import contract, format_of, name_for
-from kcrc.gallery.exchange.incoming import receive
-from kcrc.gallery.exchange.outgoing import send
+from kcrc.gallery.exchange.incoming import import_labels
+from kcrc.gallery.exchange.outgoing import export_labels
 from kcrc.images.decoding.reading import decode
 
 EVIL = ["=cmd()", "a/b", "..", 'x,"y"\nz;\tw;=1+1|@x\t=y', "CON", " wren ", "zaunkönig", "'=x", "\u202eevil", "Heron"]
@@ -29,6 +29,7 @@ OUTPUTS = {
     "coco": "coco.json",
     "fiftyone": "out",
     "folders": "out",
+    "yolo": "out",
 }
 every_format = pytest.mark.parametrize("form", exchange.names())
 
@@ -68,15 +69,15 @@ def test_corrections_made_elsewhere_come_back_as_one_change(home: Path, form: st
         before = state(birds)
         for example, label in enumerate(EVIL, 1):
             gallery.relabel([example], label)
-        assert send(gallery, out, form=form).examples == 12
+        assert export_labels(gallery, out, form=form).examples == 12
         wanted = state(birds)
         gallery.undo(to=1)
         assert state(birds) == before
-        told = receive(gallery, out, form=form)  # their labels stay
+        told = import_labels(gallery, out, form=form)  # their labels stay
         assert (told.added, told.relabelled, told.same, told.problems) == ([], (), 2, [])
         assert [given for _, _, given in told.other] == EVIL
         assert state(birds) == before
-        told = receive(gallery, out, form=form, relabel=True)
+        told = import_labels(gallery, out, form=form, relabel=True)
         assert len(told.relabelled) == 10
         assert state(birds) == wanted
         gallery.undo()
@@ -87,12 +88,12 @@ def test_corrections_made_elsewhere_come_back_as_one_change(home: Path, form: st
 def test_images_labelled_elsewhere_are_added(made: Path, home: Path, form: str) -> None:
     with Gallery.open(home / "birds.kcrc") as gallery:
         gallery.relabel([1, 2], "a/b")
-        sent = send(gallery, home / OUTPUTS[form], form=form, originals=True)
+        sent = export_labels(gallery, home / OUTPUTS[form], form=form, originals=True)
         feature = gallery.answering.feature()
     folders = format_of(form).MAKES_FOLDER
     assert sent.originals == (12 if folders else 0)
     with Gallery.create(home / "new.kcrc", feature=feature) as new:
-        told = receive(new, home / OUTPUTS[form], form=form, images=None if folders else made)
+        told = import_labels(new, home / OUTPUTS[form], form=form, images=None if folders else made)
         assert (len(told.added), told.problems) == (12, [])
         assert len(new.history()) == 1
     assert state(home / "new.kcrc") == state(home / "birds.kcrc")
@@ -102,11 +103,11 @@ def test_images_labelled_elsewhere_are_added(made: Path, home: Path, form: str) 
 def test_new_and_corrected_ones_are_one_change(made: Path, home: Path, form: str) -> None:
     birds, out = home / "birds.kcrc", home / OUTPUTS[form]
     with Gallery.open(birds) as gallery:
-        send(gallery, out, form=form, originals=True)
+        export_labels(gallery, out, form=form, originals=True)
         gallery.erase([1])
         gallery.relabel([2], "auk")
         before = state(birds)
-        told = receive(gallery, out, form=form, relabel=True, images=None if out.is_dir() else made)
+        told = import_labels(gallery, out, form=form, relabel=True, images=None if out.is_dir() else made)
         assert (len(told.added), told.relabelled, told.same) == (1, (2,), 10)
         gallery.undo()
     assert state(birds) == before
@@ -115,13 +116,13 @@ def test_new_and_corrected_ones_are_one_change(made: Path, home: Path, form: str
 @pytest.mark.parametrize("form", ["fiftyone", "folders"])
 def test_pictures_are_small_and_bare_unless_originals_are_asked_for(home: Path, form: str) -> None:
     with Gallery.open(home / "birds.kcrc") as gallery:
-        sent = send(gallery, home / "out", form=form)
+        sent = export_labels(gallery, home / "out", form=form)
         assert (sent.examples, sent.small, sent.originals) == (12, 12, 0)
         found = [path.read_bytes() for path in (home / "out").rglob("*.jpg")]
         assert len(found) == 12
         assert max(decode(found[0]).pixels.shape) <= 128
         with pytest.raises(FileError, match="give a new one"):
-            send(gallery, home / "out", form=form)
+            export_labels(gallery, home / "out", form=form)
 
 
 def test_an_original_that_is_another_by_now_is_not_copied(home: Path) -> None:
@@ -130,7 +131,7 @@ def test_an_original_that_is_another_by_now_is_not_copied(home: Path) -> None:
     build_from_folder(home / "one", home / "one.kcrc", feature="pixels")
     (home / "one" / "owl" / "2.jpg").write_bytes(b"secret")
     with Gallery.open(home / "one.kcrc") as gallery:
-        sent = send(gallery, home / "out", form="folders", originals=True)
+        sent = export_labels(gallery, home / "out", form="folders", originals=True)
     assert (sent.originals, sent.small) == (1, 1)
     assert b"secret" not in [path.read_bytes() for path in (home / "out").rglob("*.jpg")]
 
@@ -139,7 +140,7 @@ def test_the_csv_is_csv(home: Path) -> None:
     with Gallery.open(home / "birds.kcrc") as gallery:
         gallery.relabel([1], 'a "b", c\nd')
         gallery.relabel([2], "@sum")
-        send(gallery, home / "labels.csv", form="csv", file_names=True)
+        export_labels(gallery, home / "labels.csv", form="csv", file_names=True)
     data = (home / "labels.csv").read_bytes()
     assert data.startswith(b"image,label,id,sha256,added_at\r\n")
     assert data.count(b"\r\n") == 13
@@ -171,7 +172,7 @@ def test_names_that_lead_elsewhere_are_not_used(home: Path, image: str, said: st
     (home / "in" / "link").symlink_to(home / "elsewhere")
     (home / "in" / "labels.jsonl").write_text(json.dumps({"image": image, "label": "wren"}) + "\n")
     with Gallery.open(home / "birds.kcrc") as gallery:
-        told = receive(gallery, home / "in" / "labels.jsonl", form="jsonl")
+        told = import_labels(gallery, home / "in" / "labels.jsonl", form="jsonl")
         assert (told.added, len(told.problems)) == ([], 1)
         assert said in told.problems[0]
 
@@ -183,11 +184,11 @@ def test_two_labels_for_one_example_are_refused(home: Path) -> None:
         rows = [{"sha256": digest, "label": label} for label in ("auk", "owl")]
         (home / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         with pytest.raises(DataError, match="two labels for example 1"):
-            receive(gallery, home / "x.jsonl", form="jsonl", relabel=True)
+            import_labels(gallery, home / "x.jsonl", form="jsonl", relabel=True)
         photo(home / "new.jpg", "owl", 1)
         (home / "y.csv").write_text("image,label\nnew.jpg,auk\nnew.jpg,owl\n")
         with pytest.raises(DataError, match=r"two labels for '.*new\.jpg': 'auk' and 'owl'"):
-            receive(gallery, home / "y.csv", form="csv")
+            import_labels(gallery, home / "y.csv", form="csv")
     assert state(home / "birds.kcrc") == before
 
 
@@ -205,7 +206,7 @@ def test_what_cannot_be_read_is_one_sentence(home: Path, form: str, content: byt
     file = home / OUTPUTS[form]
     file.write_bytes(content)
     with Gallery.open(home / "birds.kcrc") as gallery, pytest.raises(FileError, match=OUTPUTS[form]):
-        receive(gallery, file, form=form)
+        import_labels(gallery, file, form=form)
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '{"labels": 3}', '{"labels": {"a": 7}, "classes": ["x"]}'])
@@ -214,28 +215,28 @@ def test_damaged_labels_of_fiftyone_too(home: Path, content: str) -> None:
     (home / "out" / "labels.json").write_text(content)
     assert name_for(home / "out") == "fiftyone"
     with Gallery.open(home / "birds.kcrc") as gallery, pytest.raises(FileError, match=r"labels\.json"):
-        receive(gallery, home / "out", form="fiftyone")
+        import_labels(gallery, home / "out", form="fiftyone")
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "label-studio", "coco"])
 def test_there_is_a_limit_on_bytes_and_rows(home: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     file = home / OUTPUTS[form]
     with Gallery.open(home / "birds.kcrc") as gallery:
-        send(gallery, file, form=form)
+        export_labels(gallery, file, form=form)
         monkeypatch.setattr(contract, "ROWS", 5)
         with pytest.raises(FileError, match="more than 5 rows"):
-            receive(gallery, file, form=form)
-        reader = "json_file" if form in ("label-studio", "coco") else exchange.HOMES[form]
+            import_labels(gallery, file, form=form)
+        reader = "contract" if form in ("label-studio", "coco") else exchange.HOMES[form]
         monkeypatch.setattr(sys.modules[f"kcrc.gallery.exchange.{reader}"], "BYTES", 100)
         with pytest.raises(FileError, match="more than the limit of 100"):
-            receive(gallery, file, form=form)
+            import_labels(gallery, file, form=form)
 
 
 def test_without_pyarrow_parquet_says_what_to_install(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (home / "x.parquet").write_bytes(b"PAR1")
     with Gallery.open(home / "birds.kcrc") as gallery, pytest.raises(ParameterError, match=r"kcrc\[tables\]"):
-        receive(gallery, home / "x.parquet", form="parquet")
+        import_labels(gallery, home / "x.parquet", form="parquet")
 
 
 def task(image: str, *annotations: dict[str, Any]) -> dict[str, Any]:
@@ -289,10 +290,10 @@ def test_other_programs_call_the_image_other_names(tmp_path: Path, column: str) 
 def test_a_gallery_of_vectors_takes_corrections_and_says_that_it_cannot_look(home: Path) -> None:
     with Gallery.create(home / "v.kcrc", dim=2) as gallery:
         gallery.add(["wren", "owl"], [[1.0, 2.0], [3.0, 4.0]], sources=["a", "b"])
-        send(gallery, home / "v.csv", form="csv")
+        export_labels(gallery, home / "v.csv", form="csv")
         gallery.relabel([1], "auk")
-        assert receive(gallery, home / "v.csv", form="csv", relabel=True).relabelled == (1,)
+        assert import_labels(gallery, home / "v.csv", form="csv", relabel=True).relabelled == (1,)
         photo(home / "new.jpg", "wren", 1)
         (home / "w.csv").write_text("image,label\nnew.jpg,wren\n")
         with pytest.raises(KCRCError, match="cannot look at images"):
-            receive(gallery, home / "w.csv", form="csv")
+            import_labels(gallery, home / "w.csv", form="csv")

@@ -17,7 +17,7 @@ from kcrc.files import plain_files
 from kcrc.gallery import Gallery
 from kcrc.gallery.building import build_from_folder
 from kcrc.gallery.exchange import format_of, name_for, parquet
-from kcrc.gallery.exchange.incoming import plan, receive
+from kcrc.gallery.exchange.incoming import import_labels, plan
 
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet as arrow_parquet  # noqa: E402
@@ -64,7 +64,7 @@ def test_class_numbers_of_hugging_face_get_their_names(home: Path) -> None:
     numbers = [NAMES.index(file.parent.name) for file in files]
     write_hugging_face(home / "h.parquet", [file.relative_to(home).as_posix() for file in files], numbers)
     with Gallery.open(home / "birds.kcrc") as gallery:
-        told = receive(gallery, home / "h.parquet", form="parquet", relabel=True)
+        told = import_labels(gallery, home / "h.parquet", form="parquet", relabel=True)
         assert (told.added, told.relabelled, told.same) == ([], (), 9)
         assert list(gallery.classes) == NAMES
 
@@ -75,7 +75,7 @@ def test_pictures_inside_of_parquet_are_known_again_or_added(home: Path) -> None
     cells.append({"bytes": None, "path": "photos/wren/0.jpg"})
     write_hugging_face(home / "h.parquet", pyarrow.array(cells, PICTURE), [0, 3, 3, 2], [*NAMES, "owl"])
     with Gallery.open(home / "birds.kcrc") as gallery:
-        told = receive(gallery, home / "h.parquet", form="parquet")
+        told = import_labels(gallery, home / "h.parquet", form="parquet")
         assert (len(told.added), told.same, told.problems) == (1, 2, [])
         assert gallery.example(told.added[0]).source == "a.jpg"
         assert gallery.counts["owl"] == 1
@@ -231,9 +231,9 @@ def test_names_of_windows_are_found(home: Path) -> None:
     ]
     (home / "x.csv").write_text("image,label\n" + "\n".join(lines) + "\n")
     with Gallery.open(home / "birds.kcrc") as gallery:
-        told = receive(gallery, home / "x.csv", form="csv", images=home)
+        told = import_labels(gallery, home / "x.csv", form="csv", images=home)
         assert (told.same, len(told.problems)) == (1, 3)
-        told = receive(gallery, home / "x.csv", form="csv", images=home / "photos")
+        told = import_labels(gallery, home / "x.csv", form="csv", images=home / "photos")
         assert (told.same, len(told.problems)) == (2, 2)
         assert "lies outside" in told.problems[1]
 
@@ -279,7 +279,7 @@ def test_a_plan_changes_nothing(home: Path) -> None:
         before = gallery.settings.revision
         for relabel, new in ((False, ["owl"]), (True, ["auk", "owl"])):
             found = plan(gallery, home / "x.csv", form="csv", relabel=relabel)
-            assert (len(found.files), len(found.labels), len(found.contradicted)) == (1, 2, 1)
+            assert (len(found.files), len(found.labels), len(found.contradictions)) == (1, 2, 1)
             assert (found.new_classes, len(found.problems), found.unlabelled) == (new, 1, 1)
             assert not found.relabels_most
         assert gallery.settings.revision == before

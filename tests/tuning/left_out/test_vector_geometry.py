@@ -8,10 +8,10 @@ from problems import problem
 from scipy.linalg import cholesky, solve_triangular
 
 from kcrc import distances, kernels, scaling
-from kcrc.tuning.judging import squared_among
 from kcrc.tuning.left_out.distance_geometry import DistanceGeometry, KernelGeometry
 from kcrc.tuning.left_out.sample import duplicate_groups
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
+from kcrc.tuning.scoring import squared_among
 
 
 def alone(n):

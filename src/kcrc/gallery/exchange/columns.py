@@ -13,18 +13,18 @@ from urllib.parse import parse_qs, urlsplit
 
 from kcrc._base.words import some_of
 from kcrc.errors import FileError
-from kcrc.gallery.exchange.contract import IMAGE_NAMES, Labelled
-from kcrc.images.datasets import EXTENSIONS
+from kcrc.gallery.exchange.contract import IMAGE_NAMES, SPLIT_NAMES, Labelled
+from kcrc.images.datasets import EXTENSIONS, SPLITS
 
 LABEL_NAMES = ("label", "labels", "class", "class_name", "category", "target", "choice")
 """What other programs call the column with the class; the first is taken if there are several."""
 ROWS_LOOKED_AT = 100
-_BESIDE = ("sha256", "id", "added_at")  # in kcrc's own tables; never a class unless named
+_BESIDE = ("sha256", "id", "added_at", *SPLIT_NAMES)  # never a class unless named
 _LOCAL = "/data/local-files/"
 _UPLOAD = re.compile(r"/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
 
 
-def labelled_rows(
+def read_rows(
     rows: Iterable[tuple[str, Mapping[str, Any]]], path: object, label_column: str | None
 ) -> Iterator[Labelled]:
     """The rows of a table, each given with the words that name its place."""
@@ -33,27 +33,29 @@ def labelled_rows(
     if first:
         columns = Columns.of([row for _, row in first], path, label_column)
         for place, row in chain(first, rest):
-            yield columns.labelled(row, place)
+            yield columns.labelled_row(row, place)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table: of ``images`` the first that a row fills is taken; ``digest`` is that of SHA-256."""
+    """The columns of a table: of ``images`` the first that a row fills is taken; ``digest`` is that of SHA-256, and
+    ``split`` says train, val or test."""
 
     images: tuple[str, ...]
     label: str
     digest: str | None = None
+    split: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self.images, self.label, *([self.digest] if self.digest is not None else []))
+        return (*self.images, self.label, *(name for name in (self.digest, self.split) if name is not None))
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]], path: object, label_column: str | None = None) -> Columns:
         """Chosen by the first rows; a ``FileError`` that names the columns if they cannot be told apart."""
         names = list(dict.fromkeys(name for row in rows for name in row))
         if label_column is not None and label_column not in names:
-            raise FileError(f"'{path}' has no column '{label_column}'. {_listed(names)}")
+            raise FileError(f"'{path}' has no column '{label_column}'. {_list_columns(names)}")
         folded = {name.casefold(): name for name in reversed(names) if name != label_column}
         filled = {name: [row[name] for row in rows if row.get(name) not in (None, "")] for name in names}
         look = {name: bool(cells) and all(map(is_image, cells)) for name, cells in filled.items()}
@@ -64,29 +66,32 @@ class Columns:
         if not images and digest is None:
             raise FileError(
                 f"'{path}' has no column of images: call it {', '.join(IMAGE_NAMES[:4])} or the like, or hold "
-                f"names of image files. {_listed(names)}"
+                f"names of image files. {_list_columns(names)}"
             )
         others = [name for name in names if name not in images and name.casefold() not in _BESIDE and not look[name]]
-        return cls(tuple(images), label_column or _label_column(others, names, path), digest)
+        label = label_column or _label_column(others, names, path)
+        split = next((folded[name] for name in SPLIT_NAMES if name in folded and folded[name] != label), None)
+        return cls(tuple(images), label, digest, split)
 
-    def labelled(self, row: Mapping[str, Any], place: str) -> Labelled:
+    def labelled_row(self, row: Mapping[str, Any], place: str) -> Labelled:
         """A row as what it says of an image."""
         if self.label not in row:
-            raise FileError(f"{place} has no '{self.label}'. {_listed(list(row))}")
+            raise FileError(f"{place} has no '{self.label}'. {_list_columns(list(row))}")
         image, content = "", None
-        for name in self.images:
-            cell = row.get(name)
+        for column in self.images:
+            cell = row.get(column)
             if isinstance(cell, Mapping):  # Hugging Face's image: its bytes, its path, or both
-                given, held = cell.get("path"), cell.get("bytes")
-                image, content = given if isinstance(given, str) else "", held if isinstance(held, bytes) else None
+                name, data = cell.get("path"), cell.get("bytes")
+                image, content = name if isinstance(name, str) else "", data if isinstance(data, bytes) else None
             elif cell is not None:
                 image = file_of(str(cell))
             if image or content:
                 break
         digest = str(row.get(self.digest) or "").strip().lower() if self.digest is not None else ""
         if not (image or content or digest):
-            raise FileError(f"{place} has no image in {_quoted(self.images) or 'it'}. {_listed(list(row))}")
-        return Labelled(label_text(row[self.label], place), image, digest, content=content)
+            raise FileError(f"{place} has no image in {_quote(self.images) or 'it'}. {_list_columns(list(row))}")
+        split = SPLITS.get(str(row.get(self.split)).strip().casefold(), "") if self.split is not None else ""
+        return Labelled(label_text(row[self.label], place), image, digest, content=content, split=split)
 
 
 def _label_column(others: Sequence[str], names: Sequence[str], path: object) -> str:
@@ -96,8 +101,8 @@ def _label_column(others: Sequence[str], names: Sequence[str], path: object) -> 
         return known[0]
     if not known and len(others) == 1:
         return others[0]
-    what = f"several columns that may be the class: {_quoted(known)}" if known else "no column that must be the class"
-    raise FileError(f"'{path}' has {what}. Name it with --label-column. {_listed(names)}")
+    what = f"several columns that may be the class: {_quote(known)}" if known else "no column that must be the class"
+    raise FileError(f"'{path}' has {what}. Name it with --label-column. {_list_columns(names)}")
 
 
 def is_image(cell: Any) -> bool:
@@ -129,9 +134,9 @@ def file_of(image: str) -> str:
     return image if upload is None else upload[1]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_columns(names: Sequence[str]) -> str:
     return f"Its columns are: {some_of([str(name)[:60] for name in names], 20)}."
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _quote(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)

@@ -11,9 +11,8 @@ from typing import Any
 
 from kcrc.errors import FileError
 from kcrc.files.atomic import atomic_write
-from kcrc.gallery.exchange.coco import is_coco, rows_of
-from kcrc.gallery.exchange.contract import Labelled, Picture
-from kcrc.gallery.exchange.json_file import json_of
+from kcrc.gallery.exchange.coco import is_coco, read_document
+from kcrc.gallery.exchange.contract import Labelled, Picture, read_json_file
 from kcrc.gallery.exchange.outgoing import new_folder, put_picture
 
 MAKES_FOLDER = True
@@ -36,14 +35,14 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     file = path / "labels.json" if path.is_dir() else path
-    found = json_of(file)
-    if is_coco(found):  # its COCODetectionDataset lies in a folder in the same way
-        yield from (replace(row, image=f"data/{row.image}") for row in rows_of(found, file))
+    document = read_json_file(file)
+    if is_coco(document):  # its COCODetectionDataset lies in a folder in the same way
+        yield from (replace(row, image=f"data/{row.image}") for row in read_document(document, file))
         return
-    labels = found.get("labels") if isinstance(found, dict) else None
+    labels = document.get("labels") if isinstance(document, dict) else None
     if not isinstance(labels, dict):
         raise FileError(f"'{file}' is not FiftyOne's labels.json: it has no labels.")
-    classes = found.get("classes")
+    classes = document.get("classes")
     names = _by_stem(file.parent / "data")
     for stem, label in labels.items():
         yield Labelled(_label(label, classes, f"'{stem[:100]}' of '{file}'"), f"data/{names.get(stem, stem)}")

@@ -21,7 +21,7 @@ from kcrc.files.safe_paths import safe_path
 from kcrc.gallery.building import Intake, add_images
 from kcrc.gallery.examples import checked_label
 from kcrc.gallery.exchange import format_of
-from kcrc.gallery.exchange.contract import Labelled, counted
+from kcrc.gallery.exchange.contract import Labelled, limit_rows
 from kcrc.images.decoding.limits import Content
 from kcrc.images.decoding.reading import fetch
 
@@ -32,8 +32,8 @@ _MARKED = re.compile(r"-([0-9a-f]{16})(?:\.\d+)?(?:\.\w+)?\Z")
 
 
 @dataclass
-class Received:
-    """What became of the rows: ids ``added`` and ``relabelled``; ``same`` were in with that label; ``other`` (id, its
+class ImportCounts:
+    """What happened to the rows: ids ``added`` and ``relabelled``; ``same`` were in with that label; ``other`` (id, its
     label, that of the file) kept theirs; ``unlabelled`` had none; ``problems`` could not be used."""
 
     added: list[int] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Received:
     problems: list[str] = field(default_factory=list)
 
 
-def receive(
+def import_labels(
     gallery: Gallery,
     path: str | os.PathLike[str],
     *,
@@ -52,7 +52,7 @@ def receive(
     images: str | os.PathLike[str] | None = None,
     relabel: bool = False,
     label_column: str | None = None,
-) -> Received:
+) -> ImportCounts:
     """Bring the labels of a file or folder in a format of ``exchange.names()``, all as one change.
 
     ``images`` is the folder that names of images are below (None: that of the file). ``relabel`` gives images that are
@@ -76,33 +76,33 @@ class Plan:
     problems: list[str] = field(default_factory=list)
 
     def of_example(self, example: int, label: str) -> None:
-        _agreed(self.labels.setdefault(example, label), label, f"example {example}")
+        _check_agreement(self.labels.setdefault(example, label), label, f"example {example}")
 
     def of_file(self, key: str, file: str | os.PathLike[str], label: str) -> None:
-        _agreed(self.files.setdefault(key, (file, label))[1], label, f"'{os.fspath(file)}'")
+        _check_agreement(self.files.setdefault(key, (file, label))[1], label, f"'{os.fspath(file)}'")
 
     @property
-    def contradicted(self) -> dict[int, str]:
+    def contradictions(self) -> dict[int, str]:
         """The labels of the file by id, for images that have another one."""
         return {example: label for example, label in self.labels.items() if self.has[example] != label}
 
     @property
     def new_classes(self) -> list[str]:
         """Classes that the gallery does not have yet and will have."""
-        coming = {label for _, label in self.files.values()} | set(self.contradicted.values() if self.relabel else ())
+        coming = {label for _, label in self.files.values()} | set(self.contradictions.values() if self.relabel else ())
         return sorted(coming - set(self.has.values()))
 
     @property
     def is_by_number(self) -> bool:
         """Whether all labels of the file are numbers, and no class of the gallery is one."""
-        given = {*self.labels.values(), *(label for _, label in self.files.values())}
+        labels_given = {*self.labels.values(), *(label for _, label in self.files.values())}
         known = set(self.has.values())
-        return bool(given and known) and all(map(_is_number, given)) and not any(map(_is_number, known))
+        return bool(labels_given and known) and all(map(_is_number, labels_given)) and not any(map(_is_number, known))
 
     @property
     def relabels_most(self) -> bool:
         """Whether more than half of the images that are in would get another label."""
-        return self.relabel and 2 * len(self.contradicted) > len(self.labels)
+        return self.relabel and 2 * len(self.contradictions) > len(self.labels)
 
 
 def _is_number(label: str) -> bool:
@@ -118,45 +118,45 @@ def plan(
     relabel: bool = False,
     label_column: str | None = None,
 ) -> Plan:
-    """What ``receive`` would do; nothing is changed."""
+    """Return what ``import_labels`` would do; nothing is changed."""
     where = Path(path)
     root = Path(images) if images is not None else where if where.is_dir() else where.parent
-    found, known = Plan(relabel, {row.id: row.label for row in gallery.contents.rows}), _Known(gallery)
-    for row in counted(format_of(form).read(where, label_column), path):
+    planned, known = Plan(relabel, {row.id: row.label for row in gallery.contents.rows}), _KnownExamples(gallery)
+    for row in limit_rows(format_of(form).read(where, label_column), path):
         if not row.label.strip():
-            found.unlabelled += 1
+            planned.unlabelled += 1
             continue
         label, example = checked_label(row.label), known.example(row)
         if example is not None:
-            found.of_example(example, label)
+            planned.of_example(example, label)
             continue
         try:
-            file = _file(root, row.image) if row.content is None else Content(row.image or "image", row.content)
+            file = find_file(root, row.image) if row.content is None else Content(row.image or "image", row.content)
             digest = hashlib.sha256(fetch(file)).hexdigest()
         except KCRCError as problem:
-            found.problems.append(str(problem))
+            planned.problems.append(str(problem))
             continue
         example = known.of_content(digest)
         if example is not None:
-            found.of_example(example, label)
+            planned.of_example(example, label)
         else:
-            found.of_file(digest if row.content is not None else os.fspath(file), file, label)
-    return found
+            planned.of_file(digest if row.content is not None else os.fspath(file), file, label)
+    return planned
 
 
-def _agreed(label: str, other: str, what: str) -> None:
+def _check_agreement(label: str, other: str, what: str) -> None:
     if label != other:
         raise DataError(f"There are two labels for {what}: '{label}' and '{other}'. Nothing was relabelled.")
 
 
-class _Known:
+class _KnownExamples:
     """The examples of a gallery, by what they are known again by; what two of them share tells nothing."""
 
     def __init__(self, gallery: Gallery) -> None:
         rows = gallery.contents.rows
-        self._by_hash = _told_apart((row.content.hex(), row.id) for row in rows)
-        self._by_mark = _told_apart((row.content.hex()[:16], row.id) for row in rows)
-        self._by_source = _told_apart((row.source, row.id) for row in rows if row.source)
+        self._by_hash = _unique_keys((row.content.hex(), row.id) for row in rows)
+        self._by_mark = _unique_keys((row.content.hex()[:16], row.id) for row in rows)
+        self._by_source = _unique_keys((row.source, row.id) for row in rows if row.source)
 
     def example(self, row: Labelled) -> int | None:
         if row.content is not None:
@@ -164,25 +164,25 @@ class _Known:
         if len(row.sha256) == 64:
             return self.of_content(row.sha256)
         mark = _MARKED.search(file_name(row.image))
-        found = None if mark is None else self._by_mark.get(mark[1])
-        return found if found is not None else self._by_source.get(row.image)
+        known = None if mark is None else self._by_mark.get(mark[1])
+        return known if known is not None else self._by_source.get(row.image)
 
     def of_content(self, sha256: str) -> int | None:
         return self._by_hash.get(sha256)
 
 
-def _told_apart(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _unique_keys(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    known: dict[str, int] = {}
     twice: set[str] = set()
     for key, example in pairs:
-        if key in found:
+        if key in known:
             twice.add(key)
-        found[key] = example
-    return {key: example for key, example in found.items() if key not in twice}
+        known[key] = example
+    return {key: example for key, example in known.items() if key not in twice}
 
 
-def _file(root: Path, image: str) -> Path:
-    """The file of an image below a folder."""
+def find_file(root: Path, image: str) -> Path:
+    """Return the file of an image below a folder."""
     if "://" in image or image.startswith("data:"):
         raise FileError(f"'{image[:200]}' is an address, and nothing is fetched.")
     path = _from_windows(root, image) if "\\" in image else None
@@ -195,31 +195,31 @@ def _file(root: Path, image: str) -> Path:
 def _from_windows(root: Path, image: str) -> Path | None:
     r"""The file of a name that Windows wrote, if there is one: a\1.jpg, or C:\photos\a\1.jpg below a folder photos."""
     parts, folder = PureWindowsPath(image).parts, Path(os.path.abspath(root)).name.casefold()
-    starts = [at + 1 for at, part in enumerate(parts) if part.casefold() == folder]
+    starts = [place + 1 for place, part in enumerate(parts) if part.casefold() == folder]
     if not PureWindowsPath(image).anchor:
         starts.insert(0, 0)
-    found = (safe_path(root, "/".join(parts[start:])) for start in starts if start < len(parts))
-    return next((path for path in found if os.path.isfile(path)), None)
+    candidates = (safe_path(root, "/".join(parts[start:])) for start in starts if start < len(parts))
+    return next((path for path in candidates if os.path.isfile(path)), None)
 
 
-def carry_out(gallery: Gallery, plan: Plan) -> Received:
+def carry_out(gallery: Gallery, plan: Plan) -> ImportCounts:
     """Add what is new, then correct what is in."""
-    told, came = Received(unlabelled=plan.unlabelled, problems=list(plan.problems)), Intake()
+    counts, intake = ImportCounts(unlabelled=plan.unlabelled, problems=list(plan.problems)), Intake()
     if plan.files:
         feature = gallery.answering.feature()
         paths, labels = zip(*plan.files.values(), strict=True)
-        add_images(gallery, feature, paths, labels, on_error="skip", told=came)
-    told.added = came.added
-    told.problems += map(str, came.problems)
-    for twin in came.duplicates:
+        add_images(gallery, feature, paths, labels, on_error="skip", intake=intake)
+    counts.added = intake.added
+    counts.problems += map(str, intake.problems)
+    for twin in intake.duplicates:
         if twin.id:  # 0 is a twin among the new ones; the others came in since the plan was made
             plan.has.setdefault(twin.id, twin.existing_label)
             plan.of_example(twin.id, twin.label)
-    other = plan.contradicted
-    told.same = len(plan.labels) - len(other)
+    contradictions = plan.contradictions
+    counts.same = len(plan.labels) - len(contradictions)
     if plan.relabel:
-        seen = {example: plan.has[example] for example in other}
-        told.relabelled = gallery.correct(other, seen=seen, continuing=came.last).relabelled
+        seen = {example: plan.has[example] for example in contradictions}
+        counts.relabelled = gallery.correct(contradictions, seen=seen, continuing=intake.last).relabelled
     else:
-        told.other = [(example, plan.has[example], label) for example, label in sorted(other.items())]
-    return told
+        counts.other = [(example, plan.has[example], label) for example, label in sorted(contradictions.items())]
+    return counts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kcrc.files.atomic import atomic_write
 from kcrc.files.plain_files import read_json_lines
-from kcrc.gallery.exchange.columns import labelled_rows
+from kcrc.gallery.exchange.columns import read_rows
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture, to_mapping
 
 MAKES_FOLDER = False
@@ -24,4 +24,4 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     rows = read_json_lines(path, limit=BYTES, what="file of labels")
-    return labelled_rows(((f"Line {number} of '{path}'", row) for number, row in rows), path, label_column)
+    return read_rows(((f"Line {number} of '{path}'", row) for number, row in rows), path, label_column)

@@ -16,8 +16,7 @@ from urllib.parse import quote
 from kcrc.errors import FileError
 from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange.columns import file_of
-from kcrc.gallery.exchange.contract import IMAGE_NAMES, Labelled, Picture
-from kcrc.gallery.exchange.json_file import json_of
+from kcrc.gallery.exchange.contract import IMAGE_NAMES, Labelled, Picture, read_json_file
 
 MAKES_FOLDER = False
 HAS_COLUMNS = False
@@ -48,7 +47,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
-    tasks = json_of(path)
+    tasks = read_json_file(path)
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise FileError(f"'{path}' is not a list of Label Studio's tasks.")
     for number, task in enumerate(tasks, 1):
@@ -66,11 +65,11 @@ def _label(task: dict[str, Any]) -> str:
     if not isinstance(annotations, list):
         choice = task.get("choice", task.get("label"))
         return choice if isinstance(choice, str) else ""
-    standing = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
-    results = standing[-1].get("result") if standing else None
-    found: list[str] = []
+    complete = [entry for entry in annotations if isinstance(entry, dict) and not entry.get("was_cancelled")]
+    results = complete[-1].get("result") if complete else None
+    labels: list[str] = []
     for result in results if isinstance(results, list) else []:
         value = result.get("value") if isinstance(result, dict) and result.get("type") == "choices" else None
         choices = value.get("choices") if isinstance(value, dict) else None
-        found += [one for one in choices if isinstance(one, str)] if isinstance(choices, list) else []
-    return found[0] if len(found) == 1 else ""
+        labels += [choice for choice in choices if isinstance(choice, str)] if isinstance(choices, list) else []
+    return labels[0] if len(labels) == 1 else ""

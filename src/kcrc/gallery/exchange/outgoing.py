@@ -13,7 +13,7 @@ from kcrc.errors import FileError, KCRCError
 from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange import format_of
 from kcrc.gallery.exchange.contract import Labelled
-from kcrc.gallery.listing import facts_of, listed
+from kcrc.gallery.listing import facts_of, list_examples
 from kcrc.images.decoding.reading import fetch
 from kcrc.images.features.metadata import strip_metadata
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Sent:
+class ExportCounts:
     """How many examples were written, and with which pictures: whole originals, or the small ones that a gallery keeps.
     ``without`` had no picture where one is needed, and were left out."""
 
@@ -32,20 +32,20 @@ class Sent:
     without: int = 0
 
 
-def send(
+def export_labels(
     gallery: Gallery,
     path: str | os.PathLike[str],
     *,
     form: str,
     originals: bool = False,
     file_names: bool = False,
-) -> Sent:
+) -> ExportCounts:
     """Write the examples in a format of ``exchange.names()``.
 
     Formats with pictures get those the gallery keeps: small, and of pixels alone. ``originals`` copies the photographs
     they came from, as far as they are still where they were, byte for byte; ``file_names`` leaves their folders out."""
-    told, sources, rows = Sent(), dict[str, str](), list[Labelled]()
-    for example in listed(gallery):
+    counts, sources, rows = ExportCounts(), dict[str, str](), list[Labelled]()
+    for example in list_examples(gallery):
         facts = facts_of(example)
         sources[facts["sha256"]] = example.source
         name = file_name(example.source) if file_names else example.source
@@ -54,13 +54,13 @@ def send(
     def picture(row: Labelled) -> bytes | None:
         whole = _original(sources[row.sha256], row.sha256) if originals else None
         content = whole or strip_metadata(gallery.thumbnail(row.id or 0) or b"")
-        told.originals += whole is not None
-        told.small += whole is None and content is not None
-        told.without += content is None
+        counts.originals += whole is not None
+        counts.small += whole is None and content is not None
+        counts.without += content is None
         return content
 
-    told.examples = format_of(form).write(Path(path), rows, picture)
-    return told
+    counts.examples = format_of(form).write(Path(path), rows, picture)
+    return counts
 
 
 def _original(source: str, sha256: str) -> bytes | None:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kcrc.errors import FileError, ParameterError
+from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.files.atomic import atomic_write
-from kcrc.files.parquet_footer import class_names, open_parquet
+from kcrc.files.parquet import ParquetReader, class_name
 from kcrc.files.plain_files import read_plain
 from kcrc.gallery.exchange.columns import Columns
 from kcrc.gallery.exchange.contract import BYTES, ROWS, Labelled, Picture, to_mapping
@@ -36,53 +36,44 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
-    _pyarrow()
     content = read_plain(path, limit=BYTES, what="file of labels")
     try:
-        yield from _rows(open_parquet(io.BytesIO(content), str(path), FileError), path, label_column)
+        yield from _rows(ParquetReader(io.BytesIO(content), f"'{path}'"), path, label_column)
     except FileError:
         raise
-    except Exception as problem:  # pyarrow raises of many kinds for a damaged file
-        raise FileError(f"'{path}' cannot be read as Parquet: {str(problem)[:200]}.") from None
+    except DataError as problem:
+        said = str(problem)
+        raise FileError(said if str(path) in said else f"'{path}': {said}") from None
 
 
-def _rows(file: Any, path: Path, label_column: str | None) -> Iterator[Labelled]:
-    schema = file.schema_arrow
-    parts = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    if file.metadata.num_rows > ROWS or sum(part.total_byte_size for part in parts) > _UNPACKED:
+def _rows(file: ParquetReader, path: Path, label_column: str | None) -> Iterator[Labelled]:
+    if file.head["rows"] > ROWS or file.head["bytes"] > _UNPACKED:
         raise FileError(f"'{path}' has more than {ROWS} rows or {_UNPACKED} bytes; give it in parts.")
-    plain = [field.name for field in schema if not _is_nested(field.type)]  # embeddings and boxes are not looked at
-    first = next(file.iter_batches(_FEW, columns=plain), None)
+    kinds = dict(file.head["columns"])
+    plain = [name for name, kind in kinds.items() if kind != "nested"]  # embeddings and boxes are not looked at
+    first = next(file.batches({"rows": _FEW, "columns": plain}), None)
     if first is None:
         return
-    columns = Columns.of(first.to_pylist(), path, label_column)
-    names = class_names(schema, FileError).get(columns.label)
-    has_pictures = any(_is_picture(schema.field(name).type) for name in columns.images)
+    columns = Columns.of(first[0], path, label_column)
+    names = file.head["class_names"].get(columns.label)
+    has_pictures = any(kinds[name] == "picture" for name in columns.images)
+    step = {"rows": _FEW if has_pictures else _BATCH, "columns": list(columns.names)}
     number = held = 0
-    for batch in file.iter_batches(_FEW if has_pictures else _BATCH, columns=list(columns.names)):
-        for row in batch.to_pylist():
+    for rows, pictures in file.batches(step):
+        for row in rows:
             number += 1
             place = f"Row {number} of '{path}'"
             if names is not None:
-                row[columns.label] = names(row[columns.label], place)
-            found = columns.labelled(row, place)
-            held += len(found.content or b"")
+                row[columns.label] = class_name(row[columns.label], names, place)
+            for cell in row.values():
+                if isinstance(cell, dict) and isinstance(cell.get("bytes"), list):
+                    start, size = cell["bytes"]
+                    cell["bytes"] = bytes(pictures[start : start + size])
+            labelled = columns.labelled_row(row, place)
+            held += len(labelled.content or b"")
             if held > _UNPACKED:
                 raise FileError(f"'{path}' unpacks to more than {_UNPACKED} bytes of pictures; give it in parts.")
-            yield found
-
-
-def _is_nested(kind: Any) -> bool:
-    import pyarrow
-
-    return bool(pyarrow.types.is_nested(kind)) and not _is_picture(kind)
-
-
-def _is_picture(kind: Any) -> bool:
-    """Whether a column is an image as Hugging Face datasets writes it: a struct of its bytes and its path."""
-    import pyarrow
-
-    return bool(pyarrow.types.is_struct(kind)) and {field.name for field in kind} == {"bytes", "path"}
+            yield labelled
 
 
 def _pyarrow() -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kcrc.files.atomic import atomic_write
 from kcrc.files.plain_files import escape_formula, read_table, unescape_formula
-from kcrc.gallery.exchange.columns import is_image, labelled_rows
+from kcrc.gallery.exchange.columns import is_image, read_rows
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture, to_mapping
 
 COLUMNS = ("image", "label", "id", "sha256", "added_at")
@@ -36,4 +36,4 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     rows = read_table(path, limit=BYTES, what="file of labels", has_header=lambda first: not any(map(is_image, first)))
     plain = ((number, {name: unescape_formula(cell) for name, cell in row.items()}) for number, row in rows)
-    return labelled_rows(((f"Line {number} of '{path}'", row) for number, row in plain), path, label_column)
+    return read_rows(((f"Line {number} of '{path}'", row) for number, row in plain), path, label_column)

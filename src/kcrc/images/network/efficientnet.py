@@ -12,7 +12,10 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError
+from kcrc.files.box import Broken, Worker
+from kcrc.files.boxed import Head, Reply
 from kcrc.images.network.protobuf import block, number
+from kcrc.images.network.torch_weights import read_state_dict
 
 # ONNX files written without the onnx package.
 
@@ -63,6 +66,7 @@ def _described(name: str, shape: Sequence[int | str]) -> bytes:
 
 
 SIDE, FEATURES = 224, 1280
+_MEMORY, _SECONDS = 500_000_000, 20.0  # that reading the weights and converting them may take; it takes 0.2 s
 _EPSILON = 1e-3  # of TensorFlow's batch normalisation, which trained these weights
 _STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))  # (blocks, stride of the first)
 
@@ -131,3 +135,27 @@ def efficientnet_lite0(weights: dict[str, Array]) -> bytes:
     x = build.relu6(build.convolution(x, "_conv_head", "_bn1"))
     x = build.graph.node("Flatten", [build.graph.node("GlobalAveragePool", [x])], axis=1)
     return build.graph.content(input_shape=["n", 3, SIDE, SIDE], output=x, output_shape=["n", FEATURES])
+
+
+# The weights are read and converted by a worker of the box.
+
+
+def network_of(weights: bytes, *, source: str) -> bytes:
+    """The ONNX file made from the bytes of a file of weights; a DataError that names ``source`` if they are not its."""
+    worker = Worker("kcrc.images.network.efficientnet", memory=_MEMORY)
+    try:
+        return bytes(worker.ask({"source": source}, weights, clock=6 * _SECONDS, seconds=_SECONDS, limit=1 << 28)[1])
+    except Broken as problem:
+        why = f"{source} cannot be read as weights: its worker was ended ({problem})."
+    finally:
+        worker.close()
+    raise DataError(why)
+
+
+def prepare() -> None:
+    """All that it needs is imported already."""
+
+
+def answer(head: Head, content: bytearray) -> Reply:
+    network = efficientnet_lite0(read_state_dict(bytes(content), source=head["source"]))
+    return Reply({}, len(network), [network])

@@ -1,4 +1,4 @@
-"""A network of somebody else's, run in the box by a worker of its own (``onnx_worker``).
+"""A network of somebody else's, run in the box by a worker of its own (``onnx_runtime.answer``).
 
 The audit keeps files out of a network's reach. It cannot tell a network that makes onnxruntime fail: a convolution
 by steps of zero, a split into nothing. Such faults end the process they happen in, and that is not to be ours.
@@ -22,7 +22,7 @@ class ApartSession:
 
     def __init__(self, content: bytes, *, source: str, threads: int | None = None, output: str | None = None) -> None:
         self._source = source
-        self._worker = Worker("kcrc.images.network.onnx_worker", memory=MEMORY + 4 * len(content))
+        self._worker = Worker("kcrc.images.network.onnx_runtime", memory=MEMORY + 4 * len(content))
         head, _ = self._ask({"source": source, "threads": threads, "output": output}, content, seconds=SECONDS)
         names = head.get("outputs")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

@@ -13,7 +13,9 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, ParameterError
+from kcrc.files.archive import from_npy, to_npy
 from kcrc.files.atomic import write_bytes
+from kcrc.files.boxed import Head, Reply
 from kcrc.files.plain_files import read_plain
 from kcrc.files.safe_paths import cache_dir, sha256
 from kcrc.images.network.onnx_audit import audit
@@ -82,6 +84,27 @@ def _is_vector(shape: Sequence[Any] | None) -> bool:
 def first_line(problem: Exception) -> str:
     """What a library says of its own error, cut short."""
     return (str(problem).splitlines() or [type(problem).__name__])[0][:500]  # names out of the file are in it
+
+
+# A worker of the box opens a network once, and gives its output for batches of pictures (``onnx_apart``). It audits and
+# opens the network after it has given up all files: what the audit overlooked finds no file to read.
+
+_opened: list[Session] = []
+
+
+def prepare() -> None:
+    """Import onnxruntime while files can be opened."""
+    onnxruntime()
+
+
+def answer(head: Head, content: bytearray) -> Reply:
+    """Open the network in ``content``, which the first request has; after that its output for a batch."""
+    if not _opened:
+        session = Session(bytes(content), source=head["source"], threads=head["threads"], output=head["output"])
+        _opened.append(session)
+        return Reply({"outputs": session.vector_outputs})
+    output = to_npy(_opened[0].run(from_npy(bytes(content))))
+    return Reply({}, len(output), [output])
 
 
 # Network files: read where the user names them, kept under their SHA-256 for the next time.

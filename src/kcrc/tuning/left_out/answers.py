@@ -60,7 +60,7 @@ def answers_without(
 
     def piece(part: slice) -> T:
         some = which[part]
-        kept = {key: store.prepared.take(some) for key, store in model.stores.items() if key != RAW}
+        kept = {key: store.content.take(some) for key, store in model.stores.items() if key != RAW}
         queries = Samples(widen(model.vectors[some]), kept)
         removed = exclusion.removed(model, some)
         near = neighbours_without(model, some, groups, queries, removed)
@@ -69,11 +69,11 @@ def answers_without(
         if at_once is not None:
             posed = pipeline.local_problems(model, queries, near)
             agreed = pipeline.local_problems(model, queries, near, wide=True)
-            verdict = pipeline.judged(model, near, posed, partial(at_once.fill, model, some, near))
+            verdict = pipeline.decide(model, near, posed, partial(at_once.fill, model, some, near))
         else:
             assert removed is not None
             posed = agreed = _posed(model, queries, near, removed, products)
-            verdict = pipeline.judged(model, near, posed)
+            verdict = pipeline.decide(model, near, posed)
         if code_all:
             pipeline.code_agreed(model, verdict, agreed)
         return read(verdict, some)

@@ -290,7 +290,7 @@ def to_means(
     if pairs:
         at, c = np.array(pairs).T
         left = Samples(np.array(moved, vectors.dtype)).of(distance)
-        far[at, c] = distance.selected(asked.take(at).of(distance), left, np.arange(len(at))[:, None])[:, 0]
+        far[at, c] = distance.rowwise(asked.take(at).of(distance), left, np.arange(len(at))[:, None])[:, 0]
     return far
 
 

@@ -80,7 +80,7 @@ def test_not_even_an_unaudited_network_reads_a_file(tmp_path, monkeypatch):
     assert onnx_runtime.Session(content, source="m.onnx").run(PICTURES).sum() > 0  # unaudited, here, it does read it
     (tmp_path / "unaudited.py").write_text(
         "from kcrc.images.network import onnx_runtime\n"
-        "from kcrc.images.network.onnx_worker import answer, prepare\n"
+        "from kcrc.images.network.onnx_runtime import answer, prepare\n"
         "onnx_runtime.audit = lambda *_: None\n"
     )
     monkeypatch.syspath_prepend(tmp_path)

@@ -69,7 +69,7 @@ def squared_among(trials: Trials) -> Array:
     return np.maximum(among, 0.0)
 
 
-def margins(
+def score_margins(
     trials: Trials,
     gamma: float | None,
     labels: Array,

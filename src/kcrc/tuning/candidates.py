@@ -13,9 +13,9 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.tuning.field import Field
-from kcrc.tuning.judging import DECISIONS
 from kcrc.tuning.left_out.trials import Geometry
-from kcrc.tuning.setting import Setting
+from kcrc.tuning.result import Candidate
+from kcrc.tuning.scoring import DECISIONS
 
 SIZES = (25,)  # where the walk starts: atoms,
 CLASS_COUNT = 4  # classes, where whole classes make the dictionary,
@@ -30,7 +30,7 @@ ABOUT_MEAN = 0.5  # of the other examples: so many a dictionary may have where t
 LEAST_ITERATING = 1e-3  # mu for coders that iterate, which need tens of times longer for a tenth of it
 
 
-class Grid:
+class Candidates:
     """``order`` are the examples in the order of the trials: the first place the kernel's widths. ``iterates``: the
     coder does."""
 
@@ -91,15 +91,15 @@ class Grid:
         usual = int(LARGEST_CLASSES / self.field.typical_class + 1e-9)
         return min(usual, self.field.classes_within(2 * LARGEST_CLASSES))
 
-    def first(self, name: str) -> list[Setting]:
+    def first(self, name: str) -> list[Candidate]:
         """Where the walk starts in a geometry: with atoms, which cost less, where whole classes are not asked for."""
         return self._starts(name, self._open("locality", ("atoms",)))
 
-    def first_classes(self, name: str) -> list[Setting]:
+    def first_classes(self, name: str) -> list[Candidate]:
         """Where the walk starts with whole classes, if those are open to it."""
         return self._starts(name, () if "locality" in self.fixed else ("classes",))
 
-    def _starts(self, name: str, localities: Iterable[str]) -> list[Setting]:
+    def _starts(self, name: str, localities: Iterable[str]) -> list[Candidate]:
         found = []
         for kernel, gamma in self._widths(name):
             for locality in localities:
@@ -108,11 +108,11 @@ class Grid:
                     for mu in self._open("mu", start):
                         form = self._open("form", ("rkhs",))[0]
                         for share in self._open("share", SHARES):
-                            one = Setting(name, locality, size, kernel, gamma, mu, form, DECISIONS[0], share)
+                            one = Candidate(name, locality, size, kernel, gamma, mu, form, DECISIONS[0], share)
                             found += self._both(one)
         return list(dict.fromkeys(found))
 
-    def _both(self, setting: Setting) -> list[Setting]:
+    def _both(self, setting: Candidate) -> list[Candidate]:
         """The setting under both decisions: the second costs nothing."""
         return [replace(setting, decision=decision) for decision in self._open("decision", DECISIONS)]
 
@@ -152,7 +152,7 @@ class Grid:
                 pairs += [(kernel, factor * self.base[name]) for factor in WIDTHS]
         return pairs
 
-    def neighbours(self, s: Setting) -> list[Setting]:
+    def neighbours(self, s: Candidate) -> list[Candidate]:
         """One step from a setting along each parameter that is open."""
         out = []
         if "n_neighbors" not in self.fixed:
@@ -171,7 +171,7 @@ class Grid:
             out.append(replace(s, form="gram" if s.form == "rkhs" else "rkhs"))
         return [both for one in out for both in self._both(one)]
 
-    def _other_sizes(self, s: Setting) -> list[int]:
+    def _other_sizes(self, s: Candidate) -> list[int]:
         if s.locality == "atoms":
             most = min(LARGEST // self.geometry(s.geometry).members, self.most(s.geometry, s.kernel))
         else:
@@ -205,22 +205,22 @@ FAVOURITE: dict[str, Any] = {
     "locality": "atoms", "n_neighbors": 50, "kernel": "rbf", "gamma": "scale", "mu": 0.1, "form": "rkhs",
     "decision": "residual", "share": None,
 }  # fmt: skip
-FEWEST_MATES = 3  # examples a class, below which the prior decides alone
+FEWEST_PER_CLASS = 3  # examples a class, below which the prior decides alone
 ERRORS = 16.0  # standard errors a setting has to be better by, over the number of examples a class
 
 
-def favourite(grid: Grid) -> Setting | None:
+def favourite(candidates: Candidates) -> Candidate | None:
     """What the prior holds best on this field, with what the caller fixed; None where it knows nothing of such."""
-    field = grid.field
+    field = candidates.field
     if field.favoured is None or FAVOURITE["kernel"] not in field.kernels or field.whole:
         return None
-    wanted = {**FAVOURITE, **grid.fixed}
+    wanted = {**FAVOURITE, **candidates.fixed}
     largest = field.largest if wanted["locality"] == "atoms" else field.n_classes
-    scale = grid.geometry(field.favoured).scale
+    scale = candidates.geometry(field.favoured).scale
     gamma = scale if wanted["gamma"] == "scale" else float(wanted["gamma"])
-    return Setting(field.favoured, **{**wanted, "gamma": gamma, "n_neighbors": min(wanted["n_neighbors"], largest)})
+    return Candidate(field.favoured, **{**wanted, "gamma": gamma, "n_neighbors": min(wanted["n_neighbors"], largest)})
 
 
-def errors_needed(mates: float) -> float:
+def errors_needed(per_class: float) -> float:
     """Standard errors by which a setting has to beat the favourite where classes have so many examples."""
-    return ERRORS / mates
+    return ERRORS / per_class

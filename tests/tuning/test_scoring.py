@@ -9,9 +9,9 @@ from problems import given, problem
 from kcrc import projections, scaling
 from kcrc.method.coding.ridge import Ridge
 from kcrc.native import native
-from kcrc.tuning.judging import DECISIONS, kernel_of, margins, shares_dictionary, squared_among, staged_margins
 from kcrc.tuning.left_out.trials import Trials
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
+from kcrc.tuning.scoring import DECISIONS, kernel_of, score_margins, shares_dictionary, squared_among, staged_margins
 
 SIZES, MUS = [1, 6, 15, 25], [1e-3, 0.1, 1.0]
 
@@ -55,7 +55,7 @@ def test_compiled_equals_staged(form, dtype, gamma):
     _, _, _, trials = trials_of(2, dtype)
     kernel = kernel_of(trials, gamma)
     staged = staged_margins(kernel, trials.labels, trials.truth, SIZES, MUS, form, lambda mu: Ridge(mu=mu), None)
-    compiled = margins(trials, gamma, trials.labels, SIZES, MUS, form)
+    compiled = score_margins(trials, gamma, trials.labels, SIZES, MUS, form)
     np.testing.assert_array_equal(np.isposinf(staged), np.isposinf(compiled))
     np.testing.assert_array_equal(np.isneginf(staged), np.isneginf(compiled))
     finite = np.isfinite(staged)
@@ -63,7 +63,7 @@ def test_compiled_equals_staged(form, dtype, gamma):
     np.testing.assert_allclose(staged[finite], compiled[finite], atol=tolerance, rtol=tolerance)
     if gamma is not None:  # the same from squared distances as from dot products
         given = Trials(trials.labels, trials.truth, trials.cross, squared_among(trials))
-        again = margins(given, gamma, trials.labels, SIZES, MUS, form)
+        again = score_margins(given, gamma, trials.labels, SIZES, MUS, form)
         np.testing.assert_allclose(again[finite], compiled[finite], atol=tolerance, rtol=tolerance)
 
 
@@ -71,9 +71,9 @@ def test_padding_changes_nothing():
     _, _, _, trials = trials_of(3, classes=True)
     kernel = kernel_of(trials, 0.2)
     labels = np.where(trials.rank < 1, trials.labels, -1).astype(np.int32)
-    one = margins(trials, 0.2, labels, [labels.shape[1]], MUS, "rkhs")
+    one = score_margins(trials, 0.2, labels, [labels.shape[1]], MUS, "rkhs")
     assert np.isinf(one).all()  # a dictionary of one class is unanimous, right or wrong
-    both = margins(trials, 0.2, trials.labels, [labels.shape[1]], MUS, "rkhs")
+    both = score_margins(trials, 0.2, trials.labels, [labels.shape[1]], MUS, "rkhs")
     staged = staged_margins(
         kernel, trials.labels, trials.truth, [labels.shape[1]], MUS, "rkhs", lambda mu: Ridge(mu=mu), None
     )
@@ -114,18 +114,18 @@ def test_a_fold_is_the_classifier_fitted_without_it(form, projection):
             residuals[np.arange(5), y[which]] = np.inf
             np.testing.assert_allclose(found[0, m, d], np.log(residuals.min(axis=1) / own), rtol=1e-4, atol=1e-4)
     if projection == "identity":
-        np.testing.assert_allclose(margins(trials, 0.2 if form != "raw" else None, trials.labels, [59], MUS, form)[0],
-                                   found[0], rtol=1e-4, atol=1e-4)  # fmt: skip
+        compiled = score_margins(trials, 0.2 if form != "raw" else None, trials.labels, [59], MUS, form)
+        np.testing.assert_allclose(compiled[0], found[0], rtol=1e-4, atol=1e-4)
 
 
 def two_ways(trials, gamma, form, normalize):
-    """Margins by the compiled judge and by the stages, of all atoms."""
+    """Margins by the compiled scorer and by the stages, of all atoms."""
     size = [trials.labels.shape[1]]
     staged = staged_margins(
         kernel_of(trials, gamma), trials.labels, trials.truth, size, MUS, form, lambda mu: Ridge(mu=mu),
         normalize=normalize,
     )  # fmt: skip
-    return margins(trials, gamma, trials.labels, size, MUS, form, normalize=normalize), staged
+    return score_margins(trials, gamma, trials.labels, size, MUS, form, normalize=normalize), staged
 
 
 @pytest.mark.parametrize("normalize", [True, False])

@@ -14,7 +14,7 @@ from kcrc.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class Setting:
+class Candidate:
     """One setting of the parameters that the search chooses.
 
     Attributes
@@ -62,7 +62,7 @@ class Score:
     trials : int
         Examples that were asked.
     loss : float
-        How much the answers doubted the truth; smaller is better (``kcrc.tuning.setting``).
+        How much the answers doubted the truth; smaller is better (``kcrc.tuning.result``).
     share : float
         Where only the hard examples were asked, what share of all they are; the others are taken as right.
     price : float
@@ -98,9 +98,9 @@ class Tuning:
 
     Attributes
     ----------
-    best : Setting
+    best : Candidate
         What was chosen.
-    scores : dict of Setting to Score
+    scores : dict of Candidate to Score
         What leave-one-out made of every setting that was tried.
     seconds : float
         How long it took.
@@ -119,8 +119,8 @@ class Tuning:
         Lines of the table, cheapest first: the settings of which none is both cheaper and at least as accurate.
     """
 
-    best: Setting
-    scores: dict[Setting, Score]
+    best: Candidate
+    scores: dict[Candidate, Score]
     seconds: float
     scaling: Any = field(repr=False)
     weights: dict[str, float] | None = None
@@ -144,7 +144,7 @@ class Tuning:
         order = sorted(score, key=lambda s: (-score[s].trials, -score[s].accuracy, score[s].loss))
         return [self._line(s) for s in order]
 
-    def _line(self, setting: Setting) -> dict[str, Any]:
+    def _line(self, setting: Candidate) -> dict[str, Any]:
         score = self.scores[setting]
         told = {name: getattr(score, name) for name in ("accuracy", "error", "loss", "trials", "price")}
         return {**vars(setting), **told}
@@ -160,7 +160,7 @@ class Tuning:
         return found
 
     @property
-    def _compared(self) -> list[Setting]:
+    def _compared(self) -> list[Candidate]:
         """The settings asked about as many examples as the chosen one, all of them."""
         return [s for s, score in self.scores.items() if score.trials >= self.trials and score.share == 1.0]
 

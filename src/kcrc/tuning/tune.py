@@ -23,25 +23,25 @@ from kcrc.method.distances.pixel import SquaredEuclidean
 from kcrc.method.distances.unified import Unified, to_be_weighted
 from kcrc.method.preparation import Samples
 from kcrc.method.scaling import units_differ
+from kcrc.tuning.candidates import FAVOURITE
 from kcrc.tuning.field import (
     SPEED,
-    Bench,
     Field,
     Request,
+    Scorer,
     SearchBudget,
-    bench_of,
     fixed_of,
     is_open,
     posing_cost,
     projected,
+    scorer_for,
     solving_cost,
 )
 from kcrc.tuning.geometries import LABEL_FREE, TABLES, favoured, geometries_of, learned_anew, of_kernel
-from kcrc.tuning.grid import FAVOURITE
 from kcrc.tuning.left_out.sample import class_stays, duplicate_groups
 from kcrc.tuning.left_out.surroundings import Surroundings
+from kcrc.tuning.result import Candidate, Tuning, loss
 from kcrc.tuning.search import MOST, BriefSearch, Search, stratified
-from kcrc.tuning.setting import Setting, Tuning, loss
 from kcrc.tuning.weights import WeightSearch
 
 SAFE: dict[str, Any] = {  # where no class has a second example to ask
@@ -73,7 +73,7 @@ class Found(NamedTuple):
     margins: Array | None = None
 
 
-def choose(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], Tuning | None]:
+def tune(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], Tuning | None]:
     """Values for all that is searched, and the tuning they come from (None where nothing could be tried)."""
     distance, groups = request.distance, duplicate_groups(X, request.groups)
     weighted = to_be_weighted(distance)
@@ -93,7 +93,7 @@ def _weighted(request: Request, distance: Unified, X: Array, labels: Array, grou
     euclidean = next((name for name, member in distance.members if member.is_euclidean), None)
     first = replace(
         request,
-        distance=SquaredEuclidean() if euclidean else distance.weighted(dict.fromkeys(distance.weights_, 1.0)),
+        distance=SquaredEuclidean() if euclidean else distance.with_weights(dict.fromkeys(distance.weights_, 1.0)),
         seconds=FOR_METRIC * request.seconds,
         progress=lambda done: request.progress(FOR_METRIC * done),
     )
@@ -125,14 +125,14 @@ def _weighted(request: Request, distance: Unified, X: Array, labels: Array, grou
 
 
 def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
-    """Whom to ask, what is fixed and who judges, where to search, and what the best found there comes to."""
+    """Whom to ask, what is fixed and who scores candidates, where to search, and what the best found there comes to."""
     begun = time.perf_counter()
     asked = _asked(request, X, labels, groups)
     if not asked.eligible.any():
         return Found(_safe(request, X))
     fixed = fixed_of(request, atoms=len(asked.labels) - 1)
-    bench = bench_of(request)
-    around, weightings = _ground(request, asked, bench, fixed)
+    scorer = scorer_for(request)
+    around, weightings = _ground(request, asked, scorer, fixed)
     geometries, fits, kernels = geometries_of(request, asked.X, around, weightings)
     field = Field(
         geometries,
@@ -147,10 +147,10 @@ def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
         alone=tuple(name for name in weightings if name.endswith(ALONE)),
     )
     seconds = (1.0 - LEARNING if weightings else 1.0) * request.seconds
-    if request.by_products and bench.effort == 1.0 and not request.whole:
+    if request.by_products and scorer.effort == 1.0 and not request.whole:
         seconds = min(seconds, max(ENOUGH + ENOUGH_EACH * len(X) + ENOUGH_ENTRY * X.size, _for_given(fixed, len(X))))
     kind = BriefSearch if request.brief else Search
-    search = kind(field, bench, SearchBudget(seconds, request.n_jobs, request.seed, request.progress))
+    search = kind(field, scorer, SearchBudget(seconds, request.n_jobs, request.seed, request.progress))
     best = search.run()
     fit = fits[best.geometry]
     metric = None if fit is None else fit()
@@ -207,7 +207,7 @@ def _safe(request: Request, X: Array) -> dict[str, Any]:
 
 
 def _ground(
-    request: Request, asked: Asked, bench: Bench, fixed: Mapping[str, Any]
+    request: Request, asked: Asked, scorer: Scorer, fixed: Mapping[str, Any]
 ) -> tuple[Surroundings, dict[str, Unified]]:
     """How the examples lie around each other, and the weights of a unified distance to try, by name."""
     samples = request.samples if asked.all and not request.by_products else None
@@ -221,10 +221,10 @@ def _ground(
     if weighted is None:
         return around, {}
     order = stratified(asked.labels, np.random.default_rng(request.seed), asked.eligible)
-    return around, _weightings(weighted, around, order, bench, fixed, request)
+    return around, _weightings(weighted, around, order, scorer, fixed, request)
 
 
-def _settled(request: Request, best: Setting, metric: scaling.Scaling | None, distance: Distance) -> dict[str, Any]:
+def _settled(request: Request, best: Candidate, metric: scaling.Scaling | None, distance: Distance) -> dict[str, Any]:
     """The values of the parameters: those given, and of the others what is best."""
     found: dict[str, Any] = {**vars(best), "gamma": "scale" if best.gamma is None else best.gamma}
     params = request.params
@@ -240,7 +240,7 @@ def _weightings(
     distance: Unified,
     around: Surroundings,
     order: Array,
-    bench: Bench,
+    scorer: Scorer,
     fixed: Mapping[str, Any],
     request: Request,
 ) -> dict[str, Unified]:
@@ -251,7 +251,7 @@ def _weightings(
         distance,
         around,
         order,
-        bench,
+        scorer,
         form=form,
         mus=mus,
         seconds=LEARNING * request.seconds,
@@ -264,7 +264,7 @@ def _weightings(
         found["equal weights"] = equal
     if learned not in found.values():
         found["learned weights"] = learned
-    return {name: distance.weighted(weights) for name, weights in found.items()}
+    return {name: distance.with_weights(weights) for name, weights in found.items()}
 
 
 def _subset(labels: Array, size: int, seed: int) -> Array:
