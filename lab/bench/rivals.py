@@ -48,7 +48,7 @@ def load_faiss() -> Any:
     from kcrc.method.neighbours.approximate import LIBRARIES
     from kcrc.method.neighbours.approximate.faiss_library import faiss
 
-    return faiss() if LIBRARIES["ivf"].installed else None
+    return faiss() if LIBRARIES["ivf"].is_installed else None
 
 
 def faiss_flat(faiss: Any, split: Problem) -> Any:

@@ -57,10 +57,10 @@ def measure(K: int, dtype: Any, *, form: str = "rkhs", n: int = 2000, seconds: f
     queries.of(model.method.kernel)
 
     def coded() -> Any:
-        return pipeline.judged(model, near, _never, lambda verdict: stage(queries, near, verdict))
+        return pipeline.decide(model, near, _never, lambda verdict: stage(queries, near, verdict))
 
     def in_numpy() -> Any:
-        return pipeline.judged(model, near, pipeline.local_problems(model, queries, near))
+        return pipeline.decide(model, near, pipeline.local_problems(model, queries, near))
 
     assert not (coded().how == UNANIMOUS).any()
     bare, call = Potrf(K, dtype), Potrf(1, dtype)

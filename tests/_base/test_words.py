@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kcrc._base.words import counted, with_sign
+from kcrc._base.words import plural, with_sign
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ def test_a_share_that_rounds_to_nothing_has_no_sign(share, told):
 
 
 def test_one_is_not_several():
-    assert [counted(n, "time") for n in (0, 1, 2)] == ["0 times", "1 time", "2 times"]
+    assert [plural(n, "time") for n in (0, 1, 2)] == ["0 times", "1 time", "2 times"]

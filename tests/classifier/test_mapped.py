@@ -125,7 +125,7 @@ def test_all_that_is_made_of_examples_larger_than_memory_is_mapped(tmp_path, dty
     for clf in (one, other):
         clf.partial_fit(X[:5] + 1, y[:5]).forget([3, 501])
     assert_same(one, other, queries.astype(np.float32))
-    arrays_kept = [part for store in other.model_.stores.values() for part in store.prepared.parts.values()]
+    arrays_kept = [part for store in other.model_.stores.values() for part in store.content.parts.values()]
     assert all(is_mapped(part) for part in arrays_kept if part.ndim > 1)
 
 

@@ -12,7 +12,7 @@ from kcrc.method.neighbours import approximate
 from kcrc.method.neighbours.cells import native
 
 pytestmark = pytest.mark.skipif(
-    not approximate.LIBRARIES["ivf"].installed or native is None,
+    not approximate.LIBRARIES["ivf"].is_installed or native is None,
     reason="faiss is not installed, or nothing is compiled",
 )
 

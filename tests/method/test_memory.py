@@ -97,7 +97,7 @@ def test_halves_are_widened_a_block_at_a_time(rng, monkeypatch, measure):
     single = halves.astype(np.float32)
     pairs = coordinatewise.pairwise
     np.testing.assert_array_equal(pairs(measure, left, halves), pairs(measure, left, single))
-    chosen = coordinatewise.selected
+    chosen = coordinatewise.rowwise
     np.testing.assert_array_equal(chosen(measure, left, halves, rows), chosen(measure, left, single, rows))
     among = coordinatewise.within
     np.testing.assert_array_equal(among(measure, halves, rows), among(measure, single, rows))

@@ -73,7 +73,7 @@ def test_standard_stays_finite_at_the_ends_of_the_numbers(size):
 def test_whitening_of_standardised_features_is_the_same_in_any_units(scaled, unit):
     X, y, Q = problem(3)
     within = scaling.Within(0.3, unit=unit, scaled=scaled, first=scaling.Standard())
-    assert not within.fitted
+    assert not within.is_fitted
     mixed = within.fit(X * UNITS, y).transform(Q * UNITS)
     np.testing.assert_allclose(mixed, within.fit(X, y).transform(Q), rtol=1e-8, atol=1e-10)
     first = StandardScaler().fit(X)
@@ -84,7 +84,7 @@ def test_whitening_of_standardised_features_is_the_same_in_any_units(scaled, uni
 def test_directions_of_standardised_features_are_the_same_in_any_units():
     X, y, Q = problem(4)
     unit = scaling.Unit(scaling.Standard())
-    assert not unit.fitted
+    assert not unit.is_fitted
     moved = unit.fit(X * UNITS, y).transform(Q * UNITS)
     np.testing.assert_allclose(np.linalg.norm(moved, axis=1), 1.0)
     standardised = scaling.Standard().fit(X, y).transform(Q)

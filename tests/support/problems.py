@@ -53,7 +53,7 @@ class Counting(Costly):
         self.seen.extend((float(i), float(j)) for i in a["vectors"][:, 0] for j in b["vectors"][:, 0])
         return super().pairwise(a, b)
 
-    def selected(self, a, b, rows):
+    def rowwise(self, a, b, rows):
         of_row = b["vectors"][:, 0][rows]
         self.seen.extend((float(i), float(j)) for i, line in zip(a["vectors"][:, 0], of_row, strict=True) for j in line)
         return (

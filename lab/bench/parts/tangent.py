@@ -26,7 +26,7 @@ def measure(run: PartRun) -> None:
             for name in ("tangent", "euclidean"):
                 distance = distances.make(name).fit(X, np.zeros(len(X)), sample_shape=(side, side))
                 prepared = distance.prepare(X)
-                runners[name] = partial(distance.selected, prepared.take(slice(0, queries)), prepared, rows)
+                runners[name] = partial(distance.rowwise, prepared.take(slice(0, queries)), prepared, rows)
             with threads(1):
                 best = race(runners, rounds=7, seconds=20.0, clock=time.thread_time)
             what, ratio = f"{side} × {side} {np.dtype(dtype).name}", best["tangent"] / best["euclidean"]

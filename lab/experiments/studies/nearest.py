@@ -43,7 +43,7 @@ def nearest(
         values = distance.pairwise(a, b)
         found = values.argmin(axis=1)
     else:
-        values = distance.selected(a, b, candidates)
+        values = distance.rowwise(a, b, candidates)
         found = np.take_along_axis(candidates, values.argmin(axis=1)[:, None], 1)[:, 0]
     seconds = time.process_time() - start
     return y[found], 1e3 * prepared / (len(X) + len(Q)), 1e6 * seconds / values.size
@@ -128,7 +128,7 @@ def usps_tangent(n_queries: int, data: Path | None) -> None:
         distance = distances.make("tangent", two_sided=two_sided).fit(stored, y, sample_shape=(16, 16))
         a, b = distance.prepare(queries), distance.prepare(stored)
         start = time.thread_time()
-        first = distance.selected(a, b, near).argmin(axis=1)
+        first = distance.rowwise(a, b, near).argmin(axis=1)
         spent = time.thread_time() - start
         right = y[found.train][near[np.arange(len(near)), first]] == y[found.test]
         say(
@@ -150,7 +150,7 @@ def mnist_tangent(n_queries: int, data: Path | None, *, most: int = 5000, count:
         parts = np.array_split(np.arange(len(queries)), 4 * workers)
         a, b = distance.prepare(queries), distance.prepare(stored)
         prepared = time.perf_counter()
-        measured = np.vstack(list(pool.map(lambda part: distance.selected(a.take(part), b, near[part]), parts)))
+        measured = np.vstack(list(pool.map(lambda part: distance.rowwise(a.take(part), b, near[part]), parts)))
     done = time.perf_counter()
     right = labels[near[np.arange(len(near)), measured.argmin(axis=1)]] == truth
     say(

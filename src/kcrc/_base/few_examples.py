@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 
 FEWEST = 8  # leave-one-out answers: with fewer, confidence is not calibrated and no label is doubted
 PER_CLASS = 3  # examples per class, on average: with fewer, leaving one out removes half of its class, or all of it
@@ -13,7 +13,7 @@ def too_few_to_say(answers: int) -> str | None:
     if answers >= FEWEST:
         return None
     are = "is" if answers == 1 else "are"
-    return f"{counted(answers, 'example')} {are} too few to say how often answers will be right: add more of each class"
+    return f"{plural(answers, 'example')} {are} too few to say how often answers will be right: add more of each class"
 
 
 def caution(answers: int, examples: int, classes: int) -> str | None:

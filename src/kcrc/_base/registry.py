@@ -283,7 +283,7 @@ def fits(value: Any, hint: Any) -> bool:
     """
     import numpy as np  # names are listed without it
 
-    hint = _named(hint)
+    hint = _resolve_alias(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -309,7 +309,7 @@ def fits(value: Any, hint: Any) -> bool:
     return isinstance(hint, type) and isinstance(value, hint)
 
 
-def _named(hint: Any) -> Any:
+def _resolve_alias(hint: Any) -> Any:
     """What a name that a ``type`` statement gave stands for: newer versions of NumPy have such a one in ``NDArray``.
 
     Its arguments (of an array: the type of its numbers) are not looked at.
@@ -395,7 +395,7 @@ def _python(value: Any) -> Any:
 # part's methods do. A subclass that does it in a way of its own inherits no such word: it says it again, or has none.
 
 
-def said_anew(part: type, *, methods: tuple[str, ...], capabilities: Mapping[str, Any]) -> None:
+def reset_capabilities(part: type, *, methods: tuple[str, ...], capabilities: Mapping[str, Any]) -> None:
     """Give a class that defines one of ``methods`` the value in ``capabilities`` for each it does not state itself."""
     if any(name in vars(part) for name in methods):
         for name, none in capabilities.items():

@@ -25,7 +25,7 @@ def percent(share: float) -> str:
     return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"
 
 
-def counted(number: int, thing: str, several: str | None = None) -> str:
+def plural(number: int, thing: str, several: str | None = None) -> str:
     """Write a number with its noun: 1 image, 2 images; ``several`` is an irregular plural (class, classes)."""
     return f"{number} {thing if number == 1 else several or thing + 's'}"
 

@@ -80,7 +80,7 @@ def digest_of(model: FittedModel, positions: Array) -> bytes:
     digest = hashlib.sha256(f"{vectors.dtype.str} {vectors.shape}\n".encode())
     digest.update(model.ids[positions].astype("<i8").tobytes())
     for number in model.labels[positions].tolist():
-        name = _spelled(model.classes[number])
+        name = _spell(model.classes[number])
         digest.update(len(name).to_bytes(8, "little") + name)
     digest.update(vectors.tobytes())
     return digest.digest()
@@ -92,7 +92,7 @@ def receipt_for(model: FittedModel, positions: Array, left: str) -> Receipt:
     return Receipt(tuple(rows), digest_of(model, positions).hex(), left)
 
 
-def _spelled(label: Any) -> bytes:
+def _spell(label: Any) -> bytes:
     """A label with its kind: the number 1 and the name "1" differ."""
     value = as_python(label)
     return f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass")

@@ -16,7 +16,7 @@ make = registry.make
 register = registry.register
 
 
-def _configured(name: str, **defaults: Any) -> None:
+def _register_recipe(name: str, **defaults: Any) -> None:
     """Register a KCRCClassifier with these defaults; any parameter may be overridden."""
 
     def build(**overrides: Any) -> KCRCClassifier:
@@ -32,39 +32,39 @@ KCRC: dict[str, Any] = {**PAPER, "kernel": "rbf", "form": "gram", "decision": "r
 GLOBAL: dict[str, Any] = {"n_neighbors": None}
 
 # KCRC-LCD with K = 1 is the nearest neighbour classifier (paper, introduction): nothing is left to choose.
-_configured("NN", **{**CRC, "n_neighbors": 1, "scaling": "plain", "form": "rkhs", "gamma": "scale", "mu": 0.01})
-_configured("CRC-GD", **CRC, **GLOBAL)
-_configured("CRC-LCD", **CRC)
-_configured("RCRC-GD", coder="robust", **CRC, **GLOBAL)
-_configured("RCRC-LCD", coder="robust", **CRC)
+_register_recipe("NN", **{**CRC, "n_neighbors": 1, "scaling": "plain", "form": "rkhs", "gamma": "scale", "mu": 0.01})
+_register_recipe("CRC-GD", **CRC, **GLOBAL)
+_register_recipe("CRC-LCD", **CRC)
+_register_recipe("RCRC-GD", coder="robust", **CRC, **GLOBAL)
+_register_recipe("RCRC-LCD", coder="robust", **CRC)
 # Sparse representation judges by the plain residual (Wright et al. 2009).
-_configured("SRC-GD", coder="lasso", **{**CRC, "decision": "residual"}, **GLOBAL)
-_configured("SRC-LCD", coder="lasso", **{**CRC, "decision": "residual"})
-_configured("KCRC-GD", **KCRC, **GLOBAL)
-_configured("KCRC-LCD", **KCRC)
-_configured("KRCRC-GD", coder="robust", **KCRC, **GLOBAL)
-_configured("KRCRC-LCD", coder="robust", **KCRC)
-_configured("KSRC-GD", coder="lasso", **{**KCRC, "decision": "residual"}, **GLOBAL)
-_configured("KSRC-LCD", coder="lasso", **{**KCRC, "decision": "residual"})
-_configured("KCRC-KPCA", projection="kpca", **KCRC, **GLOBAL)
-_configured("KCRC-KFDA", projection="kfda", **KCRC, **GLOBAL)
-_configured("KCRC-RP", projection="random", **KCRC, **GLOBAL)
-_configured("KCRC-Graph", projection="graph", **KCRC, **GLOBAL)
+_register_recipe("SRC-GD", coder="lasso", **{**CRC, "decision": "residual"}, **GLOBAL)
+_register_recipe("SRC-LCD", coder="lasso", **{**CRC, "decision": "residual"})
+_register_recipe("KCRC-GD", **KCRC, **GLOBAL)
+_register_recipe("KCRC-LCD", **KCRC)
+_register_recipe("KRCRC-GD", coder="robust", **KCRC, **GLOBAL)
+_register_recipe("KRCRC-LCD", coder="robust", **KCRC)
+_register_recipe("KSRC-GD", coder="lasso", **{**KCRC, "decision": "residual"}, **GLOBAL)
+_register_recipe("KSRC-LCD", coder="lasso", **{**KCRC, "decision": "residual"})
+_register_recipe("KCRC-KPCA", projection="kpca", **KCRC, **GLOBAL)
+_register_recipe("KCRC-KFDA", projection="kfda", **KCRC, **GLOBAL)
+_register_recipe("KCRC-RP", projection="random", **KCRC, **GLOBAL)
+_register_recipe("KCRC-Graph", projection="graph", **KCRC, **GLOBAL)
 
 
 # After the paper; each is one mask, one diagonal or one rule away (references: kcrc.coding, kcrc.decisions).
-_configured("ProCRC-GD", coder="probabilistic", **{**CRC, "decision": "joint"}, **GLOBAL)
-_configured("ProCRC-LCD", coder="probabilistic", **{**CRC, "decision": "joint"})
-_configured("CRT-GD", coder="tikhonov", **{**CRC, "decision": "residual"}, **GLOBAL)
-_configured("CRT-LCD", coder="tikhonov", **{**CRC, "decision": "residual"})
-_configured("KCRT-LCD", coder="tikhonov", **{**KCRC, "form": "rkhs", "decision": "residual"})
-_configured("NRS-GD", coder="nrs", **{**CRC, "decision": "residual"}, **GLOBAL)
-_configured("NRC-GD", coder="nonnegative", **{**CRC, "decision": "residual"}, **GLOBAL)
-_configured("NRC-LCD", coder="nonnegative", **{**CRC, "decision": "residual"})
-_configured("SA-CRC-GD", coder="augmented", **{**CRC, "decision": "sum"}, **GLOBAL)
-_configured("CROC-GD", **{**CRC, "decision": "croc"}, **GLOBAL)
-_configured("KCRC-Sum-GD", **{**KCRC, "form": "rkhs", "decision": "sum"}, **GLOBAL)  # kernel ridge
-_configured("KCRC-Sum-LCD", **{**KCRC, "form": "rkhs", "decision": "sum"})
+_register_recipe("ProCRC-GD", coder="probabilistic", **{**CRC, "decision": "joint"}, **GLOBAL)
+_register_recipe("ProCRC-LCD", coder="probabilistic", **{**CRC, "decision": "joint"})
+_register_recipe("CRT-GD", coder="tikhonov", **{**CRC, "decision": "residual"}, **GLOBAL)
+_register_recipe("CRT-LCD", coder="tikhonov", **{**CRC, "decision": "residual"})
+_register_recipe("KCRT-LCD", coder="tikhonov", **{**KCRC, "form": "rkhs", "decision": "residual"})
+_register_recipe("NRS-GD", coder="nrs", **{**CRC, "decision": "residual"}, **GLOBAL)
+_register_recipe("NRC-GD", coder="nonnegative", **{**CRC, "decision": "residual"}, **GLOBAL)
+_register_recipe("NRC-LCD", coder="nonnegative", **{**CRC, "decision": "residual"})
+_register_recipe("SA-CRC-GD", coder="augmented", **{**CRC, "decision": "sum"}, **GLOBAL)
+_register_recipe("CROC-GD", **{**CRC, "decision": "croc"}, **GLOBAL)
+_register_recipe("KCRC-Sum-GD", **{**KCRC, "form": "rkhs", "decision": "sum"}, **GLOBAL)  # kernel ridge
+_register_recipe("KCRC-Sum-LCD", **{**KCRC, "form": "rkhs", "decision": "sum"})
 
 
 @register("D-KSVD")

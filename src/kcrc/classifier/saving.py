@@ -24,7 +24,6 @@ from kcrc._base.arrays import Array, blocks
 from kcrc._base.parallel import worker_count
 from kcrc._base.registry import fits, hints_of
 from kcrc._base.views import Layout
-from kcrc.classifier.parameters import check_form
 from kcrc.classifier.stored_parts import READING_ERRORS, decode, encode, parameters_of_today
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.calibration import POWERS, Calibration, Confidence, Familiarity
@@ -42,6 +41,7 @@ from kcrc.method.samples import SampleForm
 from kcrc.tuning.left_out.answers import LeftOut
 from kcrc.tuning.left_out.exclusion import Exclusion
 from kcrc.tuning.result import Tuning
+from kcrc.tuning.settings import check_form
 from kcrc.updates.pending import Growth
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def check_answering(model: FittedModel) -> None:
     for some in (rows[:1], rows):
         if method.scaling.transform(model.raw[some]).shape != (len(some), model.vectors.shape[1]):
             raise FileError("its scaling is for other vectors")
-    columns = [store.prepared[POSITION] for store in model.stores.values() if POSITION in store.prepared.parts]
+    columns = [store.content[POSITION] for store in model.stores.values() if POSITION in store.content.parts]
     if any(len(at) and at.max() >= model.vectors.shape[1] for at in columns):
         raise FileError("its precomputed matrix lacks columns")
     queries = Samples(np.ascontiguousarray(model.vectors[rows[:1]]))
@@ -100,7 +100,7 @@ def check_answering(model: FittedModel) -> None:
             target = method.space.target(model, model.whole.basis, queries, None)
             method.coder.solve(model.whole.state, target)
             return
-        known = method.distance.selected(queries.of(method.distance), model.examples(method.distance), rows[None])
+        known = method.distance.rowwise(queries.of(method.distance), model.examples(method.distance), rows[None])
         pipeline.among(model, queries, Neighbourhood(rows[None], known.astype(np.float64)))  # as a search has them
 
 
@@ -289,15 +289,17 @@ def load(path: str | os.PathLike[str], *, mmap_mode: str | None = None) -> KCRCC
     """The classifier that ``save`` wrote, its examples in memory or, with "r", in a mapped file."""
     if mmap_mode not in (None, "r"):
         raise ParameterError(f'mmap_mode must be "r" or None; got {mmap_mode!r}.')
-    return rebuild(*_stored(path, mapped=mmap_mode == "r"), path=path)
+    return rebuild(*_read_stored(path, mapped=mmap_mode == "r"), path=path)
 
 
 def load_answerer(path: str | os.PathLike[str]) -> Answerer:
     """What answers in the classifier that ``save`` wrote, without scikit-learn."""
-    return rebuild_answerer(*_stored(path), path=path)
+    return rebuild_answerer(*_read_stored(path), path=path)
 
 
-def _stored(path: str | os.PathLike[str], *, mapped: bool = False) -> tuple[dict[str, Any], dict[str, Array], Examples]:
+def _read_stored(
+    path: str | os.PathLike[str], *, mapped: bool = False
+) -> tuple[dict[str, Any], dict[str, Array], Examples]:
     header, arrays = read_archive(path, KIND, version=VERSION, mapped=mapped)
     try:
         classes = decode(header["classes"], arrays) if "classes" in header else arrays["classes"]
@@ -333,7 +335,7 @@ def rebuild(
     header: Mapping[str, Any], arrays: Mapping[str, Array], examples: Examples, *, path: object
 ) -> KCRCClassifier:
     """The classifier of a description with these examples."""
-    return faced(header, arrays, rebuild_answerer(header, arrays, examples, path=path), path=path)
+    return wrap_as_estimator(header, arrays, rebuild_answerer(header, arrays, examples, path=path), path=path)
 
 
 def rebuild_answerer(
@@ -342,7 +344,7 @@ def rebuild_answerer(
     """What answers in the classifier of a description with these examples. How its parameters were chosen is not
     looked at, which takes longer than all the rest."""
     told = _answering_parts(_of_this_version(header, path), arrays, path)
-    with _described(path):
+    with _blame_file(path):
         if not examples.fit_together:
             raise FileError("its examples do not fit one another")
         check_parts(told, examples.vectors)
@@ -356,14 +358,14 @@ def rebuild_answerer(
         return Answerer(model, told.confidence, told.samples)
 
 
-def faced(
+def wrap_as_estimator(
     header: Mapping[str, Any], arrays: Mapping[str, Array], answerer: Answerer, *, path: object
 ) -> KCRCClassifier:
     """The classifier of a description around what answers in it."""
     from kcrc.classifier.estimator import KCRCClassifier
 
     header = _of_this_version(header, path)
-    with _described(path, as_it_is=(FileError,)):
+    with _blame_file(path, as_it_is=(FileError,)):
         told = Description(
             answering=AnsweringParts(answerer.model.method, answerer.confidence, answerer.samples),
             parameters=parameters_of_today(
@@ -374,13 +376,13 @@ def faced(
         )
         if told.tuning is not None and not isinstance(told.tuning, Tuning):
             raise FileError(f"'{path}' does not describe what was tried.")
-    with _described(path):
+    with _blame_file(path):
         check_choice(told)
         return KCRCClassifier.restored(told, answerer.model)
 
 
 @contextlib.contextmanager
-def _described(path: object, *, as_it_is: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+def _blame_file(path: object, *, as_it_is: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Whatever goes wrong with a description inside is a ``FileError`` that names the file, or stays as it is."""
     try:
         yield
@@ -391,7 +393,7 @@ def _described(path: object, *, as_it_is: tuple[type[Exception], ...] = ()) -> I
 
 
 def _answering_parts(header: Mapping[str, Any], arrays: Mapping[str, Array], path: object) -> AnsweringParts:
-    with _described(path, as_it_is=(FileError,)):
+    with _blame_file(path, as_it_is=(FileError,)):
         samples = {name: decode(header["samples"].get(name), arrays) for name in ("shape", "views", "feature_names")}
         made = AnsweringParts(
             method=decode(header["method"], arrays),
@@ -405,7 +407,7 @@ def _answering_parts(header: Mapping[str, Any], arrays: Mapping[str, Array], pat
 
 def _of_this_version(header: Mapping[str, Any], path: object) -> Mapping[str, Any]:
     check_version(header.get("version"), VERSION, path)
-    with _described(path):
+    with _blame_file(path):
         return _from_version_1(header) if header["version"] == 1 else header
 
 

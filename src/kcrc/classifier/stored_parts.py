@@ -54,7 +54,7 @@ OTHERS = {
     "open-set": "kcrc.confidence.open_set:OpenSet",
     "exclusion": "kcrc.tuning.left_out.exclusion:Exclusion",
     "left-out": "kcrc.tuning.left_out.answers:LeftOut",
-    "setting": "kcrc.tuning.result:Candidate",
+    "setting": "kcrc.tuning.result:CandidateSetting",
     "score": "kcrc.tuning.result:Score",
     "tuning": "kcrc.tuning.result:Tuning",
 }
@@ -120,13 +120,13 @@ NAMES_OF_VERSION_1 = {
 Fields = dict[str, Any]
 
 
-def _renamed(old: str, new: str) -> Callable[[Fields], Fields]:
+def _rename(old: str, new: str) -> Callable[[Fields], Fields]:
     return lambda fields: {new if name == old else name: value for name, value in fields.items()}
 
 
 UPGRADES: dict[tuple[str, int], Callable[[Fields], Fields]] = {
-    ("method", 1): _renamed("metric", "scaling"),
-    ("tuning", 1): _renamed("metric", "scaling"),
+    ("method", 1): _rename("metric", "scaling"),
+    ("tuning", 1): _rename("metric", "scaling"),
 }
 """(tag, version) -> the fields of that version as those of the next; the version written is one more than the last."""
 
@@ -183,7 +183,7 @@ def decode(value: Any, arrays: Mapping[str, Array], depth: int = 0) -> Any:
         return value
     if "part" in value:
         fields = {str(name): decode(item, arrays, depth + 1) for name, item in value["fields"].items()}
-        return _made(value["part"], value.get("version", 1), fields)
+        return _rebuild(value["part"], value.get("version", 1), fields)
     (form,) = value
     if form == "number":
         return {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}[value[form]]
@@ -220,7 +220,7 @@ def version_of(tag: str) -> int:
     return 1 + max((version for known, version in UPGRADES if known == tag), default=0)
 
 
-def _made(tag: Any, version: Any, fields: Fields) -> Any:
+def _rebuild(tag: Any, version: Any, fields: Fields) -> Any:
     """The part of a tag with these fields, of this version of them."""
     name = NAMES_OF_VERSION_1.get(str(tag), str(tag))
     kind = _class_of(name)

@@ -96,7 +96,7 @@ def _apply(gallery: Path, decided: Path, *, dry_run: bool) -> int:
     with open_gallery(gallery, write=not dry_run) as opened:
         decisions = read_decisions(opened, decided)
         if dry_run:
-            records = opened.read(Correct(decisions.labels, sorted(decisions.remove), decisions.seen).checked)
+            records = opened.read(Correct(decisions.labels, sorted(decisions.remove), decisions.seen).check)
             for example, label in sorted(decisions.labels.items()):
                 say(f"relabel #{example} {shown(records[example].label)} as {shown(label)}")
             for example in sorted(decisions.remove):
@@ -146,7 +146,7 @@ def rows(gallery: Gallery, audit_: Audit) -> Iterator[dict[str, Any]]:
 
 
 def _print(gallery: Gallery, audit_: Audit, top: int) -> None:
-    from kcrc._base.words import counted, percent
+    from kcrc._base.words import percent, plural
     from kcrc.confidence.audit import nearness
     from kcrc.report.audit_page import titles, unseen_words
 
@@ -173,7 +173,7 @@ def _print(gallery: Gallery, audit_: Audit, top: int) -> None:
         (
             audit_.idle,
             lambda row, _: (
-                f"{_example_name(row)} ({shown(row['label'])}): {counted(row['asked'], 'time')} among the nearest"
+                f"{_example_name(row)} ({shown(row['label'])}): {plural(row['asked'], 'time')} among the nearest"
             ),
         ),
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import gallery_argument, ids_text, open_gallery
 from kcrc.errors import DataError
 from kcrc.report.terminal import note, say, shown, typed
@@ -100,7 +100,7 @@ def rename(gallery: Path, old: str, new: str) -> int:
     """Give the class OLD the name NEW; if there is a class NEW already, the two become one."""
     with open_gallery(gallery, write=True) as opened:
         changed = opened.rename_class(old, new)
-    say(f"renamed {shown(old)} to {shown(new)} ({counted(len(changed), 'example')})")
+    say(f"renamed {shown(old)} to {shown(new)} ({plural(len(changed), 'example')})")
     return 0
 
 
@@ -178,10 +178,10 @@ def redo(gallery: Path) -> int:
 @click.option("-n", "--number", default=20, show_default=True, type=click.IntRange(1), help="How many, latest first.")
 def history(gallery: Path, number: int) -> int:
     """List the changes of GALLERY, latest first: the number that kcrc undo --to takes, when, and what."""
-    from kcrc.gallery.history import in_words
+    from kcrc.gallery.history import format_moment
 
     with open_gallery(gallery) as opened:
         for entry in opened.history(number):
             taken_back = "" if entry.undone_by is None else "  (undone)"
-            say(f"{entry.id:>5}  {in_words(entry.at):<19}  {shown(entry.summary)}{taken_back}")
+            say(f"{entry.id:>5}  {format_moment(entry.at):<19}  {shown(entry.summary)}{taken_back}")
     return 0

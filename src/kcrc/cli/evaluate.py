@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import click
 import numpy as np
 
 from kcrc._base.few_examples import caution, too_few_to_say
-from kcrc._base.words import counted, file_name, percent, some_of
+from kcrc._base.words import file_name, percent, plural, some_of
 from kcrc.cli.arguments import gallery_argument, model_option, open_to_ask, page_options, publish
 from kcrc.cli.batch import Batch, warn
 from kcrc.errors import DataError
@@ -117,11 +118,15 @@ def _of_folder(
     gallery: Gallery, folder: Path, batch: Batch, *, known: bool, evidence: bool
 ) -> tuple[Measured, list[str]]:
     """What was answered, and the images of the folder that are in the gallery; ``known`` asks those too."""
-    from kcrc.images.datasets import class_folders
+    from kcrc.gallery.exchange.layouts import read_layout
     from kcrc.report.evaluation import in_gallery, of_files
 
-    there = class_folders(folder)
-    files, labels = list(map(str, there.paths)), there.labels
+    contents = read_layout(folder)
+    split = next((name for name in ("test", "val") if name in contents.splits), None)
+    if split is not None:
+        note(f"{shown(contents.shape)}; the pictures of {split} are counted.")
+        contents = contents.splits[split]
+    files, labels = list(contents.paths), contents.labels
     known_images = in_gallery(gallery, files)
     rows = [row for row, is_known in enumerate(known_images) if known or not is_known]
     with progress(len(rows), "images") as bar:
@@ -142,7 +147,7 @@ def _of_folder(
         )
     if not measured.names:
         raise DataError(f"None of the images in '{shown(folder)}' can be read.")
-    return measured, [name for name, is_known in zip(files, known_images, strict=True) if is_known]
+    return measured, [os.fspath(name) for name, is_known in zip(files, known_images, strict=True) if is_known]
 
 
 def _page(
@@ -163,7 +168,7 @@ def _page(
         question = "The examples of the gallery, each asked as if it were not in it."
     else:
         question = f"The pictures in {file_name(str(folder))}, whose folders say what they are."
-    unread = [f"Not counted, unreadable: {counted(len(measured.problems), 'file')}."] if measured.problems else []
+    unread = [f"Not counted, unreadable: {plural(len(measured.problems), 'file')}."] if measured.problems else []
     return evaluation_page(
         result,
         [measured.case(row).smaller() for row in result.mistakes[:PICTURES]],
@@ -201,7 +206,7 @@ def _notes(
         sentences.append(f"Not counted, in the gallery already: {images}. --known counts them.")
     if result.unknown:
         some = [f"{shown(strange)} ({number})" for strange, number in result.unknown.items()]
-        images = counted(sum(result.unknown.values()), "image")
+        images = plural(sum(result.unknown.values()), "image")
         sentences.append(f"Not counted, of classes the gallery does not know: {images}: {some_of(some, 5)}.")
     if measured.alone:
         sentences.append(f"Not asked, the only example of their class: {_names('example', measured.alone, shown)}.")
@@ -209,7 +214,7 @@ def _notes(
 
 
 def _names(what: str, names: Sequence[str], name: Callable[[str], str]) -> str:
-    return f"{counted(len(names), what)} ({some_of(list(map(name, names)))})"
+    return f"{plural(len(names), what)} ({some_of(list(map(name, names)))})"
 
 
 def _as_json(result: Evaluation, measured: Measured, inside: Sequence[str], alike: Likeness | None) -> dict[str, Any]:
@@ -235,7 +240,7 @@ def _print(result: Evaluation, measured: Measured, worst: int, what: str, nothin
     """``nothing`` says, where the share means nothing, why."""
     low, high = result.interval
     how = "" if what == "image" else ", each asked as if it were not in the gallery"
-    say(f"{result.right} of {counted(result.total, what)} right{how}: {result.accuracy:.1%}")
+    say(f"{result.right} of {plural(result.total, what)} right{how}: {result.accuracy:.1%}")
     say(nothing or f"Of more images like these, likely {low:.1%} to {high:.1%} (95% interval).")
     if result.mistakes and worst:
         say("\nThe mistakes, those it was surest of first:")

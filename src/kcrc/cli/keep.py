@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kcrc._base.parallel import worker_count
-from kcrc._base.words import counted
+from kcrc._base.words import plural
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
 from kcrc.cli.endings import Stopped
 from kcrc.cli.tune import NOTHING_TO_CHOOSE
@@ -32,8 +32,8 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         return _say_system(as_json)
     if gallery is None:
         raise click.UsageError("Missing argument 'GALLERY'.")
-    from kcrc.gallery.history import in_words, moment
-    from kcrc.gallery.seeing import looks_of
+    from kcrc.gallery.choose_looks import looks_of
+    from kcrc.gallery.history import format_moment, moment
     from kcrc.images.nearness import proportioned
 
     with open_gallery(gallery) as opened:
@@ -57,8 +57,8 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
     if as_json:
         say_json(facts)
         return 0
-    say(f"{shown(gallery)}  {facts['bytes'] / 1e6:.1f} MB, made {in_words(created, '%Y-%m-%d')}")
-    classes = counted(len(facts["classes"]), "class", "classes")
+    say(f"{shown(gallery)}  {facts['bytes'] / 1e6:.1f} MB, made {format_moment(created, '%Y-%m-%d')}")
+    classes = plural(len(facts["classes"]), "class", "classes")
     examples = f"{facts['examples']} of {classes}" if facts["examples"] else "none: the gallery is empty"
     say(f"examples    {examples}")
     say(f"feature     {shown(facts['feature'])}, {facts['dim']} numbers, {shown(facts['fingerprint'])}")
@@ -105,10 +105,10 @@ def verify(gallery: Path) -> int:
     for problem in verdict.problems:
         note(f"kcrc: {shown(problem)}")
     if verdict.sound:
-        examples, changes = counted(verdict.examples, "example"), counted(verdict.acts, "change")
+        examples, changes = plural(verdict.examples, "example"), plural(verdict.acts, "change")
         say(f"{shown(gallery)} is sound: {examples} and {changes} were read, and agree with their checksums.")
         if verdict.removed:
-            say(f"It also holds {counted(verdict.removed, 'removed example')}, for kcrc undo to bring back.")
+            say(f"It also holds {plural(verdict.removed, 'removed example')}, for kcrc undo to bring back.")
         if not verdict.examples:
             say("It is empty: no example is in use.")
         return 0
@@ -147,13 +147,13 @@ def compact(gallery: Path, dry_run: bool) -> int:
     if dry_run:
         with open_gallery(gallery) as opened:
             removed = len(opened.find(removed=True)) - len(opened)
-        say(f"would drop {counted(removed, 'removed example')}; nothing was changed")
+        say(f"would drop {plural(removed, 'removed example')}; nothing was changed")
         return 0
     with open_gallery(gallery, write=True) as opened:
         before = opened.store.size()
         dropped = opened.compact()
         after = opened.store.size()
-        say(f"dropped {counted(dropped, 'removed example')}; {before / 1e6:.1f} MB -> {after / 1e6:.1f} MB")
+        say(f"dropped {plural(dropped, 'removed example')}; {before / 1e6:.1f} MB -> {after / 1e6:.1f} MB")
     return 0
 
 
@@ -172,16 +172,16 @@ def copy(gallery: Path | str, goal: Path | str) -> int:
     from kcrc._base.progress import share_bar
     from kcrc.gallery import stores
     from kcrc.gallery.check import problems
-    from kcrc.gallery.stores.copying import copied
+    from kcrc.gallery.stores.copying import copy_gallery
 
     if stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Give another name; nothing is overwritten.")
     try:
         with open_gallery(gallery) as opened, share_bar("copying") as report:
-            examples = copied(opened.store, goal, check=problems, report=report)
+            examples = copy_gallery(opened.store, goal, check=problems, report=report)
     except KeyboardInterrupt:
         raise Stopped(f"nothing was made; '{shown(goal)}' is not there.") from None
-    say(f"{shown(goal)}: {counted(examples, 'example')}, compared with ", end="")
+    say(f"{shown(goal)}: {plural(examples, 'example')}, compared with ", end="")
     say(shown(gallery))  # by itself: of two addresses in a text, the second may be the rest of a password
     return 0
 

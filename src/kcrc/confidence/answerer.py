@@ -19,7 +19,7 @@ from kcrc.confidence.calibration import Confidence
 from kcrc.method import pipeline
 from kcrc.method.evidence import Evidence, join_evidence
 from kcrc.method.fitted_model import FittedModel
-from kcrc.method.samples import SampleForm, checked
+from kcrc.method.samples import SampleForm, check_samples
 from kcrc.method.without import evidence_without
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class Answerer:
     def scaled(self, X: Array) -> Array:
         """X (n, d) as the model compares it; an error where it holds what cannot be compared."""
         model = self.model
-        X = checked(X, model.working_type)
+        X = check_samples(X, model.working_type)
         queries = model.method.scaling.transform(X)
         if queries is not X:
             validation.check_scaled(queries, model.working_type, type(model.method.scaling).__name__)

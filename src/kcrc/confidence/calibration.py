@@ -345,8 +345,9 @@ class Confidence:
         if before is not None:
             earlier, its_model = before
             known = None if earlier.left_out is None else (earlier.left_out, its_model)
-            if known is not None and unnamed_groups:
-                then, now = earlier.exclusion.groups_of(its_model), exclusion.groups_of(model)
+            if known is not None:
+                then = earlier.exclusion.with_folds(its_model).groups_of(its_model)
+                now = exclusion.with_folds(model).groups_of(model)
                 same = known[0].rows[np.isin(known[0].rows, same_groups(its_model.ids, then, model.ids, now))]
                 known = (known[0].among(same), its_model) if len(same) else None
             known_strangers = None if earlier.strangers is None else (earlier.strangers, its_model)

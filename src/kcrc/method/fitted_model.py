@@ -109,17 +109,17 @@ class FittedModel:
 
     def examples(self, part: Preparer) -> Prepared:
         """What ``part`` keeps of the stored examples."""
-        return self.stores[part.preparation].prepared
+        return self.stores[part.preparation].content
 
     @property
     def vectors(self) -> Array:
         """The stored examples (n, d), scaled."""
-        return self.stores[VECTORS].prepared["vectors"]
+        return self.stores[VECTORS].content["vectors"]
 
     @property
     def raw(self) -> Array:
         """The stored examples as they were given: what a new choice of scaling starts from."""
-        return self.stores[RAW].prepared["given"] if RAW in self.stores else self.vectors
+        return self.stores[RAW].content["given"] if RAW in self.stores else self.vectors
 
     @cached_property
     def working_type(self) -> np.dtype[Any]:
@@ -132,7 +132,7 @@ class FittedModel:
     @cached_property
     def longest(self) -> float:
         """The length of the longest example, scaled."""
-        return float(np.sqrt(self.stores[VECTORS].prepared["squares"].max()))
+        return float(np.sqrt(self.stores[VECTORS].content["squares"].max()))
 
     @property
     def largest_dictionary(self) -> int:
@@ -160,14 +160,14 @@ class FittedModel:
     ) -> FittedModel:
         """From examples as they were given; ``scaled`` is what the scaling makes of them, where that is known already,
         ``pairs`` are distances between them that are, ``prepared`` what parts keep of them. What searches among them
-        may wait (``searchable`` False) until it is needed: see ``searched``."""
-        made = cls._prepared(method, given, ids, scaled, prepared)
+        may wait (``searchable`` False) until it is needed: see ``with_index``."""
+        made = cls._prepare(method, given, ids, scaled, prepared)
         stores = {key: PreparedExamples(prepared) for key, prepared in made.prepared_by_key.items()}
         bare = cls(method, classes, labels, ids, stores, None, None, None)
-        paired = replace(bare, pairs=bare._paired(pairs or {}))
-        return (paired._filled() if searchable else paired)._derived(labels, searchable=searchable)
+        paired = replace(bare, pairs=bare._pair_caches(pairs or {}))
+        return (paired._fill_pairs() if searchable else paired)._derive(labels, searchable=searchable)
 
-    def _paired(self, known: Mapping[str, PairCache]) -> dict[str, PairCache]:
+    def _pair_caches(self, known: Mapping[str, PairCache]) -> dict[str, PairCache]:
         """A cache for each costly component, those that are known and empty ones."""
         kernel, method = self.method.kernel.by_distance, self.method
         if method.n_neighbors is None or kernel is None:
@@ -176,7 +176,7 @@ class FittedModel:
         caches = pair_caches(distance, n, dtype=self.vectors.dtype, budget=method.memory_budget // 2)
         return {name: known.get(name, empty) for name, empty in caches.items()}
 
-    def _filled(self) -> FittedModel:
+    def _fill_pairs(self) -> FittedModel:
         """The same, its caches of pairs filled where that takes no more than seconds."""
         kernel, method = self.method.kernel.by_distance, self.method
         for name, cache in self.pairs.items():
@@ -188,7 +188,7 @@ class FittedModel:
         return self
 
     @staticmethod
-    def _prepared(
+    def _prepare(
         method: Method,
         given: Array,
         ids: Array,
@@ -214,7 +214,7 @@ class FittedModel:
 
     @property
     def searchable(self) -> bool:
-        """Whether it can be asked: ``searched`` gives one that can."""
+        """Whether it can be asked: ``with_index`` gives one that can."""
         return self.index is not None or self.method.n_neighbors is None or self.method.locality == "classes"
 
     @property
@@ -222,11 +222,11 @@ class FittedModel:
         """How the examples of a dictionary are found, as an answer says it."""
         return EXACT if self.index is None else self.index.search
 
-    def searched(self) -> FittedModel:
+    def with_index(self) -> FittedModel:
         """The same with what searches among its examples."""
-        return self if self.searchable else self._filled()._derived(self.labels)
+        return self if self.searchable else self._fill_pairs()._derive(self.labels)
 
-    def _derived(self, touched: Array, index: NeighbourIndex | None = None, *, searchable: bool = True) -> FittedModel:
+    def _derive(self, touched: Array, index: NeighbourIndex | None = None, *, searchable: bool = True) -> FittedModel:
         """With the index, the global dictionary and the class means that belong to the examples."""
         method = self.method
         if method.n_neighbors is None:
@@ -262,8 +262,8 @@ class FittedModel:
     def with_examples(self, given: Array, classes: Array, labels: Array, relabel: Array, ids: Array) -> FittedModel:
         """With new examples behind the old. ``classes`` is the new list, ``labels`` (new examples) and
         ``relabel`` (old class number -> new) point into it. The old examples are not looked at again."""
-        new = self._prepared(self.method, given, ids)
-        stores = {key: store.appended(new.prepared_by_key[key]) for key, store in self.stores.items()}
+        new = self._prepare(self.method, given, ids)
+        stores = {key: store.append(new.prepared_by_key[key]) for key, store in self.stores.items()}
         means = self.class_means
         if means is not None:
             moved = np.zeros((len(classes), means.X.shape[1]), means.X.dtype)
@@ -276,19 +276,19 @@ class FittedModel:
             ids=np.concatenate([self.ids, ids]),
             stores=stores,
             class_means=means,
-            pairs={name: cache.appended(len(labels)) for name, cache in self.pairs.items()},
+            pairs={name: cache.append(len(labels)) for name, cache in self.pairs.items()},
         )
         index = self.index
         if index is not None:
-            index = index.appended(grown.examples(self.method.search_distance))
-        return grown._derived(labels, index, searchable=self.searchable)
+            index = index.append(grown.examples(self.method.search_distance))
+        return grown._derive(labels, index, searchable=self.searchable)
 
     def by(self, method: Method) -> FittedModel:
         """The same examples by another method. Where only the kernel differs, what is kept of them stays."""
         mine = self.method
         same = all(getattr(mine, name) is getattr(method, name) for name in ("scaling", "distance", "coarse_distance"))
         if same and all(part.preparation in self.stores for part in method.parts):
-            return replace(self, method=method)._derived(self.labels, self.index)
+            return replace(self, method=method)._derive(self.labels, self.index)
         return FittedModel.build(method, self.raw, self.classes, self.labels, self.ids)
 
     def without(self, rows: Array) -> FittedModel:
@@ -299,13 +299,13 @@ class FittedModel:
             self,
             labels=self.labels[keep],
             ids=self.ids[keep],
-            stores={key: store.kept(keep) for key, store in self.stores.items()},
-            pairs={name: cache.kept(keep) for name, cache in self.pairs.items()},
+            stores={key: store.keep(keep) for key, store in self.stores.items()},
+            pairs={name: cache.keep(keep) for name, cache in self.pairs.items()},
         )
         index = self.index
         if index is not None:
-            index = index.kept(left.examples(self.method.search_distance), keep)
-        return left._derived(self.labels[rows], index, searchable=self.searchable)
+            index = index.keep(left.examples(self.method.search_distance), keep)
+        return left._derive(self.labels[rows], index, searchable=self.searchable)
 
     def __getstate__(self) -> dict[str, Any]:
         """All but an index that holds something of forgotten examples: that is made anew where this is read."""
@@ -317,9 +317,9 @@ class FittedModel:
         searched = state.pop(_SEARCHED, False)
         self.__dict__.update(state)
         if searched:
-            self.__dict__["index"] = self._derived(self.labels).index
+            self.__dict__["index"] = self._derive(self.labels).index
 
-    def relabelled(self, classes: Array, labels: Array) -> FittedModel:
+    def relabel(self, classes: Array, labels: Array) -> FittedModel:
         """The same examples with other labels (n,), which number ``classes``."""
         made = replace(self, classes=classes, labels=labels, class_means=None)
         return made if self.class_means is None else replace(made, class_means=made._means(np.unique(labels)))

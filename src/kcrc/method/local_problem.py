@@ -6,8 +6,8 @@ rkhs  the same model in the kernel's own space, Ψ absent: DᵀD = G, Dᵀy = k,
       of G instead of the Gram of the Gram: about a quarter of the work.
 
 ``basis`` makes the dictionary, once for all queries (rows None) or one a query; ``target`` the query's side. Both go by
-``posed`` and ``aimed``, which know of numbers alone, and so does ``problem``, by which tuning poses its trials: this is
-the one place in Python where a local problem is posed.
+``basis_of`` and ``target_of``, which know of numbers alone, and so does ``problem``, by which tuning states its trials:
+this is the one place in Python where a local problem is stated.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Space(ABC):
         return np.asarray(np.divide(1.0, norms, out=np.zeros_like(norms), where=usable))
 
 
-def _doubled(values: Array, wide: bool) -> Array:
+def _widen(values: Array, wide: bool) -> Array:
     return values.astype(np.float64, copy=False) if wide else values
 
 
@@ -243,9 +243,9 @@ class Raw(Space):
 
     def basis(self, model: FittedModel, rows: Array | None, *, wide: bool = False) -> Basis:
         vectors = model.vectors[None] if rows is None else model.vectors[np.maximum(rows, 0)]
-        return self.posed(_doubled(vectors, wide or in_double(model)), _labels(model, rows))
+        return self.basis_of(_widen(vectors, wide or in_double(model)), _labels(model, rows))
 
-    def posed(self, vectors: Array, labels: Array) -> Basis:
+    def basis_of(self, vectors: Array, labels: Array) -> Basis:
         """The dictionary of vectors (1|B, K, d) with the atoms' class numbers (1|B, K), −1 at padding."""
         real = labels >= 0
         scale = self._scale(np.einsum("bkd,bkd->bk", vectors, vectors), real)
@@ -262,16 +262,16 @@ class Raw(Space):
         *,
         wide: bool = False,
     ) -> Target:
-        return self.aimed(basis, _doubled(queries.X, wide or in_double(model)))
+        return self.target_of(basis, _widen(queries.X, wide or in_double(model)))
 
-    def aimed(self, basis: Basis, y: Array) -> Target:
+    def target_of(self, basis: Basis, y: Array) -> Target:
         """The side of the queries y (B, d)."""
         return _explicit_target(basis, y)
 
     def problem(self, numbers: Numbers, projection: Projection, seed: int) -> tuple[Dictionary, Target]:
         assert numbers.atoms is not None and numbers.queries is not None
-        basis = self.posed(numbers.atoms.astype(np.float64), numbers.labels)
-        return basis.dictionary, self.aimed(basis, numbers.queries.astype(np.float64))
+        basis = self.basis_of(numbers.atoms.astype(np.float64), numbers.labels)
+        return basis.dictionary, self.target_of(basis, numbers.queries.astype(np.float64))
 
 
 def _explicit_target(basis: Basis, y: Array) -> Target:
@@ -290,25 +290,25 @@ class KernelSpace(Space):
         return self
 
     @abstractmethod
-    def posed(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
+    def basis_of(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
         """The dictionary of G (1|B, K, K), 0 at padding, with the atoms' class numbers (1|B, K), −1 at padding."""
 
     @abstractmethod
-    def aimed(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
+    def target_of(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
         """The query's side of k (B, K), 0 at padding; ``energy`` gives k(y, y) (B,) where the form asks for it."""
 
     def problem(self, numbers: Numbers, projection: Projection, seed: int) -> tuple[Dictionary, Target]:
         real = numbers.labels >= 0
         G = np.where(real[:, :, None] & real[:, None, :], numbers.gram, 0.0).astype(np.float64)
         k = np.where(real, numbers.row, 0.0).astype(np.float64)
-        basis = self.posed(G, numbers.labels, real, projection, seed)
-        return basis.dictionary, self.aimed(basis, k, lambda: numbers.own)
+        basis = self.basis_of(G, numbers.labels, real, projection, seed)
+        return basis.dictionary, self.target_of(basis, k, lambda: numbers.own)
 
     def basis(self, model: FittedModel, rows: Array | None, *, wide: bool = False) -> Basis:
         labels = _labels(model, rows)
         real = labels >= 0
         G = self.gram(model, rows, real, wide or in_double(model))
-        return self.posed(G, labels, real, model.method.projection, model.method.seed)
+        return self.basis_of(G, labels, real, model.method.projection, model.method.seed)
 
     def target(
         self,
@@ -326,7 +326,7 @@ class KernelSpace(Space):
         def energy() -> Array:
             return _finite(kernel.diagonal(queries.of(kernel)), "kernel of the query with itself")
 
-        return self.aimed(basis, self.kernel_row(model, queries, rows, known, wide), energy)
+        return self.target_of(basis, self.kernel_row(model, queries, rows, known, wide), energy)
 
     def gram(self, model: FittedModel, rows: Array | None, real: Array, wide: bool = False) -> Array:
         kernel = model.method.kernel if rows is None else _local_kernel(model, wide)
@@ -340,7 +340,7 @@ class KernelSpace(Space):
             G = by_distance.local_of(among, atoms, np.maximum(rows, 0))
         else:
             G = kernel.local(atoms, np.maximum(rows, 0))
-        G = _finite(_doubled(G, wide), f"kernel matrix of the examples ({type(model.method.kernel).__name__})")
+        G = _finite(_widen(G, wide), f"kernel matrix of the examples ({type(model.method.kernel).__name__})")
         return G if real.all() else np.where(real[:, :, None] & real[:, None, :], G, 0.0)
 
     def kernel_row(
@@ -353,14 +353,12 @@ class KernelSpace(Space):
         else:
             near, asked = np.maximum(rows, 0), queries.of(kernel)
             if known is not None and by_distance is not None and model.method.kernel_of_distance:
-                far = mutual.selected(by_distance.distance, asked, atoms, near, known)
+                far = mutual.rowwise(by_distance.distance, asked, atoms, near, known)
                 k = by_distance.cross_of(far, asked, atoms, near)
             else:
                 k = kernel.cross(asked, atoms, near)
             k = np.where(rows >= 0, k, 0.0)
-        return _finite(
-            _doubled(k, wide), f"kernel of the query with the examples ({type(model.method.kernel).__name__})"
-        )
+        return _finite(_widen(k, wide), f"kernel of the query with the examples ({type(model.method.kernel).__name__})")
 
 
 @dataclass(frozen=True)
@@ -370,14 +368,14 @@ class Gram(KernelSpace):
     projects: ClassVar[bool] = True
     squares_kernel: ClassVar[bool] = True
 
-    def posed(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
+    def basis_of(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
         psi = projection.matrix(G, labels, real, np.random.default_rng(seed))
         columns = G if psi is None else psi.transpose(0, 2, 1) @ G
         scale = self._scale(np.einsum("bck,bck->bk", columns, columns), real)
         columns = columns * scale[:, None, :]
         return Basis(Dictionary(columns.transpose(0, 2, 1) @ columns, columns, real, labels), psi, scale)
 
-    def aimed(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
+    def target_of(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
         if basis.psi is not None:
             k = k @ basis.psi[0] if len(basis.psi) == 1 else np.einsum("bk,bkc->bc", k, basis.psi)
         return _explicit_target(basis, k)
@@ -389,11 +387,11 @@ class Rkhs(KernelSpace):
 
     has_columns: ClassVar[bool] = False
 
-    def posed(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
+    def basis_of(self, G: Array, labels: Array, real: Array, projection: Projection, seed: int) -> Basis:
         scale = self._scale(np.einsum("bkk->bk", G), real)
         return Basis(Dictionary(G * scale[:, :, None] * scale[:, None, :], None, real, labels), None, scale)
 
-    def aimed(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
+    def target_of(self, basis: Basis, k: Array, energy: Callable[[], Array]) -> Target:
         return Target(k * basis.scale, np.maximum(energy(), 0.0), None)
 
 

@@ -25,6 +25,8 @@ from kcrc.method.neighbours.refine import refine, whole_classes
 from kcrc.method.preparation import Samples
 
 T = TypeVar("T")
+Problems = Callable[[Array], tuple[Dictionary, Target]]
+"""Gives the local problems of the queries with these numbers."""
 
 WAITING = 4096  # examples that wait for a query of the compiled scan at the most: MOST_WAITING in search.cpp
 LEAST_ROOM = 5  # an index takes at most the rest of the budget: a fifth is left for queries
@@ -75,53 +77,51 @@ def among(
 ) -> Evidence:
     """The evidence for queries whose neighbours are known; ``compiled`` and ``code_all`` as in ``classify``."""
     fast = plan(model) if compiled else None  # the only gate to the compiled path
-    posed = local_problems(model, queries, near)
-    verdict = judged(model, near, posed, None if fast is None else partial(fast, queries, near))
+    problem_of = local_problems(model, queries, near)
+    verdict = decide(model, near, problem_of, None if fast is None else partial(fast, queries, near))
     if code_all:
         code_agreed(model, verdict, local_problems(model, queries, near, wide=True))
     return verdict
 
 
-def code_agreed(model: FittedModel, verdict: Evidence, posed: Callable[[Array], tuple[Dictionary, Target]]) -> None:
+def code_agreed(model: FittedModel, verdict: Evidence, problem_of: Problems) -> None:
     """Code queries whose neighbours agree too, which changes no answer: to say what each example explains of them.
 
     Neighbours that agree are often much alike, and then it is rounding that shares out among them what they explain
-    together. Only explanations come here, so ``posed`` should pose in double precision."""
+    together. Only explanations come here, so ``problem_of`` should be in double precision."""
     agreed = np.flatnonzero(verdict.how == ev.UNANIMOUS)
     if len(agreed):
-        dictionary, target = posed(agreed)
+        dictionary, target = problem_of(agreed)
         code = model.method.coder.code(dictionary, target)
         _fill(model, verdict, agreed, verdict.neighbour_labels[agreed], dictionary, target, code)
 
 
-def local_problems(
-    model: FittedModel, queries: Samples, near: Neighbourhood, *, wide: bool = False
-) -> Callable[[Array], tuple[Dictionary, Target]]:
-    """What ``judged`` asks for: the local problems of the queries ``which``; ``wide``: in double precision, also where
+def local_problems(model: FittedModel, queries: Samples, near: Neighbourhood, *, wide: bool = False) -> Problems:
+    """What ``decide`` asks for: the local problems of the queries ``which``; ``wide``: in double precision, also where
     single precision will do."""
 
-    def posed(which: Array) -> tuple[Dictionary, Target]:
+    def problem_of(which: Array) -> tuple[Dictionary, Target]:
         rows, known, space = near.rows[which], near.distances[which], model.method.space
         basis = space.basis(model, rows, wide=wide)
         return basis.dictionary, space.target(model, basis, queries.take(which), rows, known, wide=wide)
 
-    return posed
+    return problem_of
 
 
-def judged(
+def decide(
     model: FittedModel,
     near: Neighbourhood,
-    posed: Callable[[Array], tuple[Dictionary, Target]],
+    problem_of: Problems,
     fast: Callable[[Evidence], Array] | None = None,
 ) -> Evidence:
-    """The evidence for queries whose dictionaries are known; ``posed(which)`` gives the local problems of those that
-    their neighbours do not settle. ``fast`` fills in what it can and returns the queries it leaves."""
+    """The evidence for queries whose dictionaries are known; ``problem_of(which)`` gives the local problems of those
+    that their neighbours do not settle. ``fast`` fills in what it can and returns the queries it leaves."""
     labels = _of_rows(model.labels, near)
-    verdict = _settled(model, near, labels)
+    verdict = _neighbour_evidence(model, near, labels)
     left = np.flatnonzero(~unanimous(labels)) if fast is None else fast(verdict)
     if len(left):
         first = labels[left, 0]
-        target, code = _coded(model, verdict, left, labels[left], posed(left))
+        target, code = _code(model, verdict, left, labels[left], problem_of(left))
         _weigh(model, verdict, left, target, code, labels[left], lambda lost: first[lost])
     return verdict
 
@@ -157,7 +157,7 @@ def _of_rows(values: Array, near: Neighbourhood) -> Array:
     return np.where(near.real, values[np.maximum(near.rows, 0)], -1)
 
 
-def _settled(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence:
+def _neighbour_evidence(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence:
     """Evidence as if every query were answered by its neighbours alone; coded ones are filled in after."""
     batch, width = near.rows.shape
     n_classes = len(model.classes)
@@ -181,7 +181,7 @@ def _settled(model: FittedModel, near: Neighbourhood, labels: Array) -> Evidence
     )
 
 
-def _coded(
+def _code(
     model: FittedModel,
     verdict: Evidence,
     which: Array,
@@ -252,13 +252,13 @@ def _over_all(model: FittedModel, queries: Samples, explain: bool, code_all: boo
     distances = fine.pairwise(queries.of(fine), model.examples(fine))
     order = np.argsort(distances, axis=1, kind="stable")
     distances = np.take_along_axis(distances, order, 1)
-    verdict = _settled(model, Neighbourhood(order, distances), model.labels[order])
+    verdict = _neighbour_evidence(model, Neighbourhood(order, distances), model.labels[order])
     if alone and not code_all:
         return verdict
     everyone = np.arange(len(queries))
     labels = model.labels[None]
     problem = basis.dictionary, method.space.target(model, basis, queries, None)
-    target, code = _coded(model, verdict, everyone, labels, problem, model.whole.state)
+    target, code = _code(model, verdict, everyone, labels, problem, model.whole.state)
     if not alone:
         first = model.labels[order[:, 0]]
         _weigh(model, verdict, everyone, target, code, labels, lambda lost: np.asarray(first[lost]))

@@ -74,7 +74,7 @@ class _Buffer:
 
 
 class PreparedExamples:
-    """The prepared examples: a value, like a tuple, whose ``appended`` shares memory where it can.
+    """The prepared examples: a value, like a tuple, whose ``append`` shares memory where it can.
 
     The first append moves the examples to a buffer with an eighth to spare (and so leaves the caller's array
     alone); those after it write only the new rows until the spare is used up. What is mapped moves to another mapped
@@ -97,37 +97,37 @@ class PreparedExamples:
         return self._length
 
     @property
-    def prepared(self) -> Prepared:
+    def content(self) -> Prepared:
         """The examples as they are now (views, no copy)."""
         return Prepared({name: array[: self._length] for name, array in self._buffer.arrays.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Its own rows: those behind them in the buffer are somebody else's."""
-        return PreparedExamples, (self.prepared,)
+        return PreparedExamples, (self.content,)
 
-    def appended(self, new: Prepared) -> PreparedExamples:
+    def append(self, new: Prepared) -> PreparedExamples:
         """A store with ``new`` behind these; this one stays what it was."""
         if not len(new):
             return self  # the caller's array may be one that cannot be written to
         start, stop = self._length, self._length + len(new)
         buffer = self._buffer
         if not buffer.claim(start, stop):
-            buffer = _Buffer(self._moved(stop + stop // 8 + 64), stop)
+            buffer = _Buffer(self._move(stop + stop // 8 + 64), stop)
         for name, array in buffer.arrays.items():
             array[start:stop] = new[name]
         return self._over(buffer, stop)
 
-    def _moved(self, capacity: int) -> dict[str, Array]:
+    def _move(self, capacity: int) -> dict[str, Array]:
         moved = {}
         for name, array in self._buffer.arrays.items():
             moved[name] = allocate((capacity, *array.shape[1:]), array.dtype, mapped=is_mapped(array))
             moved[name][: self._length] = array[: self._length]
         return moved
 
-    def kept(self, keep: Array) -> PreparedExamples:
+    def keep(self, keep: Array) -> PreparedExamples:
         """A store with only the rows where ``keep`` is true, in their order."""
         rows, left = np.flatnonzero(keep), {}
-        for name, part in self.prepared.parts.items():
+        for name, part in self.content.parts.items():
             left[name] = allocate((len(rows), *part.shape[1:]), part.dtype, mapped=is_mapped(part))
             np.take(part, rows, axis=0, out=left[name], mode="clip")  # the other modes make a copy on the way
         return PreparedExamples(Prepared(left))

@@ -73,7 +73,7 @@ class SampleForm:
         return flat
 
 
-def checked(X: Array, precision: np.dtype[Any]) -> Array:
+def check_samples(X: Array, precision: np.dtype[Any]) -> Array:
     """X (n, d) in the working type, or an error where a value is no number or beyond what it can be computed with."""
     if not validation.are_in_range(X, precision):
         validation.check(X, precision, or_else=or_wider(precision))

@@ -118,12 +118,12 @@ class Scaling(ABC):
         return None
 
     @property
-    def centred(self) -> bool:
+    def is_centred(self) -> bool:
         """Whether vectors are taken about the mean of the examples."""
         return False
 
     @property
-    def fitted(self) -> bool:
+    def is_fitted(self) -> bool:
         """Whether ``transform`` can be called."""
         return True
 
@@ -202,11 +202,11 @@ class Standard(Scaling):
     farthest: float | None = None
 
     @property
-    def centred(self) -> bool:
+    def is_centred(self) -> bool:
         return True
 
     @property
-    def fitted(self) -> bool:
+    def is_fitted(self) -> bool:
         return self.mean is not None
 
     def fit(self, X: Array, y: Array) -> Standard:
@@ -237,12 +237,12 @@ class Unit(Scaling):
     first: Standard | None = None
 
     @property
-    def centred(self) -> bool:
+    def is_centred(self) -> bool:
         return self.first is not None
 
     @property
-    def fitted(self) -> bool:
-        return self.first is None or self.first.fitted
+    def is_fitted(self) -> bool:
+        return self.first is None or self.first.is_fitted
 
     @property
     def learns(self) -> bool:
@@ -300,7 +300,7 @@ class Within(Scaling):
         return self
 
     @property
-    def centred(self) -> bool:
+    def is_centred(self) -> bool:
         return True
 
     def fit(self, X: Array, y: Array) -> Within:
@@ -308,7 +308,7 @@ class Within(Scaling):
         return made.fit_covariance(X, within_covariance(made.ready(X), y))
 
     @property
-    def fitted(self) -> bool:
+    def is_fitted(self) -> bool:
         return self.mean is not None
 
     def fit_covariance(self, X: Array, covariance: Array) -> Within:
@@ -325,14 +325,14 @@ class Within(Scaling):
         X = X if self.first is None else self.first.transform(X)
         return Unit().transform(X) if self.scaled else X
 
-    def whitened(self, X: Array) -> Array:
+    def whiten(self, X: Array) -> Array:
         """z before it is scaled to unit length."""
         if self.mean is None or self.whitening is None:
             raise ParameterError("The within scaling needs fit(X, y) before it can transform.")
         return tiled_product(self.ready(X) - self.mean, self.whitening)
 
     def transform(self, X: Array) -> Array:
-        z = self.whitened(X)
+        z = self.whiten(X)
         return Unit().transform(z) if self.unit else z
 
 
@@ -384,12 +384,12 @@ def resolve(spec: str | Scaling) -> Scaling:
     return registry.resolve(spec, Scaling)
 
 
-def fitted(spec: str | Scaling, X: Array, y: Array) -> Scaling:
+def fit_scaling(spec: str | Scaling, X: Array, y: Array) -> Scaling:
     """The scaling that ``spec`` says, fitted: one that was fitted before stays as it is."""
     part = resolve(spec)
-    return part if part.fitted else part.fit(X, y)
+    return part if part.is_fitted else part.fit(X, y)
 
 
 def is_fixed(spec: Any) -> bool:
     """Whether a parameter gives a scaling that was fitted elsewhere, so that no example leaves it."""
-    return isinstance(spec, Scaling) and spec.fitted
+    return isinstance(spec, Scaling) and spec.is_fitted

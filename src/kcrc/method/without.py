@@ -23,7 +23,7 @@ from kcrc.method.preparation import Samples
 
 def evidence_without(model: FittedModel, queries: Array, rows: Any) -> Evidence:
     """The evidence for queries (B, d), scaled, without the examples of these row numbers."""
-    left_out = np.flatnonzero(named(model, rows))
+    left_out = np.flatnonzero(rows_mask(model, rows))
     method, index = model.method, model.index
     if index is None or method.n_neighbors is None or not by_the_nearest(model):
         return pipeline.classify(model.without(left_out).without_empty_classes(), queries, code_all=True)
@@ -43,7 +43,7 @@ def by_the_nearest(model: FittedModel) -> bool:
     return local and model.index is not None and not method.distance.is_union
 
 
-def named(model: FittedModel, rows: Any, *, by: str = "without") -> Array:
+def rows_mask(model: FittedModel, rows: Any, *, by: str = "without") -> Array:
     """(n,) which examples have these row numbers, which ``by`` names; an error where one has none of them, or all."""
     wanted = np.unique(np.atleast_1d(np.asarray(rows)))
     if wanted.dtype.kind not in "iu" and len(wanted):

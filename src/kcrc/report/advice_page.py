@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kcrc._base.words import counted, file_name
+from kcrc._base.words import file_name, plural
 from kcrc.confidence.advice import Advice, ClassAdvice
 from kcrc.confidence.learning_curve import Gain, Point
 from kcrc.confidence.likeness import Likeness
@@ -123,7 +123,7 @@ def _headline(told: Advice, needy: Sequence[ClassAdvice]) -> str:
 
 def _lead(told: Advice) -> str:
     return (
-        f"{told.right:.1%} of {counted(told.asked, 'example')} are answered right by the others, each asked as if it "
+        f"{told.right:.1%} of {plural(told.asked, 'example')} are answered right by the others, each asked as if it "
         "were not in the gallery."
     )
 
@@ -155,7 +155,7 @@ def _needs(gallery: Gallery, told: Advice, needy: Sequence[ClassAdvice]) -> list
     if enough:
         parts += [element("h2", title), _classes(gallery, enough[:CLASSES])]
     left = max(0, len(needy) - CLASSES) + max(0, len(enough) - CLASSES)
-    more = f"{counted(left, 'more class', 'more classes')}: kcrc advise --json lists all."
+    more = f"{plural(left, 'more class', 'more classes')}: kcrc advise --json lists all."
     return [*parts, element("p", more, class_="quiet") if left else None]
 
 
@@ -167,7 +167,7 @@ def _classes(gallery: Gallery, classes: Sequence[ClassAdvice]) -> Element:
         thumbnail = gallery.thumbnail(ids[len(ids) // 2]) if ids else None
         right = "not asked" if one.right is None else f"{100 * one.right:.0f} of 100 right"
         taken = ", ".join(f"{other} {count}" for other, count in one.confused)
-        facts = [counted(one.examples, "example")]
+        facts = [plural(one.examples, "example")]
         facts += [f"taken for {taken}"] if taken else ["none mistaken"] if one.right is not None else []
         gain = f"+{100 * one.ten_more:.1f}" if (one.ten_more or 0.0) >= HELPS and one.ten_more is not None else None
         rows.append(
@@ -215,13 +215,13 @@ def _steps(gallery: Gallery, told: Advice, needy: Sequence[ClassAdvice]) -> Elem
             _step(
                 "Look at the labels",
                 element(
-                    "p", f"No new picture is needed: the others call {counted(mistaken, 'example')} by another name."
+                    "p", f"No new picture is needed: the others call {plural(mistaken, 'example')} by another name."
                 ),
                 element("p", element("code", command)) if command.isprintable() else None,
             )
         )
     if told.label_next:
-        link = element("a", counted(len(told.label_next), "picture"), href="#next")
+        link = element("a", plural(len(told.label_next), "picture"), href="#next")
         steps.append(_step("Label what is doubtful", element("p", link, " would teach it most.")))
     if needy:
         gains = [

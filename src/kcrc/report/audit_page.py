@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kcrc._base.words import counted, file_name
+from kcrc._base.words import file_name, plural
 from kcrc.confidence.audit import Audit, Clash, Idle, Suspect, nearness
 from kcrc.report.html import Element, element, page, picture
 from kcrc.report.pieces import Picks, facts_of, masthead, nearest_of_class, shot
@@ -239,7 +239,7 @@ def _idle(gallery: Gallery, one: Idle, picks: Picks) -> Element:
             gallery.thumbnail(one.row),
             f"Example {one.row} of class {one.label}, asked {one.asked} times in vain",
             element("strong", one.label),
-            f" no. {one.row} · asked {counted(one.asked, 'time')}",
+            f" no. {one.row} · asked {plural(one.asked, 'time')}",
         ),
         picks.tick("remove", one.row, "Take it out"),
     )

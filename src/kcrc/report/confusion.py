@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kcrc._base.words import counted, for_plot
+from kcrc._base.words import for_plot, plural
 from kcrc.files.figures import save_figure
 from kcrc.report.evaluation import Evaluation
 from kcrc.report.html import Element, element
@@ -40,7 +40,7 @@ def confusion_table(found: Evaluation, shown: set[str]) -> Element:
     table = element("table", element("thead", element("tr", corner, head)), element("tbody", rows), class_="confusion")
     left = len(found.classes) - len(which)
     apart = int((mistaken == 0).sum())
-    words = f"{counted(apart, 'class', 'classes')} without a mistake {'is' if apart == 1 else 'are'} left out."
+    words = f"{plural(apart, 'class', 'classes')} without a mistake {'is' if apart == 1 else 'are'} left out."
     if left > apart:
         words += f" Of the others the {len(which)} with most mistakes are shown."
     label = "Table: who is taken for whom; rows are the true classes, columns the answers"

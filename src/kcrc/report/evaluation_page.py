@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from kcrc._base.words import about, counted, file_name
+from kcrc._base.words import about, file_name, plural
 from kcrc.report.case import Case
 from kcrc.report.confusion import anchor, confusion_table
 from kcrc.report.evaluation import Evaluation
@@ -33,10 +33,10 @@ def evaluation_page(
     """The page. ``mistakes`` are the first of ``found.mistakes``, the first ``explained`` with their evidence;
     ``asked`` says what was asked, ``notes`` what is not counted, ``notice`` that pictures are unlike the examples."""
     low, high = found.interval
-    title = f"{found.accuracy:.1%} of {counted(found.total, 'picture')} right"
+    title = f"{found.accuracy:.1%} of {plural(found.total, 'picture')} right"
     heading = [
         f"{found.accuracy:.1%} ",
-        element("span", f"of {counted(found.total, 'picture')} right", class_="chance"),
+        element("span", f"of {plural(found.total, 'picture')} right", class_="chance"),
     ]
     interval = element("strong", f"between {low:.1%} and {high:.1%}")
     return page(
@@ -82,11 +82,11 @@ def _mistakes(found: Evaluation, mistakes: Sequence[Case], explained: int) -> El
     left = total - len(mistakes)
     return element(
         "section",
-        element("h2", counted(total, "mistake")),
+        element("h2", plural(total, "mistake")),
         element("p", "Together those of one kind; of a kind the surest first.", class_="quiet") if total > 1 else None,
         element("div", groups, class_="kinds"),
         element(
-            "p", f"{counted(left, 'more mistake')}, of which it was less sure: kcrc evaluate --json.", class_="quiet"
+            "p", f"{plural(left, 'more mistake')}, of which it was less sure: kcrc evaluate --json.", class_="quiet"
         )
         if left
         else None,
@@ -158,5 +158,5 @@ def _classes(found: Evaluation) -> list[Element]:
             )
         )
     left = len(every) - len(rows)
-    more = f"{counted(left, 'more class', 'more classes')} with fewer mistakes: kcrc evaluate --json."
+    more = f"{plural(left, 'more class', 'more classes')} with fewer mistakes: kcrc evaluate --json."
     return [element("ul", rows, class_="classes"), *([element("p", more, class_="quiet")] if left else [])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kcrc._base.words import about, counted, file_name, percent
+from kcrc._base.words import about, file_name, percent, plural
 from kcrc.report.case import Case, Part, every_part
 from kcrc.report.html import Element, element, page, picture
 from kcrc.report.pieces import bar, fold, masthead, table
@@ -71,7 +71,7 @@ def _card(case: Case, one: WhatIf) -> Element:
     answer = f"{one.label}{sure}" if changed else f"Still {one.label}{sure}"
     left = many - SHOWN
     shots = [picture(case.thumbnail_of(row), f"Example {row}, left out") for row in one.without[:SHOWN]]
-    more = element("span", f"+{left}", title=counted(left, "more example")) if left > 0 else None
+    more = element("span", f"+{left}", title=plural(left, "more example")) if left > 0 else None
     return element(
         "div",
         element("p", without, class_="quiet"),
@@ -93,7 +93,7 @@ def evidence_page(
     """The page about one or several answered images; of ``left`` more is said that they have no room."""
     title = f"Why “{cases[0].label}”?" if len(cases) == 1 else f"{len(cases)} answers, and what decided them"
     more = (
-        f"{counted(left, 'more picture is', 'more pictures are')} not shown here: a page holds {len(cases)}."
+        f"{plural(left, 'more picture is', 'more pictures are')} not shown here: a page holds {len(cases)}."
         if left
         else None
     )
@@ -214,7 +214,7 @@ def _chances(case: Case, level: int) -> Element:
     ]
     others = len(values) - len(shown)
     rest = sum(share for _, share in values[len(shown) :])
-    few = f"{counted(others, 'other class', 'other classes')}: {percent(rest)}" + (" together." if others > 1 else ".")
+    few = f"{plural(others, 'other class', 'other classes')}: {percent(rest)}" + (" together." if others > 1 else ".")
     return element(
         "section",
         element(
@@ -262,8 +262,8 @@ def _numbers(case: Case, parts: Sequence[Part], level: int) -> Element:
         numbers=(2, 3),
     )
     apart = len(parts) - len(sharers)
-    left = [f"{counted(len(sharers) - LINES, 'more has', 'more have')} smaller shares."] if len(sharers) > LINES else []
-    left += [f"{counted(apart, 'near example is', 'near examples are')} of other classes, without a share."] * bool(
+    left = [f"{plural(len(sharers) - LINES, 'more has', 'more have')} smaller shares."] if len(sharers) > LINES else []
+    left += [f"{plural(apart, 'near example is', 'near examples are')} of other classes, without a share."] * bool(
         apart
     )
     return fold(

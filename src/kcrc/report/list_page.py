@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kcrc._base.words import counted, file_name
-from kcrc.gallery.history import in_words
+from kcrc._base.words import file_name, plural
+from kcrc.gallery.history import format_moment
 from kcrc.report.html import Element, element, page
 from kcrc.report.pieces import facts_of, masthead, shot
 
@@ -22,7 +22,7 @@ def list_page(gallery: Gallery, found: Sequence[Example]) -> str:
     """The page of these examples, in their order: a heading wherever the class changes."""
     name = gallery.name
     body: list[Any] = [
-        element("h1", f"{counted(len(found), 'example')} of {name}"),
+        element("h1", f"{plural(len(found), 'example')} of {name}"),
         element("p", "The numbers are those that kcrc show, relabel and remove take.", class_="lead"),
     ]
     for label, some in groupby(found[:MOST], key=lambda example: example.label):
@@ -36,7 +36,7 @@ def list_page(gallery: Gallery, found: Sequence[Example]) -> str:
 
 def _card(gallery: Gallery, example: Example) -> Element:
     spoken = f"Example {example.id} of class {example.label}"
-    added = in_words(example.added_at, "%Y-%m-%d")
+    added = format_moment(example.added_at, "%Y-%m-%d")
     words = " · ".join(part for part in (file_name(example.source) if example.source else "", added) if part)
     caption = (element("strong", f"no. {example.id}"), f" {words}")
     return element("li", shot(gallery.thumbnail(example.id), spoken, *caption))

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kcrc._base.words import counted, file_name
+from kcrc._base.words import file_name, plural
 from kcrc.confidence.likeness import Likeness
-from kcrc.gallery.seeing import looks_of
+from kcrc.gallery.choose_looks import looks_of
 from kcrc.images.nearness import proportioned
 from kcrc.method.fitted_model import FittedModel
 from kcrc.report.html import Element, element, picture
@@ -31,7 +31,7 @@ def facts_of(gallery: Any) -> tuple[str, ...]:
     """How many examples and classes a gallery has, and by which looks it sees where they are several, in words."""
     looks = looks_of(gallery.settings)
     seen = [f"compared by {proportioned(looks)}"] if len(looks) > 1 else []
-    return counted(len(gallery), "example"), counted(len(gallery.classes), "class", "classes"), *seen
+    return plural(len(gallery), "example"), plural(len(gallery.classes), "class", "classes"), *seen
 
 
 def swatch(kind: str) -> Element:

@@ -88,7 +88,7 @@ class ShardedAnswerer:
     @property
     def _chunk(self) -> int:
         model = self.tip.model
-        one = sum(store.prepared.nbytes for store in model.stores.values())
+        one = sum(store.content.nbytes for store in model.stores.values())
         return max(1, min(MOST, AT_ONCE // (one * (model.method.n_neighbors or 1))))
 
     def _classified(self, queries: Array, code_all: bool) -> Evidence:
@@ -123,7 +123,7 @@ class ShardedAnswerer:
                 Prepared(
                     {
                         name: np.concatenate([*(part.stores[key][name] for part in kept), last])
-                        for name, last in store.prepared.parts.items()
+                        for name, last in store.content.parts.items()
                     }
                 )
             )
@@ -187,6 +187,6 @@ def _over(held: Held, starts: Array) -> ShardedAnswerer:
     tips = [outline.tip for outline in outlines]
     tip = max(tips, key=lambda tip: tip.model.longest)
     _check(tip.model.method)
-    if any(POSITION in store.prepared.parts for store in tip.model.stores.values()):
+    if any(POSITION in store.content.parts for store in tip.model.stores.values()):
         raise StateError("This classifier cannot answer from shards: its distances are a matrix over all examples.")
     return ShardedAnswerer(held, starts, tip)

@@ -117,7 +117,7 @@ class Standing:
             return self._model
         with self._lock:
             model = self.examples
-            self._model = (renewed(model) if self._due else model).searched()
+            self._model = (renewed(model) if self._due else model).with_index()
             self._due = False
             return self._model
 

@@ -91,11 +91,11 @@ def turning_points(answerer: Answerer, vector: Any) -> Turning:
     if trials is not None:
         near = trials.nearest(evidence)
         for sets in ([(one,) for one in near], _pairs(trials, near)):
-            found = trials.turned(sets, evidence)
+            found = trials.that_turn(sets, evidence)
             if found:
-                return Turning(_told(answerer, queries, found[:POINTS]), exact=True)
+                return Turning(_describe(answerer, queries, found[:POINTS]), exact=True)
     taken = _greedy(answerer, queries, evidence, trials)
-    return Turning(_told(answerer, queries, [taken] if taken else []), exact=False)
+    return Turning(_describe(answerer, queries, [taken] if taken else []), exact=False)
 
 
 def tipping(answerer: Answerer, vector: Any, evidence: Evidence) -> int | None:
@@ -103,7 +103,7 @@ def tipping(answerer: Answerer, vector: Any, evidence: Evidence) -> int | None:
     strongest; None where there is none, or where the dictionary depends on all examples and each would take a while."""
     queries = answerer.scaled(answerer.samples.rows(vector))
     trials = _Trials.of(answerer.model, queries)
-    found = None if trials is None else trials.turned([(one,) for one in trials.nearest(evidence)], evidence)
+    found = None if trials is None else trials.that_turn([(one,) for one in trials.nearest(evidence)], evidence)
     return found[0][0] if found else None
 
 
@@ -130,19 +130,19 @@ class _Trials:
         order = np.argsort(-np.abs(evidence.shares[0]), kind="stable")
         return [int(row) for row in evidence.rows[0, order] if row >= 0]
 
-    def turned(self, sets: Iterable[Sequence[int]], evidence: Evidence) -> list[tuple[int, ...]]:
+    def that_turn(self, sets: Iterable[Sequence[int]], evidence: Evidence) -> list[tuple[int, ...]]:
         """Those of the sets, all of one size, without which another class wins; in their order."""
         found: list[tuple[int, ...]] = []
         sets = (one for one in sets if len(one) < len(self.model))  # somebody has to be left to answer
         step = max(1, int(TOGETHER / (self.width**2 + self.queries.shape[1])))
-        for some in _batched(sets, step):
-            winner = self.asked(some).winner
+        for some in _batches(sets, step):
+            winner = self.evidence_without(some).winner
             found += [tuple(one) for one, at in zip(some, winner, strict=True) if at != evidence.winner[0]]
             if len(found) >= POINTS:
                 break
         return found
 
-    def asked(self, sets: Sequence[Sequence[int]]) -> Evidence:
+    def evidence_without(self, sets: Sequence[Sequence[int]]) -> Evidence:
         """The evidence without each of the sets, all of one size."""
         width = min(self.width, self.near.rows.shape[1] - len(sets[0]))
         rows = self.model.ids[self.near.rows[0]]
@@ -153,7 +153,7 @@ class _Trials:
         return pipeline.among(self.model, samples, near, code_all=False)
 
 
-def _batched(items: Iterable[Sequence[int]], size: int) -> Iterable[tuple[Sequence[int], ...]]:
+def _batches(items: Iterable[Sequence[int]], size: int) -> Iterable[tuple[Sequence[int], ...]]:
     rest = iter(items)
     while some := tuple(itertools.islice(rest, size)):
         yield some
@@ -195,7 +195,7 @@ def _best(
         lead = [_lead(part, answer) for part in parts]
     else:
         some = order
-        asked = trials.asked([(*taken, one) for one in some])
+        asked = trials.evidence_without([(*taken, one) for one in some])
         lead = [_lead(one, answer) for one in asked]
     return some[int(np.argmin(lead))]
 
@@ -211,7 +211,7 @@ def _lead(evidence: Evidence, answer: Any) -> float:
     return float(np.log(max(best, 1e-300)) - np.log(max(own[0], 1e-300))) if np.isfinite(best) else np.inf
 
 
-def _told(answerer: Answerer, queries: Array, sets: Sequence[tuple[int, ...]]) -> tuple[TurningPoint, ...]:
+def _describe(answerer: Answerer, queries: Array, sets: Sequence[tuple[int, ...]]) -> tuple[TurningPoint, ...]:
     points = []
     for one in sets:
         answers = answers_of(answerer.confidence, evidence_without(answerer.model, queries, list(one)))

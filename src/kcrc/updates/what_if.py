@@ -20,7 +20,7 @@ from kcrc.method import pipeline
 from kcrc.method.evidence import Evidence, join_evidence
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.samples import or_wider
-from kcrc.method.without import by_the_nearest, evidence_without, named
+from kcrc.method.without import by_the_nearest, evidence_without, rows_mask
 
 # A model that follows its examples as they come and go: the parts that were fitted stay as they are.
 
@@ -97,8 +97,8 @@ def evidence_if(answerer: Answerer, X: Array, *, without: Any, relabelled: Mappi
     """The evidence for the queries X (n, d) without the examples of the row numbers ``without``, and with other labels
     by row number."""
     model = answerer.model
-    gone = model.ids[named(model, without)].tolist()
-    labels = _relabelled(answerer, relabelled or {})
+    gone = model.ids[rows_mask(model, without)].tolist()
+    labels = _check_labels(answerer, relabelled or {})
     if gone and not labels and by_the_nearest(model):
         queries = answerer.scaled(X)
         step = pipeline.chunk_size(model, len(queries), staged=True)
@@ -108,7 +108,7 @@ def evidence_if(answerer: Answerer, X: Array, *, without: Any, relabelled: Mappi
     return join_evidence(supposed.read(X, lambda evidence: evidence, explain=True, code_all=True))
 
 
-def _relabelled(answerer: Answerer, given: Mapping[int, Any]) -> dict[int, Any]:
+def _check_labels(answerer: Answerer, given: Mapping[int, Any]) -> dict[int, Any]:
     """Other labels by row number; an error where there is no such row, or a label is of another kind than the classes
     are."""
     if not given:
@@ -119,7 +119,7 @@ def _relabelled(answerer: Answerer, given: Mapping[int, Any]) -> dict[int, Any]:
             "relabelled cannot be asked of a precomputed matrix: an example's place in it is its own. Use fit with the "
             "other labels."
         )
-    named(model, list(given), by="relabelled")
+    rows_mask(model, list(given), by="relabelled")
     for label in given.values():
         kind = np.asarray(label).dtype.kind
         if np.ndim(label) or (classes.dtype.kind != "O" and (kind in NUMBERS) != (classes.dtype.kind in NUMBERS)):

@@ -52,11 +52,11 @@ def test_pairwise_equals_the_slow_formula(name):
 
 
 @pytest.mark.parametrize("name", distances.names())
-def test_selected_and_within_are_parts_of_pairwise(name):
+def test_rowwise_and_within_are_parts_of_pairwise(name):
     distance, known, Q, a, b = sampled(name)
     rows = np.random.default_rng(0).integers(len(known.X), size=(len(Q), 9))
     everything = distance.pairwise(a, b)
-    np.testing.assert_allclose(distance.selected(a, b, rows), np.take_along_axis(everything, rows, 1), atol=1e-10)
+    np.testing.assert_allclose(distance.rowwise(a, b, rows), np.take_along_axis(everything, rows, 1), atol=1e-10)
     among = distance.pairwise(b, b)
     # Euclidean takes its local Gram from products, where a square root turns 1e-15 into 1e-7 near 0.
     np.testing.assert_allclose(

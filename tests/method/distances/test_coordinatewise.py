@@ -58,7 +58,7 @@ def test_a_pair_has_one_value_wherever_it_stands(rng, measure, dtype):
     everything = coordinatewise.pairwise(measure, a, b)
     np.testing.assert_array_equal(coordinatewise.pairwise(measure, b, a), everything.T)
     np.testing.assert_array_equal(coordinatewise.pairwise(measure, a[5:6], b), everything[5:6])
-    chosen = coordinatewise.selected(measure, a, b, rows)
+    chosen = coordinatewise.rowwise(measure, a, b, rows)
     np.testing.assert_array_equal(chosen, np.take_along_axis(everything, rows % 77, axis=1))
     among = coordinatewise.pairwise(measure, b, b)
     sets = rng.integers(0, 77, (2, 150))
@@ -69,9 +69,9 @@ def test_a_pair_has_one_value_wherever_it_stands(rng, measure, dtype):
 def test_the_numpy_way_selects_the_same(monkeypatch, rng, measure):
     a, b = samples(rng, 6, 40), samples(rng, 8, 40)
     rows = rng.integers(0, 8, (6, 3))
-    first = coordinatewise.selected(measure, a, b, rows), coordinatewise.within(measure, b, rows)
+    first = coordinatewise.rowwise(measure, a, b, rows), coordinatewise.within(measure, b, rows)
     monkeypatch.setattr(coordinatewise, "native", None)
-    second = coordinatewise.selected(measure, a, b, rows), coordinatewise.within(measure, b, rows)
+    second = coordinatewise.rowwise(measure, a, b, rows), coordinatewise.within(measure, b, rows)
     for one, other in zip(first, second, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
@@ -89,7 +89,7 @@ def test_no_rows_no_coordinates_other_types_and_views(way, rng):
         atol=1e-12,
     )
     with pytest.raises(IndexError):
-        coordinatewise.selected("manhattan", X, X, np.full((9, 1), 9))
+        coordinatewise.rowwise("manhattan", X, X, np.full((9, 1), 9))
 
 
 def test_chi_square_of_extreme_values(way):

@@ -40,7 +40,7 @@ def test_a_numba_function_runs_compiled_and_unwarned(rng, dtype):
     a, b = compiled.prepare(Q), compiled.prepare(X)
     rows = rng.integers(0, 30, (4, 5))
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
-    for method, given in (("pairwise", (a, b)), ("selected", (a, b, rows)), ("within", (b, rows))):
+    for method, given in (("pairwise", (a, b)), ("rowwise", (a, b, rows)), ("within", (b, rows))):
         np.testing.assert_allclose(
             getattr(compiled, method)(*given), getattr(slow, method)(*given), rtol=tolerance, err_msg=method
         )
@@ -67,9 +67,7 @@ def test_precomputed_distances_are_looked_up(rng):
     rows = np.array([[0, 4], [1, 1], [3, 2]])
     columns = np.array([0, 2, 3, 5, 7])
     np.testing.assert_array_equal(distance.pairwise(a, examples), queries[:, columns])
-    np.testing.assert_array_equal(
-        distance.selected(a, examples, rows), np.take_along_axis(queries[:, columns], rows, 1)
-    )
+    np.testing.assert_array_equal(distance.rowwise(a, examples, rows), np.take_along_axis(queries[:, columns], rows, 1))
     kept = D[np.ix_(columns, columns)]
     np.testing.assert_array_equal(distance.within(examples, rows), kept[rows[:, :, None], rows[:, None, :]])
     with pytest.raises(DataError, match="negative"):

@@ -38,7 +38,7 @@ def test_equals_the_slow_formula(monkeypatch, rng, name, compiled):
     slow = np.array([[REFERENCES[name](u, v) for v in X] for u in Q])
     np.testing.assert_allclose(distance.pairwise(a, b), slow, rtol=1e-10, atol=1e-12)
     rows = rng.integers(0, 12, (5, 4))
-    np.testing.assert_allclose(distance.selected(a, b, rows), np.take_along_axis(slow, rows, 1), atol=1e-12)
+    np.testing.assert_allclose(distance.rowwise(a, b, rows), np.take_along_axis(slow, rows, 1), atol=1e-12)
     among = distance.pairwise(b, b)
     np.testing.assert_allclose(distance.within(b, rows), among[rows[:, :, None], rows[:, None, :]], atol=1e-12)
     origin = np.array([REFERENCES[name](u, np.zeros(23)) for u in Q])

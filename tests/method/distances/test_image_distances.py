@@ -79,13 +79,13 @@ def test_is_zero_for_the_same_image_never_negative_and_symmetric(name, options):
 
 
 @every
-def test_selected_and_within_are_the_pairwise_values(name, options):
+def test_rowwise_and_within_are_the_pairwise_values(name, options):
     images = drawings(6, 12, 12, seed=2)
     distance = fitted(name, images, **options)
     every_one = distance.prepare(images.reshape(6, -1))
     values = distance.pairwise(every_one, every_one)
     rows = np.array([[5, 0, 3], [1, 1, 2]])
-    chosen = distance.selected(every_one.take(slice(0, 2)), every_one, rows)
+    chosen = distance.rowwise(every_one.take(slice(0, 2)), every_one, rows)
     np.testing.assert_allclose(chosen, values[np.arange(2)[:, None], rows], rtol=1e-10, atol=1e-10)
     local = distance.within(every_one, rows)
     np.testing.assert_allclose(local, values[rows[:, :, None], rows[:, None, :]], rtol=1e-10, atol=1e-10)

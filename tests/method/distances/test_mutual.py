@@ -41,7 +41,7 @@ class Uphill(Manhattan):
     def pairwise(self, a, b):
         return np.array([[uphill(u, v) for v in b["vectors"]] for u in a["vectors"]]).reshape(len(a), len(b))
 
-    def selected(self, a, b, rows):
+    def rowwise(self, a, b, rows):
         return np.array([self.pairwise(a.take([i]), b.take(line))[0] for i, line in enumerate(rows)])
 
     def within(self, b, rows):

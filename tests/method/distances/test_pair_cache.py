@@ -26,7 +26,7 @@ class OneSided(Costly):
     def pairwise(self, a, b):
         return super().pairwise(a, b) + 0.1 * np.abs(a["vectors"]).sum(axis=1)[:, None]
 
-    def selected(self, a, b, rows):
+    def rowwise(self, a, b, rows):
         return np.stack([self.pairwise(a.take([i]), b.take(line))[0] for i, line in enumerate(rows)])
 
 
@@ -50,7 +50,7 @@ def test_what_is_found_is_what_would_be_measured(rng, distance, budget):
         rows = np.stack([rng.permutation(50)[:9] for _ in range(20)])
         np.testing.assert_allclose(table.within(distance, kept, rows), full[rows[:, :, None], rows[:, None, :]])
         which = rng.integers(50, size=20)
-        np.testing.assert_allclose(table.selected(distance, kept, which, rows), full[which[:, None], rows])
+        np.testing.assert_allclose(table.rowwise(distance, kept, which, rows), full[which[:, None], rows])
     assert table.nbytes <= budget
     assert table.counts.found > 0
 
@@ -91,7 +91,7 @@ def test_growing_and_forgetting_keep_what_is_known(rng, distance, budget):
     table = made(distance, 20, budget)
     kept = distance.prepare(X[:20])
     table.within(distance, kept, np.arange(20)[None])
-    one, two = table.appended(20), table.appended(20)  # two futures of one past
+    one, two = table.append(20), table.append(20)  # two futures of one past
     for grown, all_of in ((one, X), (two, other), (one, X)):
         everything = distance.prepare(all_of)
         full = distance.pairwise(everything, everything)
@@ -99,7 +99,7 @@ def test_growing_and_forgetting_keep_what_is_known(rng, distance, budget):
         np.testing.assert_allclose(grown.within(distance, everything, np.arange(40)[None])[0], full)
     keep = rng.random(40) < 0.6
     left = distance.prepare(X[keep])
-    fewer = one.kept(keep)
+    fewer = one.keep(keep)
     full = distance.pairwise(left, left)
     np.fill_diagonal(full, 0.0)
     before = fewer.counts.evaluated
@@ -221,8 +221,8 @@ def test_a_table_is_read_like_a_cache():
         rows = np.random.default_rng(0).integers(150, size=(4, 9))
         which = np.array([3, 149, 0, 77])
         np.testing.assert_allclose(table.within(distance, atoms, rows), distance.within(atoms, rows), rtol=1e-6)
-        want = distance.selected(atoms.take(which), atoms, rows)
-        np.testing.assert_allclose(table.selected(distance, atoms, which, rows), want, rtol=1e-6)
+        want = distance.rowwise(atoms.take(which), atoms, rows)
+        np.testing.assert_allclose(table.rowwise(distance, atoms, which, rows), want, rtol=1e-6)
         assert table.missing == 0
 
 
@@ -231,9 +231,9 @@ def test_a_pair_two_threads_measure_at_once_counts_once():
     met = Barrier(2, timeout=30)
 
     class Meeting(Costly):
-        def selected(self, a, b, rows):
+        def rowwise(self, a, b, rows):
             met.wait()
-            return super().selected(a, b, rows)
+            return super().rowwise(a, b, rows)
 
     distance = Meeting()
     kept = distance.prepare(problem(4)[0])

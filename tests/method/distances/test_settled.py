@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from kcrc.errors import ParameterError
 from kcrc.method.distances import make
 from kcrc.method.distances.base import Distance
-from kcrc.method.distances.pair_cache import _candidates, _doubt, settled
+from kcrc.method.distances.pair_cache import _candidates, _doubt, clearest
 from kcrc.method.preparation import Prepared
 
 
@@ -39,22 +39,22 @@ def two_features(n=120):
 
 def test_the_option_with_the_right_neighbours_wins():
     X, y = two_features()
-    assert settled([OneFeature(feature=0), OneFeature(feature=1)], X, y).feature == 1
+    assert clearest([OneFeature(feature=0), OneFeature(feature=1)], X, y).feature == 1
 
 
 def test_the_first_stays_where_nothing_is_better():
     X, y = two_features()
     first = OneFeature(feature=1)
-    assert settled([first, OneFeature(feature=1)], X, y) is first
-    assert settled([first, OneFeature(feature=0)], X, np.zeros_like(y)) is first
-    assert settled([first, OneFeature(feature=0)], X[:1], y[:1]) is first
+    assert clearest([first, OneFeature(feature=1)], X, y) is first
+    assert clearest([first, OneFeature(feature=0)], X, np.zeros_like(y)) is first
+    assert clearest([first, OneFeature(feature=0)], X[:1], y[:1]) is first
 
 
 def test_copies_do_not_vouch_for_each_other():
     """Every example twice: with its copy left in, the noise would look as good as the truth."""
     X, y = two_features(60)
     X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
-    assert settled([OneFeature(feature=0), OneFeature(feature=1)], X, y).feature == 1
+    assert clearest([OneFeature(feature=0), OneFeature(feature=1)], X, y).feature == 1
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from scipy.interpolate import RBFInterpolator
 
 from kcrc.errors import ParameterError
 from kcrc.method.distances import make, shape_context
-from kcrc.method.distances.shape_context import assigned, context_costs, contexts, thin_plate
+from kcrc.method.distances.shape_context import assign, context_costs, contexts, thin_plate
 
 rng = np.random.default_rng(6)
 
@@ -119,7 +119,7 @@ def test_assignment_is_the_best_of_all():
     matching = make("shape-context", dummies=0.5, dummy_cost=0.3).matching
     for n, m in [(3, 3), (4, 2), (2, 4)]:
         costs = rng.random((n, m))
-        rows, columns = assigned(costs, matching)
+        rows, columns = assign(costs, matching)
         size = max(n, m) + round(0.5 * max(n, m))
         square = np.full((size, size), 0.3)
         square[:n, :m] = costs
@@ -143,9 +143,7 @@ def test_appearance_tells_drawings_of_one_shape_apart():
     values = {}
     for weight in (0.0, 1.0):
         distance = make("shape-context", appearance_weight=weight)
-        values[weight] = distance.selected(distance.prepare(images[:1]), distance.prepare(images), np.array([[0, 1]]))[
-            0
-        ]
+        values[weight] = distance.rowwise(distance.prepare(images[:1]), distance.prepare(images), np.array([[0, 1]]))[0]
     assert values[0.0][1] < 0.02
     assert values[1.0][1] > 0.2
 

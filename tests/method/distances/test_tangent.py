@@ -168,7 +168,7 @@ def test_identity_symmetry_and_never_farther_than_euclid(images):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_selected_and_within_are_parts_of_pairwise(way, rng, dtype):
+def test_rowwise_and_within_are_parts_of_pairwise(way, rng, dtype):
     distance, X = fitted(pictures(rng, 12, 10, 10).astype(dtype))
     kept = distance.prepare(X)
     assert kept["frames"].dtype == dtype
@@ -177,7 +177,7 @@ def test_selected_and_within_are_parts_of_pairwise(way, rng, dtype):
     rows = rng.integers(0, 12, (12, 5))
     tolerance = 1e-12 if dtype == np.float64 else 1e-4
     np.testing.assert_allclose(
-        distance.selected(kept, kept, rows), np.take_along_axis(everything, rows, 1), atol=tolerance
+        distance.rowwise(kept, kept, rows), np.take_along_axis(everything, rows, 1), atol=tolerance
     )
     among = everything[rows[:, :, None], rows[:, None, :]]
     np.testing.assert_allclose(distance.within(kept, rows), among, atol=tolerance)

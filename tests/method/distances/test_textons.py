@@ -7,7 +7,7 @@ import pytest
 
 from kcrc.errors import ParameterError, StateError
 from kcrc.method.distances import make
-from kcrc.method.distances.textons import FilterBank, standardised
+from kcrc.method.distances.textons import FilterBank, standardise
 from references.texture import responses
 
 rng = np.random.default_rng(3)
@@ -49,7 +49,7 @@ def test_a_filter_answers_most_to_its_own_direction():
 def test_images_are_standardised_and_a_constant_one_is_zero():
     images = rng.random((3, 5, 6)) * 40 + 7
     images[1] = 0.1 + 0.2
-    out = standardised(images)
+    out = standardise(images)
     np.testing.assert_allclose(out[[0, 2]].mean(axis=(1, 2)), 0.0, atol=1e-12)
     np.testing.assert_allclose(out[[0, 2]].std(axis=(1, 2)), 1.0)
     assert (out[1] == 0).all()

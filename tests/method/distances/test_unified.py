@@ -68,7 +68,7 @@ def test_the_weighted_sum_of_normalised_distances(weights, expected):
     want = by_hand(Q, X, expected)
     np.testing.assert_allclose(distance.pairwise(a, b), want, rtol=1e-10)
     rows = np.random.default_rng(0).integers(len(X), size=(len(Q), 5))
-    np.testing.assert_allclose(distance.selected(a, b, rows), np.take_along_axis(want, rows, 1), rtol=1e-10)
+    np.testing.assert_allclose(distance.rowwise(a, b, rows), np.take_along_axis(want, rows, 1), rtol=1e-10)
     assert tuple(distance.weights_.values()) == expected
 
 

@@ -66,11 +66,11 @@ def test_they_find_what_the_scan_finds(seed, shape, n, d, k, power, single):
         keep = rng.random(n) < 0.6
         keep[0] = True
         fewer = prepare_vectors(X[:n][keep])
-        same(index.kept(fewer, keep), scan.kept(fewer, keep), X[n:], k)
+        same(index.keep(fewer, keep), scan.keep(fewer, keep), X[n:], k)
         more = prepare_vectors(X)
-        same(index.appended(more), scan.appended(more), X[n:], k)
+        same(index.append(more), scan.append(more), X[n:], k)
         again = prepare_vectors(np.vstack([X[:n][keep], X[n:]]))
-        same(index.kept(fewer, keep).appended(again), scan.kept(fewer, keep).appended(again), X[n:], k)
+        same(index.keep(fewer, keep).append(again), scan.keep(fewer, keep).append(again), X[n:], k)
         same(index, scan, X[n:], k)
 
 
@@ -90,13 +90,13 @@ def test_they_leave_most_examples_alone_where_coordinates_are_few(monkeypatch):
     X = rng.normal(size=(20_000, 2))
     scan, index = over(X)
     measured = []
-    real = CellsIndex._measured
+    real = CellsIndex._measure
 
     def watched(self, query, rows, k):
         measured.append(len(rows))
         return real(self, query, rows, k)
 
-    monkeypatch.setattr(CellsIndex, "_measured", watched)
+    monkeypatch.setattr(CellsIndex, "_measure", watched)
     same(index, scan, rng.normal(size=(30, 2)), 10)
     assert np.mean(measured) < 0.05 * len(X)
 
@@ -123,7 +123,7 @@ def test_one_after_the_other_until_the_cells_are_made_anew(monkeypatch):
     scan, index = over(X[:100])
     late = []
     for n in range(101, 301):
-        scan, index = scan.appended(prepare_vectors(X[:n])), index.appended(prepare_vectors(X[:n]))
+        scan, index = scan.append(prepare_vectors(X[:n])), index.append(prepare_vectors(X[:n]))
         late.append(index.cells.late)
     same(index, scan, X[:20] + 0.1, 7)
     assert 0 < max(late) <= 38
@@ -135,7 +135,7 @@ def test_queries_and_examples_that_are_far_beyond(monkeypatch):
     X = np.random.default_rng(5).normal(size=(600, 3))
     scan, index = over(X)
     same(index, scan, np.array([[1e25, 0, 0], [1e200, 1, 1], [0, 0, 0]]), 5)
-    grown = index.appended(prepare_vectors(np.vstack([X, [[1e25, 0, 0]]])))
+    grown = index.append(prepare_vectors(np.vstack([X, [[1e25, 0, 0]]])))
     assert not isinstance(grown, CellsIndex)
     assert grown.search == "exact"
 

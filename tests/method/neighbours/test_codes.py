@@ -127,13 +127,13 @@ def test_examples_come_and_go(leading):
     for step in range(8):
         if step % 3 < 2:
             new = drawn(rng, SHAPES[step], int(rng.integers(1, 90)), 24) * 10.0 ** (step - 3)
-            atoms, grown = np.concatenate([atoms, new]), made.appended(new)
+            atoms, grown = np.concatenate([atoms, new]), made.append(new)
             assert grown is not None
             np.testing.assert_array_equal(grown.codes.rows[: made.count], made.codes.rows[: made.count])
             made = grown
         else:
             keep = rng.random(len(atoms)) < 0.6
-            atoms, made = atoms[keep], made.kept(keep)
+            atoms, made = atoms[keep], made.keep(keep)
         assert_nearest(made, atoms, queries, 15)
         assert_nearest(first, first_atoms, queries, 15)
 

@@ -24,7 +24,7 @@ K = 10
 
 def needed(search: str) -> list[pytest.MarkDecorator]:
     library = LIBRARIES.get(search)
-    absent = library is not None and (not library.installed or native is None)
+    absent = library is not None and (not library.is_installed or native is None)
     return [pytest.mark.skipif(absent, reason=f"what search={search!r} needs is not installed")]
 
 
@@ -151,10 +151,10 @@ def test_examples_come_and_go_and_the_index_before_stays(search):
     X, Q = data()
     first = made(search, X[:1000])
     before = asked(first, Q)
-    grown = first.appended(prepare_vectors(X))
+    grown = first.append(prepare_vectors(X))
     keep = np.random.default_rng(1).random(len(X)) < 0.6
-    fewer = grown.kept(prepare_vectors(X[keep]), keep)
-    other = first.appended(prepare_vectors(np.vstack([X[:1000], Q])))
+    fewer = grown.keep(prepare_vectors(X[keep]), keep)
+    other = first.append(prepare_vectors(np.vstack([X[:1000], Q])))
     check(search, asked(grown, Q), X, Q, K)
     check(search, asked(fewer, Q), X[keep], Q, K)
     check(search, asked(other, Q), np.vstack([X[:1000], Q]), Q, K)
@@ -169,13 +169,13 @@ def test_one_after_the_other(search):
     X, Q = data(400)
     index = made(search, X[:300])
     for n in range(301, 341):
-        index = index.appended(prepare_vectors(X[:n]))
+        index = index.append(prepare_vectors(X[:n]))
     check(search, asked(index, Q), X[:340], Q, K)
     there = X[:340]
     for _ in range(40):
         keep = np.arange(len(there)) != 7
         there = there[keep]
-        index = index.kept(prepare_vectors(there), keep)
+        index = index.keep(prepare_vectors(there), keep)
     check(search, asked(index, Q), there, Q, K)
 
 
@@ -185,7 +185,7 @@ def test_all_that_is_near_is_forgotten(search):
     X, Q = data()
     near = np.unique(brute(X, Q[:5], 200)[0])
     keep = ~np.isin(np.arange(len(X)), near)
-    check(search, asked(made(search, X).kept(prepare_vectors(X[keep]), keep), Q[:5]), X[keep], Q[:5], K)
+    check(search, asked(made(search, X).keep(prepare_vectors(X[keep]), keep), Q[:5]), X[keep], Q[:5], K)
 
 
 @pytest.mark.parametrize("search", EXACT)
@@ -193,7 +193,7 @@ def test_added_then_forgotten_is_never_seen(search):
     X, Q = data()
     first = made(search, X[:1000])
     keep = np.arange(len(X)) < 1000
-    again = first.appended(prepare_vectors(X)).kept(prepare_vectors(X[:1000]), keep)
+    again = first.append(prepare_vectors(X)).keep(prepare_vectors(X[:1000]), keep)
     for one in (asked(again, Q), asked(again, Q[:1])):
         never = asked(first, Q[: len(one.rows)])
         np.testing.assert_array_equal(one.rows, never.rows)
@@ -207,7 +207,7 @@ def test_copies_search_alike(search):
     for again in (copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
         np.testing.assert_array_equal(asked(again, Q).rows, asked(index, Q).rows)
         assert again.search == index.search
-        check(search, asked(again.appended(prepare_vectors(np.vstack([X, Q]))), Q), np.vstack([X, Q]), Q, K)
+        check(search, asked(again.append(prepare_vectors(np.vstack([X, Q]))), Q), np.vstack([X, Q]), Q, K)
 
 
 @pytest.mark.parametrize("search", ALL)
@@ -225,7 +225,7 @@ def test_threads_search_while_another_adds(search):
         thread.start()
     index = first
     for n in range(1000, 1500, 50):
-        index = index.appended(prepare_vectors(X[: n + 50]))
+        index = index.append(prepare_vectors(X[: n + 50]))
     for thread in threads:
         thread.join()
     check(search, asked(index, Q), X, Q, K)
@@ -255,12 +255,12 @@ def test_the_recall_is_what_is_said(search, spread):
 def test_the_recall_is_estimated_anew_when_a_twentieth_came_or_went(search):
     X, _ = data()
     index = made(search, X[:1000])
-    some = index.appended(prepare_vectors(X[:1025]))
+    some = index.append(prepare_vectors(X[:1025]))
     assert isinstance(index, ApproximateIndex)
     assert isinstance(some, ApproximateIndex)
     assert (some.recall, some.changed) == (index.recall, 25)
     keep = np.arange(1025) >= 40
-    assert some.kept(prepare_vectors(X[:1025][keep]), keep).changed == 0
+    assert some.keep(prepare_vectors(X[:1025][keep]), keep).changed == 0
 
 
 @pytest.mark.parametrize("search", APPROXIMATE)
@@ -268,11 +268,11 @@ def test_a_new_one_is_made_where_most_slots_are_nobodys(search):
     X, Q = data()
     index = made(search, X)
     keep = np.arange(len(X)) % 4 == 0
-    fewer = index.kept(prepare_vectors(X[keep]), keep)
+    fewer = index.keep(prepare_vectors(X[keep]), keep)
     assert isinstance(index, ApproximateIndex)
     assert isinstance(fewer, ApproximateIndex)
     assert fewer.finder is not index.finder
-    assert fewer.finder.used == keep.sum()
+    assert fewer.finder.slot_count == keep.sum()
     check(search, asked(fewer, Q), X[keep], Q, K)
 
 
@@ -291,7 +291,7 @@ def test_a_library_that_finds_nothing_is_not_believed(search, monkeypatch):
 @pytest.mark.parametrize("search", APPROXIMATE)
 def test_an_example_where_there_are_no_coordinates_is_searched_exactly(search):
     X, Q = (part.astype(np.float64) for part in data(300))
-    grown = made(search, X).appended(prepare_vectors(np.vstack([X, np.full((1, X.shape[1]), 1e25)])))
+    grown = made(search, X).append(prepare_vectors(np.vstack([X, np.full((1, X.shape[1]), 1e25)])))
     assert grown.search == "exact"
     np.testing.assert_array_equal(asked(grown, Q).rows, brute(X, Q, K)[0])
 
@@ -303,7 +303,7 @@ def test_new_examples_far_from_all_others_are_found(search, far):
     X, _ = data()
     new = (data(20, seed=5)[0] + far).astype(np.float32)
     there = np.vstack([X, new])
-    grown = made(search, X).appended(prepare_vectors(there))
+    grown = made(search, X).append(prepare_vectors(there))
     near = asked(grown, new).rows
     assert near.min() >= len(X)
     assert (near[:, 0] >= len(X)).all()

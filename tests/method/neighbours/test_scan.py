@@ -137,30 +137,30 @@ def test_adding_and_removing(layout, monkeypatch):
         if step % 2 == 0:
             new = clustered(rng.integers(1, 400), 40, seed=10 + step) * (1 + 3 * step)
             atoms = np.concatenate([atoms, new])
-            index = index.appended(prepare_vectors(atoms))
+            index = index.append(prepare_vectors(atoms))
         else:
             keep = rng.random(len(atoms)) < 0.7
             atoms = atoms[keep]
-            index = index.kept(prepare_vectors(atoms), keep)
+            index = index.keep(prepare_vectors(atoms), keep)
         assert isinstance(index, ScanIndex)
         assert index.scan.basis is basis  # kept, not made anew
-        rows, squared = index.squared(queries, 25)
+        rows, squared = index.query_squared(queries, 25)
         true_rows, true_squared = brute(atoms, queries, 25)
         np.testing.assert_array_equal(rows, true_rows)
         np.testing.assert_allclose(squared, true_squared, rtol=1e-12)
-    rows, _ = first.squared(queries, 25)  # an index is a value: the first one still answers as it did
+    rows, _ = first.query_squared(queries, 25)  # an index is a value: the first one still answers as it did
     np.testing.assert_array_equal(rows, brute(first_atoms, queries, 25)[0])
 
 
 @pytest.mark.usefixtures("always_leading")
 def test_two_indexes_grown_from_one():
     atoms, queries = clustered(600, 40), clustered(9, 40, seed=1)
-    index = ScanIndex(Euclidean(), prepare_vectors(atoms), made(atoms, "leading")).appended(
+    index = ScanIndex(Euclidean(), prepare_vectors(atoms), made(atoms, "leading")).append(
         prepare_vectors(atoms := np.concatenate([atoms, clustered(30, 40, seed=2)]))
     )
     for seed in (3, 4):
         longer = np.concatenate([atoms, clustered(20, 40, seed=seed)])
-        rows, _ = index.appended(prepare_vectors(longer)).squared(queries, 10)
+        rows, _ = index.append(prepare_vectors(longer)).query_squared(queries, 10)
         np.testing.assert_array_equal(rows, brute(longer, queries, 10)[0])
 
 
@@ -185,7 +185,7 @@ def test_what_the_scan_cannot_do_goes_the_readable_way():
     assert isinstance(index_for(Cosine(), Cosine().prepare(atoms), budget=BUDGET), ExactIndex)
     assert isinstance(index_for(Euclidean(), prepare_vectors(atoms * 1e200), budget=BUDGET), ExactIndex)
     index = index_for(Cosine(), Cosine().prepare(atoms[:7]), budget=BUDGET)
-    assert isinstance(index.appended(Cosine().prepare(atoms[:8])), ExactIndex)
+    assert isinstance(index.append(Cosine().prepare(atoms[:8])), ExactIndex)
 
 
 def test_a_basis_is_kept_within_the_budget():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kcrc._base.arrays import Array, unit_rows
-from kcrc.method.distances.gradients import gathered, gradients, orientation_maps, tent_weights
+from kcrc.method.distances.gradients import gather, gradients, orientation_maps, tent_weights
 
 SIDE, DIRECTIONS = 4, 8
 LENGTH = SIDE * SIDE * DIRECTIONS
@@ -33,7 +33,7 @@ def dense_sift(image: Array, *, patch: int = 16, step: int = 6) -> tuple[Array, 
     inside = (np.arange(SIDE) + 0.5) * bin_width
     rows = tent_weights((tops[:, None] + inside).ravel(), height, bin_width)
     columns = tent_weights((lefts[:, None] + inside).ravel(), width, bin_width)
-    bins = gathered(maps, rows, columns).reshape(DIRECTIONS, len(tops), SIDE, len(lefts), SIDE)
+    bins = gather(maps, rows, columns).reshape(DIRECTIONS, len(tops), SIDE, len(lefts), SIDE)
     descriptors = bins.transpose(1, 3, 2, 4, 0).reshape(-1, LENGTH) * _gaussian(inside, patch)
     flat = descriptors.sum(axis=1) < _FLAT * patch * patch
     descriptors = unit_rows(np.minimum(unit_rows(descriptors), _CLIP))

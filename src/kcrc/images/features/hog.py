@@ -10,7 +10,7 @@ from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.images.decoding.resizing import Fit, View
 from kcrc.images.features.base import Feature, Pictures, register, stacked
-from kcrc.method.distances.gradients import gathered, gradients, orientation_maps, tent_weights
+from kcrc.method.distances.gradients import gather, gradients, orientation_maps, tent_weights
 
 _CLIP = 0.2  # largest entry of a block (L2-Hys of Dalal and Triggs)
 _LEAST = 1e-3  # added to a block's length, so that weak noise is not scaled up to unit length
@@ -94,7 +94,7 @@ class HOG(Feature):
             dy, dx = (np.take_along_axis(d, strongest, axis=1) for d in (dy, dx))
         maps = orientation_maps(dy[:, 0], dx[:, 0], self.orientations, signed=self.signed)
         down, across = self._cells
-        cells = gathered(maps, self._weights(down, self.size[0]), self._weights(across, self.size[1]))
+        cells = gather(maps, self._weights(down, self.size[0]), self._weights(across, self.size[1]))
         return self._blocks(cells / self.cell**2)
 
     def _weights(self, cells: int, length: int) -> Array:

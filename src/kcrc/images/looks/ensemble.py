@@ -113,13 +113,12 @@ def leave_one_out_order(labels: Array, groups: Array | str | None) -> Array:
 def left_out_evidence(
     model: FittedModel, positions: Array, groups: Array | str | None, *, without_classes: bool = False
 ) -> Evidence:
-    """Return the evidence of stored examples at ``positions``, each with itself and its group left out.
+    """Return the evidence of stored examples at ``positions``, each with itself, its group and its fold left out.
 
     ``without_classes`` leaves out all examples of its class as well, so that it is a stranger to the model.
     """
     exclusion = Exclusion.of(model, resolve_groups(groups, model.raw, model.labels))
-    if without_classes:
-        exclusion = exclusion.with_groups(model, model.labels)
+    exclusion = exclusion.with_groups(model, model.labels) if without_classes else exclusion.with_folds(model)
     return join_evidence(answers_without(model, exclusion, positions, lambda evidence, positions: evidence))
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.registry import Registry, said_anew
+from kcrc._base.registry import Registry, reset_capabilities
 from kcrc.errors import ParameterError
 
 _HOMES = {
@@ -133,7 +133,7 @@ class Coder(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         none = {"effort": Coder.effort, "certifies": False, "ridge_penalty": None}
-        said_anew(cls, methods=("factorise", "solve"), capabilities=none)
+        reset_capabilities(cls, methods=("factorise", "solve"), capabilities=none)
 
     @property
     def iterates(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.registry import Registry, said_anew
+from kcrc._base.registry import Registry, reset_capabilities
 from kcrc._base.views import Layout
 from kcrc.errors import ParameterError
 from kcrc.method.preparation import Prepared
@@ -100,12 +100,12 @@ class Distance(ABC):
     """Whether ``Dist ** power`` is ‖a − b‖² of the "vectors" it prepares: its exp kernel is then their RBF."""
 
     sees_views: ClassVar[bool] = False
-    """Whether it takes samples that are several views side by side; ``bound`` tells it where they are."""
+    """Whether it takes samples that are several views side by side; ``with_layout`` says where they are."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         none = {"orders_like_euclid": False, "squared_euclidean": False}
-        said_anew(cls, methods=("pairwise", "selected", "within"), capabilities=none)
+        reset_capabilities(cls, methods=("pairwise", "rowwise", "within"), capabilities=none)
 
     @property
     def learns(self) -> bool:
@@ -188,7 +188,7 @@ class Distance(ABC):
             How far each is from each.
         """
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
         """Distances (B, K) of sample i of ``a`` to the samples ``rows[i]`` of ``b``; no others are computed."""
         out = np.empty(rows.shape, dtype=np.float64)
         for i, wanted in enumerate(rows):
@@ -212,7 +212,7 @@ class Distance(ABC):
         """What the component ``name`` reads of what this distance prepared."""
         return kept
 
-    def combined(self, parts: Sequence[Array]) -> Array:
+    def combine(self, parts: Sequence[Array]) -> Array:
         """This distance from those of its components, in their order."""
         return parts[0]
 
@@ -224,7 +224,7 @@ class Distance(ABC):
         """The numbers of prepared samples that are not where their vectors are: ``of_squared`` is wrong about them."""
         return NOBODY
 
-    def bound(self, layout: Layout) -> Distance:
+    def with_layout(self, layout: Layout) -> Distance:
         """For samples in which these views lie side by side, where it ``sees_views``."""
         return self
 

@@ -60,7 +60,7 @@ def _floating(*arrays: Array) -> list[Array]:
     return [np.ascontiguousarray(array, wide) for array in arrays]
 
 
-def _needed(vectors: Array, rows: Array) -> tuple[Array, Array]:
+def _take_rows(vectors: Array, rows: Array) -> tuple[Array, Array]:
     """Of halves only the rows asked for, so that no others are widened; anything else as it is."""
     if vectors.dtype != np.float16:
         return vectors, rows
@@ -86,9 +86,9 @@ def pairwise(measure: str, left: Array, right: Array) -> Array:
     return out
 
 
-def selected(measure: str, left: Array, right: Array, rows: Array) -> Array:
+def rowwise(measure: str, left: Array, right: Array, rows: Array) -> Array:
     """Row i of ``left`` with the rows ``rows[i]`` of ``right``: (B, K)."""
-    right, rows = _needed(right, rows)
+    right, rows = _take_rows(right, rows)
     left, right = _floating(left, right)
     if native is not None:
         return np.asarray(native.distances_selected(measure, left, right, np.ascontiguousarray(rows, np.int64)))
@@ -102,7 +102,7 @@ def selected(measure: str, left: Array, right: Array, rows: Array) -> Array:
 
 def within(measure: str, right: Array, rows: Array) -> Array:
     """The rows ``rows[i]`` of ``right`` among themselves: (B, K, K)."""
-    right, rows = _needed(right, rows)
+    right, rows = _take_rows(right, rows)
     (right,) = _floating(right)
     if native is not None:
         return np.asarray(native.distances_within(measure, right, np.ascontiguousarray(rows, np.int64)))
@@ -120,8 +120,8 @@ class Coordinatewise:
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         return pairwise(self.measure, a["vectors"], b["vectors"])
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return selected(self.measure, a["vectors"], b["vectors"], rows)
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return rowwise(self.measure, a["vectors"], b["vectors"], rows)
 
     def within(self, b: Prepared, rows: Array) -> Array:
         return within(self.measure, b["vectors"], rows)

@@ -27,7 +27,7 @@ class SlowDistanceWarning(UserWarning):
 _ROLE, _WANTED = "distance function", "it must return one number, 0 or more"
 
 
-def _checked(values: Array, function: Function, pair: Pair) -> Array:
+def _check_values(values: Array, function: Function, pair: Pair) -> Array:
     """``values`` of any shape; ``pair`` gives the two vectors of one of them."""
     wrong = ~np.isfinite(values) | (values < 0)
     if wrong.any():
@@ -90,7 +90,7 @@ class CallableDistance(VectorDistance):
         for i, u in enumerate(left):
             for j, v in enumerate(right):
                 out[i, j] = _one(self.function, u, v)
-        return _checked(out, self.function, lambda at: (left[at[0]], right[at[1]]))
+        return _check_values(out, self.function, lambda at: (left[at[0]], right[at[1]]))
 
 
 def is_compiled(function: object) -> bool:
@@ -110,7 +110,7 @@ def _loops() -> tuple[Callable[..., None], Callable[..., None], Callable[..., No
                 out[i, j] = f(left[i], right[j])
 
     @njit(nogil=True)
-    def selected(f: Any, left: Any, right: Any, rows: Any, out: Any) -> None:
+    def rowwise(f: Any, left: Any, right: Any, rows: Any, out: Any) -> None:
         for i in range(rows.shape[0]):
             for k in range(rows.shape[1]):
                 out[i, k] = f(left[i], right[rows[i, k]])
@@ -122,7 +122,7 @@ def _loops() -> tuple[Callable[..., None], Callable[..., None], Callable[..., No
                 for k in range(rows.shape[1]):
                     out[i, j, k] = f(right[rows[i, j]], right[rows[i, k]])
 
-    return pairwise, selected, within
+    return pairwise, rowwise, within
 
 
 @dataclass(frozen=True)
@@ -151,13 +151,13 @@ class CompiledDistance(VectorDistance):
             for place in np.ndindex(shape):  # the loop does not say which pair it was; the first that fails again
                 _one(self.function, *pair(place))
             raise
-        return _checked(out, self.function, pair)
+        return _check_values(out, self.function, pair)
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         left, right = a["vectors"], b["vectors"]
         return self._run(_loops()[0], (len(left), len(right)), lambda at: (left[at[0]], right[at[1]]), left, right)
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
         left, right = a["vectors"], b["vectors"]
         return self._run(_loops()[1], rows.shape, lambda at: (left[at[0]], right[rows[at]]), left, right, rows)
 

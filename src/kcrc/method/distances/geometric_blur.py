@@ -207,7 +207,7 @@ class GeometricBlur(GreyImageDistance):
         back = np.where(there, costs.min(axis=0), 0.0).sum(axis=1) / np.maximum(counts, 1)
         return np.asarray(np.where(counts == 0, 1.0, 0.5 * (forth + back)))
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
         out = np.empty(rows.shape)
         for i, wanted in enumerate(rows):
             out[i] = self._one_to_many(a.take(i), b.take(wanted))

@@ -59,6 +59,6 @@ def tent_weights(centres: Array, length: int, width: float) -> Array:
     return np.asarray(np.maximum(0.0, 1.0 - distance / width), np.float32)
 
 
-def gathered(maps: Array, rows: Array, columns: Array) -> Array:
+def gather(maps: Array, rows: Array, columns: Array) -> Array:
     """Maps (…, h, w) gathered around a grid by ``tent_weights``: rows (r, h), columns (c, w) -> (…, r, c)."""
     return np.asarray(rows @ maps @ columns.T)

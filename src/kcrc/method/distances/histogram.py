@@ -68,7 +68,7 @@ class Intersection(HistogramDistance):
     power: ClassVar[int] = 1
 
     @staticmethod
-    def _uncovered(common: Array, mass_a: Array, mass_b: Array) -> Array:
+    def _mass_apart(common: Array, mass_a: Array, mass_b: Array) -> Array:
         heavier = np.maximum(mass_a, mass_b)
         share = np.divide(common, heavier, out=np.ones_like(common), where=heavier > 0)
         # The masses were summed in another order than the common part: 1 − share may be a rounding below 0.
@@ -76,16 +76,16 @@ class Intersection(HistogramDistance):
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         common = coordinatewise.pairwise("common_mass", a["vectors"], b["vectors"])
-        return self._uncovered(common, a["mass"][:, None], b["mass"][None, :])
+        return self._mass_apart(common, a["mass"][:, None], b["mass"][None, :])
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        common = coordinatewise.selected("common_mass", a["vectors"], b["vectors"], rows)
-        return self._uncovered(common, a["mass"][:, None], b["mass"][rows])
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        common = coordinatewise.rowwise("common_mass", a["vectors"], b["vectors"], rows)
+        return self._mass_apart(common, a["mass"][:, None], b["mass"][rows])
 
     def within(self, b: Prepared, rows: Array) -> Array:
         common = coordinatewise.within("common_mass", b["vectors"], rows)
         mass = b["mass"][rows]
-        return self._uncovered(common, mass[:, :, None], mass[:, None, :])
+        return self._mass_apart(common, mass[:, :, None], mass[:, None, :])
 
     def to_origin(self, a: Prepared) -> Array:
         return np.where(a["mass"] > 0, np.ones_like(a["mass"]), np.zeros_like(a["mass"]))

@@ -123,4 +123,4 @@ class LBPChi2(HistogramImageDistance):
         histograms = np.concatenate(parts)
         if self.weights is not None:  # χ² of histograms times w is w times their χ²
             histograms *= np.array(self.weights, histograms.dtype)[:, None]
-        return self.prepared(histograms)
+        return self.as_rows(histograms)

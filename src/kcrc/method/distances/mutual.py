@@ -30,24 +30,24 @@ def pairwise(distance: Distance, a: Prepared, b: Prepared) -> Array:
         left, right = distance.part(a, name), distance.part(b, name)
         far = part.pairwise(left, right)
         parts.append((far + part.pairwise(right, left).T) / 2 if is_mutual(part) else far)
-    return distance.combined(parts)
+    return distance.combine(parts)
 
 
-def selected(distance: Distance, a: Prepared, b: Prepared, rows: Array, known: Array | None = None) -> Array:
+def rowwise(distance: Distance, a: Prepared, b: Prepared, rows: Array, known: Array | None = None) -> Array:
     """Of sample i of ``a`` with the samples ``rows[i]`` of ``b``: (B, K); ``known`` are those from ``a`` to ``b``,
     where the search has them."""
     if not is_mutual(distance):
-        return distance.selected(a, b, rows) if known is None else known
+        return distance.rowwise(a, b, rows) if known is None else known
     back = np.repeat(np.arange(len(rows)), rows.shape[1])[:, None]
     parts = []
     for name, part in distance.components.items():
         left, right = distance.part(a, name), distance.part(b, name)
         single = known is not None and part is distance
-        far = np.asarray(known) if single else part.selected(left, right, rows)
+        far = np.asarray(known) if single else part.rowwise(left, right, rows)
         if is_mutual(part):
-            far = (far + part.selected(right.take(rows.ravel()), left, back).reshape(rows.shape)) / 2
+            far = (far + part.rowwise(right.take(rows.ravel()), left, back).reshape(rows.shape)) / 2
         parts.append(far)
-    return distance.combined(parts)
+    return distance.combine(parts)
 
 
 def within(distance: Distance, atoms: Prepared, rows: Array, caches: Mapping[str, PairCache | PairTable]) -> Array:
@@ -58,7 +58,7 @@ def within(distance: Distance, atoms: Prepared, rows: Array, caches: Mapping[str
         known = caches.get(name)
         among = part.within(mine, np.maximum(rows, 0)) if known is None else known.within(part, mine, rows)
         parts.append(both_ways(part, among))
-    return distance.combined(parts)
+    return distance.combine(parts)
 
 
 def both_ways(distance: Distance, among: Array) -> Array:

@@ -78,8 +78,8 @@ def pair_count(n: int, *, symmetric: bool) -> int:
 
 
 class PairCache:
-    """The distances among n examples that were needed so far. Like a tuple: ``appended`` and ``kept`` give a new one,
-    and what ``appended`` gives shares the table. Threads may use it at once."""
+    """The distances among n examples that were needed so far. Like a tuple: ``append`` and ``keep`` give a new one,
+    and what ``append`` gives shares the table. Threads may use it at once."""
 
     __slots__ = ("_table", "budget", "dtype", "n", "symmetric")
 
@@ -172,7 +172,7 @@ class PairCache:
         if len(missing):
             _, first, back = np.unique(number[missing], return_index=True, return_inverse=True)
             at = missing[first]
-            measured = _measured(distance, atoms, i[at], j[at]).astype(self.dtype)
+            measured = _measure_lines(distance, atoms, i[at], j[at]).astype(self.dtype)
             evaluated = self._put(i[at], j[at], measured)
             values[missing] = measured[back.ravel()]
         with self._table.lock:
@@ -180,9 +180,9 @@ class PairCache:
             self._table.counts.found += len(values) - evaluated
         return values
 
-    def selected(self, distance: Distance, atoms: Prepared, which: Array, rows: Array) -> Array:
+    def rowwise(self, distance: Distance, atoms: Prepared, which: Array, rows: Array) -> Array:
         """Distances (B, K) of examples ``which`` to ``rows``; 0 to itself and where a row is −1."""
-        return self._filled(distance, atoms, np.broadcast_to(which[:, None], rows.shape), rows)
+        return self._measure_missing(distance, atoms, np.broadcast_to(which[:, None], rows.shape), rows)
 
     def within(self, distance: Distance, atoms: Prepared, rows: Array) -> Array:
         """Distances (B, K, K) among the examples ``rows[i]``; 0 where a row is −1."""
@@ -194,13 +194,13 @@ class PairCache:
         step = max(1, _BLOCK_PAIRS // max(1, len(up)))
         for start in range(0, batch, step):
             block = rows[start : start + step]
-            values = self._filled(distance, atoms, block[:, up], block[:, down])
+            values = self._measure_missing(distance, atoms, block[:, up], block[:, down])
             out[start : start + step, up, down] = values
             if self.symmetric:
                 out[start : start + step, down, up] = values
         return out
 
-    def _filled(self, distance: Distance, atoms: Prepared, i: Array, j: Array) -> Array:
+    def _measure_missing(self, distance: Distance, atoms: Prepared, i: Array, j: Array) -> Array:
         out = np.zeros(i.shape, self.dtype)
         needed = (i >= 0) & (j >= 0) & (i != j)
         out[needed] = self.between(distance, atoms, i[needed].astype(np.int64), j[needed].astype(np.int64))
@@ -217,7 +217,7 @@ class PairCache:
             with self._table.lock:
                 unknown = np.isnan(self._looked_up(i, j, self._slots(self._number(i, j))))
             i, j = i[unknown], j[unknown]
-            evaluated = self._put(i, j, _measured(distance, atoms, i, j).astype(self.dtype))
+            evaluated = self._put(i, j, _measure_lines(distance, atoms, i, j).astype(self.dtype))
             with self._table.lock:
                 self._table.counts.evaluated += evaluated
 
@@ -225,7 +225,7 @@ class PairCache:
 
     # Growing and forgetting -------------------------------------------------------------------------------------------
 
-    def appended(self, count: int) -> PairCache:
+    def append(self, count: int) -> PairCache:
         """For these examples and ``count`` new ones behind them."""
         n, table = self.n + count, self._table
         wanted = pair_count(n, symmetric=self.symmetric)
@@ -246,7 +246,7 @@ class PairCache:
         fresh._table.counts = table.counts
         return fresh._with(*self._entries())
 
-    def kept(self, keep: Array) -> PairCache:
+    def keep(self, keep: Array) -> PairCache:
         """For the examples where ``keep`` is true."""
         place = np.where(keep, np.cumsum(keep) - 1, -1)
         left = int(keep.sum())
@@ -279,26 +279,26 @@ class PairCache:
         return self
 
 
-def _measured(distance: Distance, atoms: Prepared, i: Array, j: Array) -> Array:
-    """Distances of ``i`` to ``j`` by ``distance.selected``: lines of pairs that share i, and no pair besides."""
+def _measure_lines(distance: Distance, atoms: Prepared, i: Array, j: Array) -> Array:
+    """Distances of ``i`` to ``j`` by ``distance.rowwise``: lines of pairs that share i, and no pair besides."""
     order = np.argsort(i, kind="stable")
     i, j = i[order], j[order]
     _, start, left = np.unique(i, return_index=True, return_counts=True)
     values = np.empty(len(i))
     for length in _LINES:
         lines = left // length
-        line_start = np.repeat(start, lines) + length * _counted(lines)
+        line_start = np.repeat(start, lines) + length * _count_up(lines)
         step = max(1, _TOGETHER // length)
         for at in range(0, len(line_start), step):
             places = line_start[at : at + step, None] + np.arange(length)
-            values[places] = distance.selected(atoms.take(i[places[:, 0]]), atoms, j[places])
+            values[places] = distance.rowwise(atoms.take(i[places[:, 0]]), atoms, j[places])
         start, left = start + lines * length, left - lines * length
     out = np.empty(len(i))
     out[order] = values
     return out
 
 
-def _counted(lines: Array) -> Array:
+def _count_up(lines: Array) -> Array:
     """0 … lines[0]−1, 0 … lines[1]−1, …"""
     return np.asarray(np.arange(int(lines.sum())) - np.repeat(np.cumsum(lines) - lines, lines))
 
@@ -330,7 +330,7 @@ _BLOCK = 100
 D = TypeVar("D", bound=Distance)
 
 
-def settled(options: Sequence[D], X: Array, y: Array) -> D:
+def clearest(options: Sequence[D], X: Array, y: Array) -> D:
     """The option (fitted distances, the first is preferred where others are no better) for examples (n, d)."""
     rng = np.random.default_rng(0)
     asked = np.sort(rng.permutation(len(X))[:ASKED])
@@ -362,7 +362,7 @@ def _doubt(distance: Distance, X: Array, y: Array, asked: Array, near: Array, re
     """The mean log-loss of the nearest neighbours' answers to the asked, at the best T."""
     used = np.unique(np.concatenate([asked, near.ravel()]))
     kept = distance.prepare(X[used])
-    far = distance.selected(kept.take(np.searchsorted(used, asked)), kept, np.searchsorted(used, near))
+    far = distance.rowwise(kept.take(np.searchsorted(used, asked)), kept, np.searchsorted(used, near))
     far = np.where(real, np.maximum(far, np.finfo(np.float32).tiny), np.inf)
     own = y[near] == y[asked][:, None]
     nearest, other = (np.where(which, far, np.inf).min(axis=1) for which in (own, ~own))
@@ -387,17 +387,17 @@ class PairTable:
     def of(cls, distance: Distance, atoms: Prepared, n_jobs: int | None = None) -> PairTable:
         """Of all examples with all."""
 
-        def measured(part: slice) -> Array:
+        def measure(part: slice) -> Array:
             return np.asarray(distance.pairwise(atoms.take(part), atoms), np.float32)
 
-        return cls(np.concatenate(over_chunks(measured, len(atoms), _ROWS, n_jobs)))
+        return cls(np.concatenate(over_chunks(measure, len(atoms), _ROWS, n_jobs)))
 
     @property
     def missing(self) -> int:
         """How many pairs are still to be measured."""
         return 0
 
-    def selected(self, distance: Distance, atoms: Prepared, which: Array, rows: Array) -> Array:
+    def rowwise(self, distance: Distance, atoms: Prepared, which: Array, rows: Array) -> Array:
         """Distances (B, K) of examples ``which`` to ``rows``; anything where a row is −1."""
         return np.asarray(self.values[which[:, None], np.maximum(rows, 0)])
 

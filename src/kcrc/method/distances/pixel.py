@@ -55,8 +55,8 @@ class Euclidean(SquaredEuclidean):
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         return np.sqrt(super().pairwise(a, b))
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return np.sqrt(super().selected(a, b, rows))
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return np.sqrt(super().rowwise(a, b, rows))
 
     def within(self, b: Prepared, rows: Array) -> Array:
         return np.sqrt(super().within(b, rows))
@@ -68,8 +68,8 @@ class EuclideanAfter(Distance):
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         return Euclidean().pairwise(a, b)
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return Euclidean().selected(a, b, rows)
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return Euclidean().rowwise(a, b, rows)
 
     def within(self, b: Prepared, rows: Array) -> Array:
         return Euclidean().within(b, rows)
@@ -131,8 +131,8 @@ class _Angular(Distance):
         squared = SquaredEuclidean().pairwise(a, b)
         return self._from_squared(squared, a["squares"][:, None] == 0, b["squares"][None, :] == 0)
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        squared = SquaredEuclidean().selected(a, b, rows)
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        squared = SquaredEuclidean().rowwise(a, b, rows)
         return self._from_squared(squared, a["squares"][:, None] == 0, b["squares"][rows] == 0)
 
     def within(self, b: Prepared, rows: Array) -> Array:

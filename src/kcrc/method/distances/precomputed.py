@@ -54,7 +54,7 @@ class PrecomputedDistance(Distance):
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
         return a["to_examples"][:, b[POSITION]]
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
         return np.take_along_axis(a["to_examples"], b[POSITION][rows], axis=1)
 
     def within(self, b: Prepared, rows: Array) -> Array:

@@ -64,7 +64,7 @@ class HistogramImageDistance(Coordinatewise, GreyImageDistance):
     rules: ClassVar[tuple[str, ...]] = ("exp", "polarisation")
 
     @staticmethod
-    def prepared(histograms: Array) -> Prepared:
+    def as_rows(histograms: Array) -> Prepared:
         """Histograms (n, …, bins) as rows."""
         return prepare_vectors(histograms.reshape(len(histograms), -1))
 

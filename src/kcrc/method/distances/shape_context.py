@@ -84,7 +84,7 @@ def context_costs(left: Array, right: Array) -> Array:
     return np.asarray(0.5 * np.divide(squared, total, out=np.zeros_like(total), where=total > 0).sum(axis=-1))
 
 
-def assigned(costs: Array, matching: Matching) -> tuple[Array, Array]:
+def assign(costs: Array, matching: Matching) -> tuple[Array, Array]:
     """The rows and columns matched one to one at the least total cost; a point may go to a dummy instead."""
     n, m = costs.shape
     size = max(n, m) + round(matching.dummies * max(n, m))
@@ -122,17 +122,17 @@ def bent_onto(one: Mapping[str, Array], other: Mapping[str, Array], matching: Ma
     warped, bending = a, 0.0
     costs = context_costs(one["contexts"], contexts_b)
     for _ in range(matching.iterations):
-        rows, columns = assigned(costs + TIE_WEIGHT * _squared(warped, b), matching)
+        rows, columns = assign(costs + TIE_WEIGHT * _squares_between(warped, b), matching)
         if len(rows) < 3:
             break
         warped, bending = thin_plate(a[rows], b[columns], a, matching.stiffness)
         costs = context_costs(contexts(warped, matching), contexts_b)
-    partner = np.argmin(costs + TIE_WEIGHT * _squared(warped, b), axis=1)
+    partner = np.argmin(costs + TIE_WEIGHT * _squares_between(warped, b), axis=1)
     appearance = float(np.mean(np.sum((one["patches"] - other["patches"][partner]) ** 2, axis=1)))
     return 0.5 * float(costs.min(axis=1).mean() + costs.min(axis=0).mean()), bending, appearance
 
 
-def _squared(a: Array, b: Array) -> Array:
+def _squares_between(a: Array, b: Array) -> Array:
     return np.asarray(np.sum((a[:, None] - b[None]) ** 2, axis=-1))
 
 
@@ -214,15 +214,15 @@ class ShapeContext(GreyImageDistance):
             evenly(edge_points(image, smoothing=self.smoothing, threshold=self.threshold), self.n_points)
             for image in images
         ]
-        return self._prepared(found, self._patches(images, found))
+        return self._pack(found, self._patches(images, found))
 
     def prepare_points(self, shapes: list[Array]) -> Prepared:
         """Shapes given as points (m, 2) in any order instead of images; they have no appearance."""
         found = [evenly(np.asarray(points, np.float64), self.n_points) for points in shapes]
-        return self._prepared(found, np.zeros((len(found), self.n_points, 0)))
+        return self._pack(found, np.zeros((len(found), self.n_points, 0)))
 
-    def _prepared(self, found: list[Array], patches: Array) -> Prepared:
-        placed = [_placed(points) for points in found]
+    def _pack(self, found: list[Array], patches: Array) -> Prepared:
+        placed = [_normalise_points(points) for points in found]
         points, count = padded_points(placed, self.n_points)
         histograms = np.zeros((len(placed), self.n_points, self.n_radii * self.n_angles))
         for row, shape in zip(histograms, placed, strict=True):
@@ -248,7 +248,7 @@ class ShapeContext(GreyImageDistance):
         i, j = np.divmod(np.arange(len(a) * len(b)), max(1, len(b)))
         return np.asarray(self._pairs(a, b, i, j).reshape(len(a), len(b)))
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
         i = np.repeat(np.arange(len(rows)), rows.shape[1])
         return np.asarray(self._pairs(a, b, i, rows.ravel()).reshape(rows.shape))
 
@@ -286,7 +286,7 @@ class ShapeContext(GreyImageDistance):
         return total
 
 
-def _placed(points: Array) -> Array:
+def _normalise_points(points: Array) -> Array:
     """The points about their middle, in units of their mean distance from each other."""
     if len(points) == 0:
         return points

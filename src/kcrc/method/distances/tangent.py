@@ -18,7 +18,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError
 from kcrc.method.distances.base import Distance, register
-from kcrc.method.distances.pair_cache import AUTO, settled
+from kcrc.method.distances.pair_cache import AUTO, clearest
 from kcrc.method.preparation import Prepared
 from kcrc.native import native
 
@@ -64,7 +64,7 @@ def _filter_matrix(size: int, sigma: float, *, derivative: bool) -> Array:
     return matrix
 
 
-def smoothed(images: Array, *, sigma: float) -> Array:
+def smooth(images: Array, *, sigma: float) -> Array:
     """Images (n, h, w, channels) smoothed with a Gaussian."""
     smooth_y, smooth_x = (_filter_matrix(size, sigma, derivative=False) for size in images.shape[1:3])
     return np.moveaxis(smooth_y @ np.moveaxis(images, 3, 1) @ smooth_x.T, 1, 3)
@@ -195,7 +195,7 @@ class Tangent(Distance):
         shaped = replace(self, shape=(height, width, channels))
         if self.sigma != AUTO:
             return shaped
-        return settled([replace(shaped, sigma=sigma) for sigma in SIGMAS], X, y)
+        return clearest([replace(shaped, sigma=sigma) for sigma in SIGMAS], X, y)
 
     def prepare(self, X: Array) -> Prepared:
         if self.shape is None or isinstance(self.sigma, str):
@@ -214,7 +214,7 @@ class Tangent(Distance):
             images, visible = (rows.reshape(-1, *self.shape) for rows in (flat, _contrast(flat)))
             raw = tangent_vectors(visible, sigma=self.sigma, transformations=self.transformations)
             basis = orthonormal(raw)
-            compared = smoothed(images, sigma=self.sigma) if self.smooth_images else images
+            compared = smooth(images, sigma=self.sigma) if self.smooth_images else images
             frames[part, :, 0] = compared.reshape(flat.shape)
             frames[part, :, 1 : 1 + len(self.transformations)] = basis.transpose(0, 2, 1)
         return Prepared({"frames": frames})
@@ -225,7 +225,7 @@ class Tangent(Distance):
             return np.asarray(native.tangent_pairwise(left, right, self.ridge, self.two_sided))
         return np.stack([self._to_each(one, right) for one in left]) if len(left) else np.empty((0, len(right)))
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
         left, right = _alike(a["frames"], b["frames"])
         if native is not None:
             rows = np.ascontiguousarray(rows, np.int64)

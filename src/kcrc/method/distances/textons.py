@@ -69,14 +69,14 @@ class FilterBank:
         """Responses (n, F, h, w), by convolution, of grey images (n, h, w) brought to mean 0 and deviation 1."""
         height, width = images.shape[1:]
         margin = self.radius
-        padded = np.pad(standardised(images), ((0, 0), (margin, margin), (margin, margin)), mode="symmetric")
+        padded = np.pad(standardise(images), ((0, 0), (margin, margin), (margin, margin)), mode="symmetric")
         shape = tuple(fft.next_fast_len(side, real=True) for side in padded.shape[1:])
         spectrum = _spectrum(self, shape, images.dtype.char)
         whole = fft.irfft2(fft.rfft2(padded, shape)[:, None] * spectrum, shape)
         return np.asarray(whole[..., 2 * margin : 2 * margin + height, 2 * margin : 2 * margin + width])
 
 
-def standardised(images: Array) -> Array:
+def standardise(images: Array) -> Array:
     """Each image with mean 0 and standard deviation 1; a constant image becomes 0."""
     centred = images - images.mean(axis=(1, 2), keepdims=True)
     deviation = np.sqrt(np.mean(centred * centred, axis=(1, 2), keepdims=True))
@@ -98,12 +98,12 @@ def _kernels(bank: FilterBank) -> Array:
                 shape = -across if order == 1 else across**2 - sigma**2
                 inside = (np.abs(along) <= 3 * long) & (np.abs(across) <= 3 * sigma)
                 kernels.append(
-                    _scaled(shape * _gaussian(across, sigma) * _gaussian(along, long), inside, zero_mean=True)
+                    _normalise(shape * _gaussian(across, sigma) * _gaussian(along, long), inside, zero_mean=True)
                 )
         distance = np.hypot(x, y)
         inside = distance <= 3 * sigma
-        kernels.append(_scaled((distance**2 - 2 * sigma**2) * _gaussian(distance, sigma), inside, zero_mean=True))
-        kernels.append(_scaled(_gaussian(distance, sigma), inside, zero_mean=False))
+        kernels.append(_normalise((distance**2 - 2 * sigma**2) * _gaussian(distance, sigma), inside, zero_mean=True))
+        kernels.append(_normalise(_gaussian(distance, sigma), inside, zero_mean=False))
     bank_of = np.stack(kernels)
     bank_of.setflags(write=False)
     return bank_of
@@ -113,7 +113,7 @@ def _gaussian(t: Array, sigma: float) -> Array:
     return np.exp(-0.5 * (t / sigma) ** 2)
 
 
-def _scaled(kernel: Array, inside: Array, *, zero_mean: bool) -> Array:
+def _normalise(kernel: Array, inside: Array, *, zero_mean: bool) -> Array:
     kernel = np.where(inside, kernel, 0.0)
     if zero_mean:
         kernel = np.where(inside, kernel - kernel[inside].mean(), 0.0)
@@ -217,7 +217,7 @@ class TextonChi2(FilteredImageDistance):
             labels = scores.argmin(axis=1).reshape(images.shape)
             regions = region_of_pixels(images.shape[1], images.shape[2], self.grid)
             parts.append(regional_histograms(labels, regions, len(textons), images.dtype.type))
-        return self.prepared(np.concatenate(parts))
+        return self.as_rows(np.concatenate(parts))
 
 
 @register("marginal")
@@ -258,4 +258,4 @@ class Marginal(FilteredImageDistance):
                 for f, edges in enumerate(self.edges)
             ]
             parts.append(np.stack(histograms, axis=1))
-        return self.prepared(np.concatenate(parts))
+        return self.as_rows(np.concatenate(parts))

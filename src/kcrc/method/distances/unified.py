@@ -43,7 +43,7 @@ class Unified(Distance):
         Where samples are a dict of views: the view that a member looks at, by the name of the member. A member that is
         not named here looks at the view of its own name.
     columns : object, default=None
-        Where the views stand in a sample: filled in by ``bound``.
+        Where the views stand in a sample: filled in by ``with_layout``.
     scales : object, default=None
         What each member is divided by: filled in by ``fit``.
 
@@ -66,7 +66,7 @@ class Unified(Distance):
     scales: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        members = _named(self.members)
+        members = _name_members(self.members)
         names = [name for name, _ in members]
         weights = _checked_weights(self.weights, names)
         views = _checked_views(self.views, names)
@@ -93,7 +93,7 @@ class Unified(Distance):
         given = self.weights if isinstance(self.weights, tuple) else (1.0,) * len(self.members)
         return {name: w / sum(given) for (name, _), w in zip(self.members, given, strict=True)}
 
-    def weighted(self, weights: Mapping[str, float]) -> Unified:
+    def with_weights(self, weights: Mapping[str, float]) -> Unified:
         """The same with these weights; what was fitted stays, and so does what was prepared."""
         return replace(self, weights=tuple(float(weights[name]) for name, _ in self.members))
 
@@ -102,7 +102,7 @@ class Unified(Distance):
         weights = self.weights_
         return {name: member for name, member in self.members if weights[name] > 0}
 
-    def combined(self, parts: Sequence[Array]) -> Array:
+    def combine(self, parts: Sequence[Array]) -> Array:
         scales = self.scales or (1.0,) * len(self.members)
         weights = self.weights_
         factor = {name: weights[name] / scale for (name, _), scale in zip(self.members, scales, strict=True)}
@@ -119,7 +119,7 @@ class Unified(Distance):
         """The view that a member looks at where samples are views."""
         return str(dict(self.views or ()).get(name, name))
 
-    def bound(self, layout: Layout) -> Unified:
+    def with_layout(self, layout: Layout) -> Unified:
         """With every member looking at its own columns of samples that are views side by side."""
         if not layout:
             if self.views is not None:
@@ -136,7 +136,7 @@ class Unified(Distance):
             columns.append(layout[view])
         return replace(self, columns=tuple(columns))
 
-    def _seen(self, X: Array, at: int) -> Array:
+    def _columns(self, X: Array, at: int) -> Array:
         """What member number ``at`` sees of samples (n, d)."""
         if self.columns is None:
             return X
@@ -149,7 +149,7 @@ class Unified(Distance):
         asked, mates = of_a_kind(np.asarray(y))
         members, scales = [], []
         for at, (name, member) in enumerate(self.members):
-            seen = self._seen(X, at)
+            seen = self._columns(X, at)
             shape = sample_shape if self.columns is None else tuple(self.columns[at][2])
             fitted = member.fit(seen, y, sample_shape=shape)
             members.append((name, fitted))
@@ -182,7 +182,7 @@ class Unified(Distance):
         parts: dict[str, Array] = {}
         for at, (name, member) in enumerate(self.members):
             if not any(key.startswith(f"{slots[name]}/") for key in parts):
-                kept = member.prepare(self._seen(X, at))
+                kept = member.prepare(self._columns(X, at))
                 parts.update({f"{slots[name]}/{key}": value for key, value in kept.parts.items()})
         return Prepared(parts)
 
@@ -191,18 +191,18 @@ class Unified(Distance):
         return Prepared({key.removeprefix(start): v for key, v in kept.parts.items() if key.startswith(start)})
 
     def pairwise(self, a: Prepared, b: Prepared) -> Array:
-        return self.combined([m.pairwise(self.part(a, name), self.part(b, name)) for name, m in self._used()])
+        return self.combine([m.pairwise(self.part(a, name), self.part(b, name)) for name, m in self._active()])
 
-    def selected(self, a: Prepared, b: Prepared, rows: Array) -> Array:
-        return self.combined([m.selected(self.part(a, name), self.part(b, name), rows) for name, m in self._used()])
+    def rowwise(self, a: Prepared, b: Prepared, rows: Array) -> Array:
+        return self.combine([m.rowwise(self.part(a, name), self.part(b, name), rows) for name, m in self._active()])
 
     def within(self, b: Prepared, rows: Array) -> Array:
-        return self.combined([m.within(self.part(b, name), rows) for name, m in self._used()])
+        return self.combine([m.within(self.part(b, name), rows) for name, m in self._active()])
 
     def to_origin(self, a: Prepared) -> Array:
-        return self.combined([m.to_origin(self.part(a, name)) for name, m in self._used()])
+        return self.combine([m.to_origin(self.part(a, name)) for name, m in self._active()])
 
-    def _used(self) -> Iterable[tuple[str, Distance]]:
+    def _active(self) -> Iterable[tuple[str, Distance]]:
         return self.components.items()
 
 
@@ -211,7 +211,7 @@ def to_be_weighted(distance: Any) -> Unified | None:
     return distance if isinstance(distance, Unified) and distance.learns_weights else None
 
 
-def _named(members: Any) -> tuple[tuple[str, Distance], ...]:
+def _name_members(members: Any) -> tuple[tuple[str, Distance], ...]:
     """Members as (name, distance), however they were given."""
     if isinstance(members, Mapping):
         pairs = [(str(name), resolve(spec)) for name, spec in members.items()]
@@ -300,7 +300,7 @@ def _scale(distance: Distance, X: Array, asked: Array, mates: Array) -> float:
     used = np.unique(np.concatenate([asked, mates.ravel()]))
     kept = distance.prepare(X[used])
     some = kept.take(np.searchsorted(used, asked))
-    far = np.asarray(distance.selected(some, kept, np.searchsorted(used, mates)), np.float64) ** distance.power
+    far = np.asarray(distance.rowwise(some, kept, np.searchsorted(used, mates)), np.float64) ** distance.power
     nearest = np.where(far > 0, far, np.inf).min(axis=1)
     known = nearest[np.isfinite(nearest)]
     if 2 * len(known) < len(asked):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.registry import Registry, said_anew
+from kcrc._base.registry import Registry, reset_capabilities
 from kcrc.errors import ParameterError
 from kcrc.method.preparation import Prepared
 
@@ -57,7 +57,7 @@ class Kernel(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         none = {"bounded": False, "definite": False, "of_products": Kernel.of_products}
-        said_anew(cls, methods=ALIKE, capabilities=none)
+        reset_capabilities(cls, methods=ALIKE, capabilities=none)
 
     @property
     def of_vectors(self) -> bool:

@@ -55,7 +55,7 @@ class DistanceKernel(Kernel):
     def prepare(self, X: Array) -> Prepared:
         return self.distance.prepare(X)
 
-    def _powered(self, distances: Array) -> Array:
+    def _power(self, distances: Array) -> Array:
         return distances**2 if self.distance.power == 2 else distances
 
     @abstractmethod
@@ -99,7 +99,7 @@ class DistanceKernel(Kernel):
         """
 
     def cross(self, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
-        return self.cross_of(mutual.selected(self.distance, queries, atoms, rows), queries, atoms, rows)
+        return self.cross_of(mutual.rowwise(self.distance, queries, atoms, rows), queries, atoms, rows)
 
     def local(self, atoms: Prepared, rows: Array) -> Array:
         return self.local_of(mutual.within(self.distance, atoms, rows, {}), atoms, rows)
@@ -131,7 +131,7 @@ class Exponential(DistanceKernel):
         return RBF(gamma=self.gamma) if self.distance.squared_euclidean else None
 
     def of_distances(self, distances: Array) -> Array:
-        return exp_of(np.array(self._powered(distances)), self.gamma)
+        return exp_of(np.array(self._power(distances)), self.gamma)
 
     def gram(self, a: Prepared, b: Prepared) -> Array:
         return self.of_distances(mutual.pairwise(self.distance, a, b))
@@ -167,22 +167,22 @@ class Polarisation(DistanceKernel):
             )
 
     def _origin(self, a: Prepared) -> Array:
-        return self._powered(self.distance.to_origin(a))
+        return self._power(self.distance.to_origin(a))
 
     def gram(self, a: Prepared, b: Prepared) -> Array:
-        between = self._powered(mutual.pairwise(self.distance, a, b))
+        between = self._power(mutual.pairwise(self.distance, a, b))
         return np.asarray(0.5 * (self._origin(a)[:, None] + self._origin(b)[None, :] - between))
 
     def diagonal(self, a: Prepared) -> Array:
         return self._origin(a)
 
     def cross_of(self, distances: Array, queries: Prepared, atoms: Prepared, rows: Array) -> Array:
-        between = self._powered(distances)
+        between = self._power(distances)
         origin = self._origin(atoms.take(rows.ravel())).reshape(rows.shape)
         return np.asarray(0.5 * (self._origin(queries)[:, None] + origin - between))
 
     def local_of(self, distances: Array, atoms: Prepared, rows: Array) -> Array:
-        between = self._powered(distances)
+        between = self._power(distances)
         origin = self._origin(atoms.take(rows.ravel())).reshape(rows.shape)
         return np.asarray(0.5 * (origin[:, :, None] + origin[:, None, :] - between))
 

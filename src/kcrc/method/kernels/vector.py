@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcrc._base.arrays import Array, widen
-from kcrc._base.registry import said_anew
+from kcrc._base.registry import reset_capabilities
 from kcrc.errors import ParameterError
 from kcrc.method.distances.base import VECTORS, prepare_vectors
 from kcrc.method.kernels.base import Kernel, exp_of, positive, register, within_range
@@ -62,7 +62,7 @@ class VectorKernel(Kernel):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        said_anew(cls, methods=("profile",), capabilities={"shape": None, "bounded": False, "definite": False})
+        reset_capabilities(cls, methods=("profile",), capabilities={"shape": None, "bounded": False, "definite": False})
 
     @property
     def shape(self) -> Shape | None:

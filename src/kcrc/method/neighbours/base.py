@@ -36,7 +36,7 @@ class Neighbourhood:
 class NeighbourIndex(ABC):
     """Finds the k nearest examples: ascending, ties broken by row, k cut to the number of examples.
 
-    An index is a value: ``appended`` and ``kept`` give a new one and leave this one as it was.
+    An index is a value: ``append`` and ``keep`` give a new one and leave this one as it was.
     """
 
     compiled: ClassVar[bool] = False
@@ -67,11 +67,11 @@ class NeighbourIndex(ABC):
     def query(self, queries: Prepared, k: int) -> Neighbourhood: ...
 
     @abstractmethod
-    def appended(self, atoms: Prepared) -> NeighbourIndex:
+    def append(self, atoms: Prepared) -> NeighbourIndex:
         """For the examples with new ones behind them; ``atoms`` are all of them."""
 
     @abstractmethod
-    def kept(self, atoms: Prepared, keep: Array) -> NeighbourIndex:
+    def keep(self, atoms: Prepared, keep: Array) -> NeighbourIndex:
         """For the examples where ``keep`` is true; ``atoms`` are those that stay."""
 
 

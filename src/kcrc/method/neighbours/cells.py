@@ -75,7 +75,7 @@ class Cells:
         """The examples of some cells, rising."""
         return np.sort(np.concatenate([self.rows[self.starts[c] : self.starts[c + 1]] for c in cells]))
 
-    def appended(self, new: Array) -> Cells:
+    def append(self, new: Array) -> Cells:
         """With examples behind the others, in the cell of those that came later."""
         starts, low, high = self.starts.copy(), self.low.copy(), self.high.copy()
         starts[-1] += len(new)
@@ -84,7 +84,7 @@ class Cells:
         rows = np.concatenate([self.rows, np.arange(len(self.rows), len(self.rows) + len(new))])
         return replace(self, rows=rows, starts=starts, low=low, high=high, late=self.late + len(new))
 
-    def kept(self, keep: Array) -> Cells:
+    def keep(self, keep: Array) -> Cells:
         stays = keep[self.rows]
         starts = np.concatenate([[0], np.cumsum(stays)])[self.starts]
         return replace(self, rows=(np.cumsum(keep) - 1)[self.rows[stays]], starts=starts)
@@ -138,7 +138,7 @@ class CellsIndex(NeighbourIndex):
             if found is not None:
                 rows[i], squared[i] = found
         if unsettled.any():
-            rows[unsettled], squared[unsettled] = self.scan.squared(vectors[unsettled], k)
+            rows[unsettled], squared[unsettled] = self.scan.query_squared(vectors[unsettled], k)
         distances, lost = self.distance.of_squared(squared), self.distance.astray(queries)
         if len(lost):
             readable = ExactIndex(self.distance, self.atoms).query(queries.take(lost), k)
@@ -153,27 +153,27 @@ class CellsIndex(NeighbourIndex):
         sizes = np.diff(cells.starts)
         nearest_first = np.argsort(bounds, kind="stable")
         first = nearest_first[: int(np.searchsorted(np.cumsum(sizes[nearest_first]), k)) + 1]
-        reach = self._measured(query, cells.of(first), k)[1][-1]
+        reach = self._measure(query, cells.of(first), k)[1][-1]
         slack = 2 * (query.shape[1] + 8) * DOUBLE
         left = np.flatnonzero((bounds * (1.0 - slack) <= reach * (1.0 + slack)) & (sizes > 0))
         if not np.isfinite(reach) or sizes[left].sum() > max(MOST_LEFT * len(cells.rows), 2 * k + LARGEST):
             return None
-        return self._measured(query, cells.of(left), k)
+        return self._measure(query, cells.of(left), k)
 
-    def _measured(self, query: Array, rows: Array, k: int) -> tuple[Array, Array]:
+    def _measure(self, query: Array, rows: Array, k: int) -> tuple[Array, Array]:
         some = np.ascontiguousarray(self.atoms["vectors"][rows])
         places, squared = native.nearest_measured(vectors=some, queries=query, k=k)
         return rows[places[0]], squared[0]
 
-    def appended(self, atoms: Prepared) -> NeighbourIndex:
-        scan = self.scan.appended(atoms)
+    def append(self, atoms: Prepared) -> NeighbourIndex:
+        scan = self.scan.append(atoms)
         if not isinstance(scan, ScanIndex):  # a new example is where no coordinates are
             return scan
-        cells = self.cells.appended(widen(atoms["vectors"][len(self.atoms) :]).astype(np.float64))
+        cells = self.cells.append(widen(atoms["vectors"][len(self.atoms) :]).astype(np.float64))
         late = cells.late > max(LARGEST, LATE * len(atoms))
         return CellsIndex.over(scan) if late else CellsIndex(scan, cells)
 
-    def kept(self, atoms: Prepared, keep: Array) -> NeighbourIndex:
-        scan = self.scan.kept(atoms, keep)
+    def keep(self, atoms: Prepared, keep: Array) -> NeighbourIndex:
+        scan = self.scan.keep(atoms, keep)
         assert isinstance(scan, ScanIndex)
-        return CellsIndex(scan, self.cells.kept(keep))
+        return CellsIndex(scan, self.cells.keep(keep))

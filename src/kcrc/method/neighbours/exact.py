@@ -30,12 +30,12 @@ class ExactIndex(NeighbourIndex):
 
     def query(self, queries: Prepared, k: int) -> Neighbourhood:
         k = min(k, len(self.atoms))
-        rows = self._screened(queries, k)
+        rows = self._screen(queries, k)
         if rows is None:
-            return self._measured(queries, k)
-        return nearest(self.distance.selected(queries, self.atoms, rows), rows, k)
+            return self._measure(queries, k)
+        return nearest(self.distance.rowwise(queries, self.atoms, rows), rows, k)
 
-    def _screened(self, queries: Prepared, k: int) -> Array | None:
+    def _screen(self, queries: Prepared, k: int) -> Array | None:
         """Rows (B, M) among which the k nearest are; None where screening does not help."""
         batch = len(queries)
         values, rows, error = np.empty((batch, 0)), np.empty((batch, 0), np.intp), np.zeros(batch)
@@ -46,28 +46,28 @@ class ExactIndex(NeighbourIndex):
             if screen is None:
                 return None
             new, error = screen[0], np.maximum(error, screen[1])
-            values, rows = _within_reach(*_joined(values, rows, new, start), k, error)
+            values, rows = _within_reach(*_join(values, rows, new, start), k, error)
         return rows
 
-    def _measured(self, queries: Prepared, k: int) -> Neighbourhood:
+    def _measure(self, queries: Prepared, k: int) -> Neighbourhood:
         batch = len(queries)
         values, rows = np.empty((batch, 0)), np.empty((batch, 0), np.intp)
         for start in range(0, len(self.atoms), BLOCK):
             new = self.distance.pairwise(queries, self.atoms.take(slice(start, start + BLOCK)))
-            values, rows = _within_reach(*_joined(values, rows, new, start), k, np.zeros(batch))
+            values, rows = _within_reach(*_join(values, rows, new, start), k, np.zeros(batch))
             if values.shape[1] > k + WIDEST:  # so many are equally far
                 found = nearest(values, rows, k)
                 values, rows = found.distances, found.rows
         return nearest(values, rows, k)
 
-    def appended(self, atoms: Prepared) -> ExactIndex:
+    def append(self, atoms: Prepared) -> ExactIndex:
         return ExactIndex(self.distance, atoms)
 
-    def kept(self, atoms: Prepared, keep: Array) -> ExactIndex:
+    def keep(self, atoms: Prepared, keep: Array) -> ExactIndex:
         return ExactIndex(self.distance, atoms)
 
 
-def _joined(values: Array, rows: Array, new: Array, start: int) -> tuple[Array, Array]:
+def _join(values: Array, rows: Array, new: Array, start: int) -> tuple[Array, Array]:
     """Candidates and their values with those of the block that begins at row ``start`` behind them."""
     here = np.broadcast_to(np.arange(start, start + new.shape[1]), new.shape)
     return np.concatenate([values, new], axis=1), np.concatenate([rows, here], axis=1)

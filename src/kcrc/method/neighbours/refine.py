@@ -20,10 +20,10 @@ def refine(coarse: Neighbourhood, queries: Prepared, atoms: Prepared, distance: 
     """
     rows, real = np.maximum(coarse.rows, 0), coarse.real
     parts = [
-        np.where(real, part.selected(distance.part(queries, name), distance.part(atoms, name), rows), np.inf)
+        np.where(real, part.rowwise(distance.part(queries, name), distance.part(atoms, name), rows), np.inf)
         for name, part in distance.components.items()
     ]
-    fine = distance.combined(parts)
+    fine = distance.combine(parts)
     if len(parts) == 1:
         return nearest(fine, coarse.rows, k)
     among = (union_ranks(parts, coarse.rows) < k) & real
@@ -68,7 +68,7 @@ def whole_classes(
     rows = np.full((len(near), width), -1, np.intp)
     for i, wanted in enumerate(chosen):
         rows[i, : len(wanted)] = wanted
-    distances = np.where(rows >= 0, distance.selected(queries, atoms, np.maximum(rows, 0)), np.inf)
+    distances = np.where(rows >= 0, distance.rowwise(queries, atoms, np.maximum(rows, 0)), np.inf)
     return nearest(distances, rows, width)
 
 
@@ -103,17 +103,17 @@ class UnionIndex(NeighbourIndex):
     def query(self, queries: Prepared, k: int) -> Neighbourhood:
         found = [index.query(self.distance.part(queries, name), k) for name, index in self.members.items()]
         rows = union_of([near.rows for near in found])
-        far = self.distance.selected(queries, self.atoms, np.maximum(rows, 0))
+        far = self.distance.rowwise(queries, self.atoms, np.maximum(rows, 0))
         return nearest(np.where(rows >= 0, far, np.inf), rows, rows.shape[1])
 
-    def appended(self, atoms: Prepared) -> UnionIndex:
+    def append(self, atoms: Prepared) -> UnionIndex:
         part = self.distance.part
         return UnionIndex(
-            self.distance, atoms, {name: index.appended(part(atoms, name)) for name, index in self.members.items()}
+            self.distance, atoms, {name: index.append(part(atoms, name)) for name, index in self.members.items()}
         )
 
-    def kept(self, atoms: Prepared, keep: Array) -> UnionIndex:
+    def keep(self, atoms: Prepared, keep: Array) -> UnionIndex:
         part = self.distance.part
         return UnionIndex(
-            self.distance, atoms, {name: index.kept(part(atoms, name), keep) for name, index in self.members.items()}
+            self.distance, atoms, {name: index.keep(part(atoms, name), keep) for name, index in self.members.items()}
         )

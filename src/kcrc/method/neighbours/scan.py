@@ -96,7 +96,7 @@ class Codes:
         native.encode_rows(coordinates=coordinates, first=first, codes=self.codes, facts=self.facts)
         self.rows[first : first + len(rows)] = rows
 
-    def moved(self, slots: Array, capacity: int) -> Codes:
+    def move(self, slots: Array, capacity: int) -> Codes:
         """Those in ``slots``, in a place of their own with room for ``capacity``."""
         moved = Codes(capacity, self.depth, mapped=is_mapped(self.codes))
         for start in range(0, len(slots), ROWS_AT_ONCE):
@@ -110,7 +110,7 @@ class Codes:
         return moved
 
 
-def shuffled(n: int, rng: np.random.Generator, *, run: int) -> Array:
+def shuffle(n: int, rng: np.random.Generator, *, run: int) -> Array:
     """The order n examples are coded in, a fixed shuffle: sorted by class they would keep a query waiting for its own.
     A ``run`` of them stays together."""
     order = (run * rng.permutation(-(-n // run))[:, None] + np.arange(run)).ravel()
@@ -165,14 +165,14 @@ class ScanIndex(NeighbourIndex):
 
     @property
     def for_one_query(self) -> dict[str, Any]:
-        return {"vectors": self.atoms["vectors"], **self.scan.prepared}
+        return {"vectors": self.atoms["vectors"], **self.scan.for_compiled}
 
     @property
     def nbytes(self) -> int:
         return 0 if self.scan.codes is None else self.scan.codes.nbytes
 
     def query(self, queries: Prepared, k: int) -> Neighbourhood:
-        rows, squared = self.squared(queries["vectors"], k)
+        rows, squared = self.query_squared(queries["vectors"], k)
         distances = self.distance.of_squared(squared)
         lost = self.distance.astray(queries)
         if len(lost):
@@ -180,19 +180,19 @@ class ScanIndex(NeighbourIndex):
             rows[lost], distances[lost] = found.rows, found.distances
         return Neighbourhood(rows, distances)
 
-    def squared(self, queries: Array, k: int) -> tuple[Array, Array]:
+    def query_squared(self, queries: Array, k: int) -> tuple[Array, Array]:
         """Rows and squared Euclidean distances (B, k), float64."""
         return self.scan.nearest(self.atoms["vectors"], np.ascontiguousarray(queries), min(k, len(self.atoms)))
 
-    def appended(self, atoms: Prepared) -> NeighbourIndex:
+    def append(self, atoms: Prepared) -> NeighbourIndex:
         new = slice(len(self.atoms), None)
         if len(self.distance.astray(atoms.take(new))):
             return ExactIndex(self.distance, atoms)
-        scan = self.scan.appended(atoms["vectors"][new])
+        scan = self.scan.append(atoms["vectors"][new])
         return ExactIndex(self.distance, atoms) if scan is None else ScanIndex(self.distance, atoms, scan)
 
-    def kept(self, atoms: Prepared, keep: Array) -> NeighbourIndex:
-        return ScanIndex(self.distance, atoms, self.scan.kept(keep))
+    def keep(self, atoms: Prepared, keep: Array) -> NeighbourIndex:
+        return ScanIndex(self.distance, atoms, self.scan.keep(keep))
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +242,7 @@ class Scan:
         codes = Codes(n, depth, mapped=mapped)
         codes.used = n
         empty = replace(bare, basis=basis, codes=codes, count=0)
-        return empty._filled(vectors, shuffled(n, rng, run=RUN if mapped else 1))
+        return empty._fill(vectors, shuffle(n, rng, run=RUN if mapped else 1))
 
     def _longest(self, vectors: Array) -> float:
         largest = 0.0
@@ -260,7 +260,7 @@ class Scan:
         rest = np.einsum("ij,ij->i", z, z) - np.einsum("ij,ij->i", leading, leading)
         return np.column_stack([leading, np.sqrt(np.maximum(rest, 0.0))]).astype(np.float32)
 
-    def _filled(self, vectors: Array, order: Array) -> Scan:
+    def _fill(self, vectors: Array, order: Array) -> Scan:
         """With the rows ``order`` of ``vectors`` behind those there are, numbered on from them."""
         assert self.codes is not None
         longest = self.longest
@@ -312,7 +312,7 @@ class Scan:
         return {"reach": reach, "rounding": roundings * SINGLE * reach, "slack": slack}
 
     @property
-    def prepared(self) -> dict[str, Any]:
+    def for_compiled(self) -> dict[str, Any]:
         """What the compiled answer to a single query is given of it; without codes every example is measured."""
         if self.codes is None:
             return {}
@@ -331,7 +331,7 @@ class Scan:
     def _single_centre(self) -> Array:
         return self.centre.astype(np.float32)
 
-    def appended(self, new: Array) -> Scan | None:
+    def append(self, new: Array) -> Scan | None:
         """With examples behind the old, which are not looked at again; this scan stays what it was.
 
         None where a new example is too far from the others for coordinates in their unit.
@@ -343,17 +343,17 @@ class Scan:
             return replace(self, longest=max(self.longest, largest), count=self.count + len(new))
         codes = self.codes
         if not codes.claim(self.count, len(new)):
-            codes = codes.moved(np.arange(self.count), self.count + len(new) + (self.count + len(new)) // 8)
+            codes = codes.move(np.arange(self.count), self.count + len(new) + (self.count + len(new)) // 8)
             codes.used = self.count + len(new)
-        return replace(self, codes=codes)._filled(new, np.arange(len(new)))
+        return replace(self, codes=codes)._fill(new, np.arange(len(new)))
 
-    def kept(self, keep: Array) -> Scan:
+    def keep(self, keep: Array) -> Scan:
         """Without the examples where ``keep`` is false; those that stay are renumbered in their order."""
         left = int(keep.sum())
         if self.codes is None:
             return replace(self, count=left, of_others=True)
         slots = np.flatnonzero(keep[self.codes.rows[: self.count]])
-        codes = self.codes.moved(slots, left)
+        codes = self.codes.move(slots, left)
         codes.rows[:left] = (np.cumsum(keep) - 1)[codes.rows[:left]]
         return replace(self, codes=codes, count=left, of_others=True)
 

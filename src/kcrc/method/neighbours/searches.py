@@ -35,7 +35,7 @@ def check_searchable(search: str, distance: Distance) -> None:
 
 def available(search: str) -> str:
     """The search itself, or "exact" where what it needs is not installed: a file that names it opens all the same."""
-    return search if search not in LIBRARIES or LIBRARIES[search].installed else "exact"
+    return search if search not in LIBRARIES or LIBRARIES[search].is_installed else "exact"
 
 
 def index_by(

@@ -30,15 +30,15 @@ class Random(Projection):
         atoms = real.sum(axis=1)
         counts = component_count(0.5 if self.n_components is None else self.n_components, atoms)
         if real.all():
-            return self._drawn(rng, int(atoms[0]), int(counts[0]))[None].astype(gram.dtype)
+            return self._draw(rng, int(atoms[0]), int(counts[0]))[None].astype(gram.dtype)
         # Padding is what the widest of a batch makes it: a dictionary has the Ψ it has when it is asked about alone.
         psi = np.zeros((len(gram), gram.shape[-1], max(1, int(counts.max()))), gram.dtype)
         begun = rng.bit_generator.state
         for at, (m, c) in enumerate(zip(atoms, counts, strict=True)):
             rng.bit_generator.state = begun
-            psi[at, real[at], :c] = self._drawn(rng, int(m), int(c))
+            psi[at, real[at], :c] = self._draw(rng, int(m), int(c))
         return psi
 
     @staticmethod
-    def _drawn(rng: np.random.Generator, atoms: int, count: int) -> Array:
+    def _draw(rng: np.random.Generator, atoms: int, count: int) -> Array:
         return np.asarray(rng.standard_normal((atoms, count)) / np.sqrt(max(count, 1)))

@@ -44,7 +44,7 @@ class KPCA(Projection):
         values, vectors = np.linalg.eigh((gram + gram.transpose(0, 2, 1)) / 2)
         values, vectors = values[:, ::-1], vectors[:, :, ::-1]
         wanted = component_count(self.n_components, real.sum(axis=1))
-        psi = _kept(vectors, values, values, wanted, self.threshold, real)
+        psi = _leading(vectors, values, values, wanted, self.threshold, real)
         return np.asarray(psi * np.sqrt(n).astype(gram.dtype))
 
 
@@ -88,7 +88,7 @@ class KFDA(Projection):
         values, directions = values[:, ::-1], solved @ q[:, :, ::-1]
         most = np.maximum((sizes > 0).sum(axis=1) - 1, 0)
         allowed = np.where(np.arange(len(classes)) < most[:, None], values, 0.0)
-        return _kept(directions, allowed, values, component_count(self.n_components, most), 0.0, real)
+        return _leading(directions, allowed, values, component_count(self.n_components, most), 0.0, real)
 
 
 @register("graph")
@@ -136,7 +136,7 @@ class Graph(Projection):
         values, g = values[:, ::-1], u[:, :, ::-1] * inverse[:, :, None]
         wanted = component_count(0.5 if self.n_components is None else self.n_components, real.sum(axis=1))
         usable = (values > -1.5).astype(gram.dtype)
-        return _kept(g, usable, np.ones_like(values), wanted, 0.0, real)
+        return _leading(g, usable, np.ones_like(values), wanted, 0.0, real)
 
     def edges(self, gram: Array, real: Array) -> Array:
         """W (1|B, K, K): symmetric, 0 on the diagonal, at padding and where there is no edge."""
@@ -163,7 +163,7 @@ class Graph(Projection):
         return np.asarray(np.where(joined, np.exp(exponent), 0.0), gram.dtype)
 
 
-def _kept(vectors: Array, ranked: Array, scale: Array, wanted: Array, threshold: float, real: Array) -> Array:
+def _leading(vectors: Array, ranked: Array, scale: Array, wanted: Array, threshold: float, real: Array) -> Array:
     """The first ``wanted`` (1|B,) columns of ``vectors`` (1|B, K, c), each over √scale; 0 where ``ranked`` is not above
     the threshold. As many columns as the dictionary with the most has; at least one.
     """

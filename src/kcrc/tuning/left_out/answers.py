@@ -60,7 +60,7 @@ def answers_without(
 
     def piece(part: slice) -> T:
         some = which[part]
-        kept = {key: store.prepared.take(some) for key, store in model.stores.items() if key != RAW}
+        kept = {key: store.content.take(some) for key, store in model.stores.items() if key != RAW}
         queries = Samples(widen(model.vectors[some]), kept)
         removed = exclusion.removed(model, some)
         near = neighbours_without(model, some, groups, queries, removed)
@@ -69,11 +69,11 @@ def answers_without(
         if at_once is not None:
             posed = pipeline.local_problems(model, queries, near)
             agreed = pipeline.local_problems(model, queries, near, wide=True)
-            verdict = pipeline.judged(model, near, posed, partial(at_once.fill, model, some, near))
+            verdict = pipeline.decide(model, near, posed, partial(at_once.fill, model, some, near))
         else:
             assert removed is not None
             posed = agreed = _posed(model, queries, near, removed, products)
-            verdict = pipeline.judged(model, near, posed)
+            verdict = pipeline.decide(model, near, posed)
         if code_all:
             pipeline.code_agreed(model, verdict, agreed)
         return read(verdict, some)
@@ -194,8 +194,7 @@ class LeftOut:
         ``without_classes``: each is asked without its whole class, as a stranger. ``before`` are the answers of an
         earlier model of the same method: those that no example which came or went since touches are taken from it.
         """
-        if without_classes:
-            exclusion = exclusion.with_groups(model, model.labels)
+        exclusion = exclusion.with_groups(model, model.labels) if without_classes else exclusion.with_folds(model)
         groups = exclusion.groups_of(model)
         eligible = np.bincount(groups)[groups] < len(model)
         order = stratified_by_row(model.labels, model.ids, seed=model.method.seed, eligible=eligible)

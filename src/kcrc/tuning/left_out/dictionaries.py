@@ -45,7 +45,7 @@ def neighbours_without(
 def _measured(model: FittedModel, which: Array, groups: Array, k: int) -> Neighbourhood:
     """By a costly distance, whose pairs of examples are looked up, or by a unified one: the union of k of each."""
     method = model.method
-    samples = Samples(model.vectors, {key: store.prepared for key, store in model.stores.items()})
+    samples = Samples(model.vectors, {key: store.content for key, store in model.stores.items()})
     coarse = None if method.n_candidates is None else (method.coarse_distance, max(method.n_candidates, k))
     around = Surroundings(samples, model.labels, groups, coarse, model.pairs if method.kernel_of_distance else {})
     rows, far, rank = around.dictionaries(method.distance, which, k)

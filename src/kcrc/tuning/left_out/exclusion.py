@@ -19,7 +19,7 @@ from kcrc.method.fitted_model import FittedModel
 from kcrc.method.kernels import Kernel, VectorKernel
 from kcrc.method.preparation import Prepared, Samples
 from kcrc.method.scaling import tiled_product
-from kcrc.tuning.left_out.sample import duplicate_groups
+from kcrc.tuning.left_out.sample import digests, duplicate_groups, folds_of_small_classes
 
 # What an example's leaving does to the within-class metric.
 #
@@ -88,6 +88,13 @@ class Exclusion:
         own = np.array(self.groups)
         own[at[known]] = groups[known]
         return replace(self, groups=own)
+
+    def with_folds(self, model: FittedModel) -> Exclusion:
+        """The same where classes that are small leave in folds."""
+        method, groups = model.method, self.groups_of(model)
+        matrix = method.distance.given_as_matrix or method.kernel.given_as_matrix
+        keys = model.ids if matrix else digests(model.raw)
+        return self.with_groups(model, folds_of_small_classes(keys, model.labels, groups))
 
     def _places(self, ids: Array) -> tuple[Array, Array]:
         """Where the examples ``ids`` stand here, and which of them were there at the fit."""
@@ -295,7 +302,7 @@ def to_means(
     if pairs:
         at, c = np.array(pairs).T
         left = Samples(np.array(moved, vectors.dtype)).of(distance)
-        far[at, c] = distance.selected(asked.take(at).of(distance), left, np.arange(len(at))[:, None])[:, 0]
+        far[at, c] = distance.rowwise(asked.take(at).of(distance), left, np.arange(len(at))[:, None])[:, 0]
     return far
 
 

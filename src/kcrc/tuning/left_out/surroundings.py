@@ -85,8 +85,8 @@ class Surroundings:
         """Distances (B, C) of ``which`` to ``rows``, those and no others; anything where a row is −1."""
         part, kept = distance.components[name], distance.part(self.samples.of(distance), name)
         if name in self.pairs:
-            return self.pairs[name].selected(part, kept, which, rows)
-        return part.selected(kept.take(which), kept, np.maximum(rows, 0))
+            return self.pairs[name].rowwise(part, kept, which, rows)
+        return part.rowwise(kept.take(which), kept, np.maximum(rows, 0))
 
     def facing(self, distance: Distance, which: Array, rows: Array, far: Array) -> Array:
         """Distances (B, W) of ``which`` and ``rows`` as a kernel sees them; ``far`` are those from ``which``."""
@@ -100,7 +100,7 @@ class Surroundings:
                 other = self._between(distance, name, np.maximum(rows, 0).ravel(), back)
                 one_way = (one_way + other.reshape(rows.shape)) / 2
             parts.append(one_way)
-        return distance.combined(parts)
+        return distance.combine(parts)
 
     def dictionaries(self, distance: Distance, which: Array, width: int) -> tuple[Array, Array, Array | None]:
         """Rows (B, W), nearest first, −1 for padding, their distances (B, W), and for a unified distance the rank of
@@ -108,7 +108,7 @@ class Surroundings:
         ``width`` are there."""
         rows = self.candidates(which)
         parts = [self.measured(distance, name, which, rows) for name in distance.components]
-        far = distance.combined(parts)
+        far = distance.combine(parts)
         if len(parts) == 1:
             rank, order = None, np.lexsort((rows, far), axis=-1)[:, :width]
         else:
@@ -135,7 +135,7 @@ class Surroundings:
         width = max(1, int((rank >= 0).sum(axis=1).max()))
         rows = np.argsort(rank < 0, axis=1, kind="stable")[:, :width]
         rank = np.take_along_axis(rank, rows, 1)
-        far = distance.combined([self._between(distance, name, which, rows) for name in distance.components])
+        far = distance.combine([self._between(distance, name, which, rows) for name in distance.components])
         rows, far = np.where(rank >= 0, rows, -1), np.where(rank >= 0, far, np.inf)
         order = np.lexsort((rows, far), axis=-1)
         rank = np.where(rank >= 0, rank, len(self.labels))

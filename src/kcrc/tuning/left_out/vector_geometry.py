@@ -40,7 +40,7 @@ class VectorGeometry(Geometry):
         super().__init__(labels, groups)
         self.scaling, self.kernel, self.candidates = metric, kernel, candidates
         self.keeps_vectors = False
-        self.centred = metric.centred and not fixed
+        self.centred = metric.is_centred and not fixed
         left = None if fixed else metric.by_class
         self.unit = left is not None and left.unit
         self.directions: Array | None = None

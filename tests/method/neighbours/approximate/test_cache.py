@@ -25,7 +25,7 @@ SEARCHES = [
     pytest.param(
         search,
         marks=pytest.mark.skipif(
-            not library.installed or native is None, reason=f"what search={search!r} needs is not installed"
+            not library.is_installed or native is None, reason=f"what search={search!r} needs is not installed"
         ),
     )
     for search, library in LIBRARIES.items()
@@ -49,7 +49,7 @@ def reads(monkeypatch) -> list[str]:
     """The searches whose library was shown a file."""
     seen: list[str] = []
     for search, library in LIBRARIES.items():
-        if library.installed:
+        if library.is_installed:
             kind = finder_named(search)
             real = kind.read
 
@@ -88,7 +88,7 @@ def test_an_index_is_built_once(search, vectors, folder, reads):
     queries = prepare_vectors(vectors[:50])
     np.testing.assert_array_equal(again.query(queries, K).rows, first.query(queries, K).rows)
     assert again.search == first.search
-    check(again.appended(prepare_vectors(np.vstack([vectors, vectors[:9] + 1]))), np.vstack([vectors, vectors[:9] + 1]))
+    check(again.append(prepare_vectors(np.vstack([vectors, vectors[:9] + 1]))), np.vstack([vectors, vectors[:9] + 1]))
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -127,10 +127,10 @@ def test_a_file_that_is_not_whole_is_not_shown_to_the_library(search, vectors, f
     kind = finder_named(search)
     for content in damaged:
         file.write_bytes(content)
-        assert cache.kept(kind, file, *vectors.shape) is None
+        assert cache.load_index(kind, file, *vectors.shape) is None
     assert reads == []
     check(made(search, vectors), vectors)
-    assert cache.kept(kind, file, *vectors.shape) is not None  # it was written anew
+    assert cache.load_index(kind, file, *vectors.shape) is not None  # it was written anew
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -169,9 +169,9 @@ def test_an_index_of_another_width_kind_or_distance_with_every_digest_right(sear
         foreign += [_written(_filled(finder_named(other), vectors)) for other in {"hnsw", "ivf"} - {search}]
     for content in foreign:
         file.write_bytes(_forged(content, file) + content)
-        assert cache.kept(kind, file, *vectors.shape) is None
+        assert cache.load_index(kind, file, *vectors.shape) is None
         check(made(search, vectors), vectors)
-        assert cache.kept(kind, file, *vectors.shape) is not None  # it was written anew
+        assert cache.load_index(kind, file, *vectors.shape) is not None  # it was written anew
 
 
 def _filled(kind: type[Finder], vectors: np.ndarray) -> Finder:
@@ -281,7 +281,7 @@ def test_a_file_of_another_user_is_not_shown_to_the_library(search, vectors, fol
         os.chown(file, 12345, -1)
     else:
         monkeypatch.setattr(cache.os, "getuid", lambda: mine + 1)
-    assert cache.kept(finder_named(search), file, *vectors.shape) is None
+    assert cache.load_index(finder_named(search), file, *vectors.shape) is None
     assert reads == []
 
 

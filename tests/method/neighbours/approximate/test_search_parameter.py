@@ -22,7 +22,7 @@ INSTALLED = [
     pytest.param(
         search,
         marks=pytest.mark.skipif(
-            not library.installed or native is None, reason=f"what search={search!r} needs is not installed"
+            not library.is_installed or native is None, reason=f"what search={search!r} needs is not installed"
         ),
     )
     for search, library in LIBRARIES.items()

@@ -22,7 +22,7 @@ class Library:
     place: str
 
     @property
-    def installed(self) -> bool:
+    def is_installed(self) -> bool:
         return find_spec(self.package) is not None
 
 
@@ -37,7 +37,7 @@ LIBRARIES = {
 def check_installed(search: str) -> None:
     """Raise where what the search needs is not installed."""
     needed = LIBRARIES.get(search)
-    if needed is not None and not needed.installed:
+    if needed is not None and not needed.is_installed:
         raise ParameterError(
             f'search="{search}" needs {needed.package}, which is not installed. Install it: '
             f"pip install 'kcrc[{needed.extra}]'. search=\"exact\" needs nothing."

@@ -23,7 +23,7 @@ from kcrc._base.parallel import worker_count
 from kcrc.method.distances.base import Distance
 from kcrc.method.neighbours.approximate import cache
 from kcrc.method.neighbours.approximate.base import Finder
-from kcrc.method.neighbours.approximate.recall import UNKNOWN, Recall, estimated
+from kcrc.method.neighbours.approximate.recall import UNKNOWN, Recall, least_effort
 from kcrc.method.neighbours.base import Neighbourhood, NeighbourIndex
 from kcrc.method.neighbours.scan import FARTHEST, Scan, ScanIndex, index_for
 from kcrc.method.preparation import Prepared
@@ -61,18 +61,18 @@ class ApproximateIndex(NeighbourIndex):
         vectors, threads = exact.atoms["vectors"], worker_count(n_jobs)
         place = cache.place(kind, exact.scan, vectors)
         width = exact.scan.coordinates(vectors[:1]).shape[1]
-        finder = None if place is None else cache.kept(kind, place, len(vectors), width)
+        finder = None if place is None else cache.load_index(kind, place, len(vectors), width)
         if finder is None:
             some = np.sort(np.random.default_rng(0).permutation(len(vectors))[:SAMPLE])
             finder = kind.empty(exact.scan.coordinates(vectors[some]), len(vectors), threads=threads)
             finder.add(_blocks(exact.scan, vectors), threads=threads)
             if place is not None:
                 cache.keep(finder, place)
-        return cls(exact, finder, np.arange(len(vectors)), k, n_jobs)._estimated()
+        return cls(exact, finder, np.arange(len(vectors)), k, n_jobs)._with_recall()
 
     @property
     def alone(self) -> bool:
-        return self.exact.alone and self.finder.used == len(self.slots)
+        return self.exact.alone and self.finder.slot_count == len(self.slots)
 
     @property
     def search(self) -> str:
@@ -87,7 +87,7 @@ class ApproximateIndex(NeighbourIndex):
         return self.exact.distance
 
     def query(self, queries: Prepared, k: int) -> Neighbourhood:
-        rows, squared = self.squared(queries["vectors"], k, effort=self.effort)
+        rows, squared = self.query_squared(queries["vectors"], k, effort=self.effort)
         distances = self.distance.of_squared(squared)
         lost = self.distance.astray(queries)
         if len(lost):
@@ -95,7 +95,7 @@ class ApproximateIndex(NeighbourIndex):
             rows[lost], distances[lost] = found.rows, found.distances
         return Neighbourhood(rows, distances)
 
-    def squared(self, queries: Array, k: int, *, effort: int) -> tuple[Array, Array]:
+    def query_squared(self, queries: Array, k: int, *, effort: int) -> tuple[Array, Array]:
         """Rows and squared Euclidean distances (B, k), float64."""
         queries, k = np.ascontiguousarray(queries), min(k, len(self.slots))
         with np.errstate(over="ignore"):
@@ -103,7 +103,7 @@ class ApproximateIndex(NeighbourIndex):
         square = np.einsum("ij,ij->i", coordinates, coordinates, dtype=np.float64)
         rows, squared = np.empty((len(queries), k), np.int64), np.empty((len(queries), k))
         far = ~(square <= FARTHEST**2)  # beyond single precision
-        left, used = np.flatnonzero(~far), self.finder.used
+        left, used = np.flatnonzero(~far), self.finder.slot_count
         count = min(k + SPARE, used)
         most = max(count, ENOUGH, used // 8)
         while len(left) and count <= most:
@@ -113,11 +113,11 @@ class ApproximateIndex(NeighbourIndex):
                 mine = self._rows(candidates)
                 enough[i] = len(mine) >= k
                 if enough[i]:
-                    rows[asked], squared[asked] = self._measured(queries[asked], mine, k)
+                    rows[asked], squared[asked] = self._measure(queries[asked], mine, k)
             left, count, effort = left[~enough], WIDER * count, WIDER * effort
         far[left] = True
         if far.any():
-            rows[far], squared[far] = self.exact.squared(queries[far], k)
+            rows[far], squared[far] = self.exact.query_squared(queries[far], k)
         return rows, squared
 
     def _rows(self, candidates: Array) -> Array:
@@ -125,13 +125,13 @@ class ApproximateIndex(NeighbourIndex):
         at = np.minimum(np.searchsorted(self.slots, candidates), len(self.slots) - 1)
         return np.unique(at[self.slots[at] == candidates])
 
-    def _measured(self, query: Array, rows: Array, k: int) -> tuple[Array, Array]:
+    def _measure(self, query: Array, rows: Array, k: int) -> tuple[Array, Array]:
         """The k nearest among some examples, as the exact search measures them."""
         places, squared = native.nearest_measured(vectors=self.atoms["vectors"][rows], queries=query[None], k=k)
         return rows[places[0]], squared[0]
 
-    def appended(self, atoms: Prepared) -> NeighbourIndex:
-        exact = cast(ScanIndex, self.exact.appended(atoms))
+    def append(self, atoms: Prepared) -> NeighbourIndex:
+        exact = cast(ScanIndex, self.exact.append(atoms))
         if not exact.compiled:  # a new example is where no coordinates are
             return exact
         if exact.scan.longest > FARTHEST_NEW:
@@ -140,14 +140,14 @@ class ApproximateIndex(NeighbourIndex):
         slots = self.finder.add(_blocks(exact.scan, new), threads=worker_count(self.n_jobs))
         return self._with(exact, np.concatenate([self.slots, np.array(slots, np.int64)]), len(new))
 
-    def kept(self, atoms: Prepared, keep: Array) -> NeighbourIndex:
-        return self._with(cast(ScanIndex, self.exact.kept(atoms, keep)), self.slots[keep], int((~keep).sum()))
+    def keep(self, atoms: Prepared, keep: Array) -> NeighbourIndex:
+        return self._with(cast(ScanIndex, self.exact.keep(atoms, keep)), self.slots[keep], int((~keep).sum()))
 
     def _with(self, exact: ScanIndex, slots: Array, changed: int) -> NeighbourIndex:
-        if self.finder.used > 2 * len(slots) + NOBODYS:
+        if self.finder.slot_count > 2 * len(slots) + NOBODYS:
             return self._anew(exact.atoms)
         made = replace(self, exact=exact, slots=slots, changed=self.changed + changed)
-        return made._estimated() if made.changed > STALE * len(slots) else made
+        return made._with_recall() if made.changed > STALE * len(slots) else made
 
     def _anew(self, atoms: Prepared) -> NeighbourIndex:
         """An index of these examples alone, in their own unit."""
@@ -156,11 +156,11 @@ class ApproximateIndex(NeighbourIndex):
             return exact
         return ApproximateIndex.over(type(self.finder), cast(ScanIndex, exact), k=self.k, n_jobs=self.n_jobs)
 
-    def _estimated(self) -> NeighbourIndex:
+    def _with_recall(self) -> NeighbourIndex:
         """With what is known of it now; the exact search where nothing can be."""
-        by_effort: Any = lambda effort: partial(self.squared, effort=effort)  # noqa: E731 (one line, used once)
+        by_effort: Any = lambda effort: partial(self.query_squared, effort=effort)  # noqa: E731 (one line, used once)
         vectors = self.atoms["vectors"]
-        found = estimated(vectors, self.k, self.exact.squared, by_effort, self.finder.efforts, self.n_jobs)
+        found = least_effort(vectors, self.k, self.exact.query_squared, by_effort, self.finder.efforts, self.n_jobs)
         if found is None:
             return self.exact
         effort, recall = found

@@ -71,7 +71,7 @@ class Finder(ABC):
 
     @property
     @abstractmethod
-    def used(self) -> int:
+    def slot_count(self) -> int:
         """How many slots are taken."""
 
     @abstractmethod
@@ -97,10 +97,10 @@ class Finder(ABC):
     def add(self, blocks: Iterable[Array], *, threads: int) -> range:
         """Put vectors (m, d), float32, into the next slots; says which."""
         with self.turns.changing():
-            first = self.used
+            first = self.slot_count
             for block in blocks:
                 self._add(block, threads)
-            return range(first, self.used)
+            return range(first, self.slot_count)
 
     def __reduce__(self) -> tuple[Callable[..., Finder], tuple[type[Finder], bytes]]:
         file = io.BytesIO()

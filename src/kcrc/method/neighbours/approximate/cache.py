@@ -58,13 +58,13 @@ def place(kind: type[Finder], scan: Scan, vectors: Any) -> Path | None:
     return Path(folder).expanduser() / f"{identity.hexdigest()}{ENDING}"
 
 
-def kept(kind: type[Finder], path: Path, count: int, width: int) -> Finder | None:
+def load_index(kind: type[Finder], path: Path, count: int, width: int) -> Finder | None:
     """The index of ``count`` vectors of a ``width`` that is kept at its ``place``, where it is there and whole."""
     with contextlib.suppress(OSError, ValueError, RuntimeError), _regular(path) as file:
-        length, digest = _checked(file, bytes.fromhex(path.stem))
+        length, digest = _check_header(file, bytes.fromhex(path.stem))
         content = _Content(file, length)
         finder = kind.read(content)  # type: ignore[arg-type]  # all that is read of a file
-        if content.rest() == digest and finder.used == count and finder.is_for(width):  # digests can be forged
+        if content.rest() == digest and finder.slot_count == count and finder.is_for(width):  # digests can be forged
             with contextlib.suppress(OSError):  # a disk that is only read keeps no times
                 os.utime(path)
             return finder
@@ -98,7 +98,7 @@ def _regular(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _checked(file: BinaryIO, wanted: bytes) -> tuple[int, bytes]:
+def _check_header(file: BinaryIO, wanted: bytes) -> tuple[int, bytes]:
     """The length and the digest of the content, which the file has; at the start of the content."""
     head = file.read(HEADER.size)
     if len(head) != HEADER.size:

@@ -92,7 +92,7 @@ class FaissHNSW(Finder):
         return EFFORTS
 
     @property
-    def used(self) -> int:
+    def slot_count(self) -> int:
         return int(self.index.ntotal)
 
     def _add(self, vectors: Array, threads: int) -> None:
@@ -108,7 +108,7 @@ class FaissHNSW(Finder):
         if not is_euclidean(self.index, "IndexHNSWFlat", width):
             return False
         stored = faiss().downcast_index(self.index.storage)
-        return is_euclidean(stored, "IndexFlatL2", width) and stored.ntotal == self.used
+        return is_euclidean(stored, "IndexFlatL2", width) and stored.ntotal == self.slot_count
 
     def write(self, file: BinaryIO) -> None:
         write(self.index, file)
@@ -151,7 +151,7 @@ class FaissIVF(Finder):
         return (*(1 << i for i in range(most.bit_length()) if 1 << i < most), most)
 
     @property
-    def used(self) -> int:
+    def slot_count(self) -> int:
         return int(self.index.ntotal)
 
     def _add(self, vectors: Array, threads: int) -> None:

@@ -47,7 +47,7 @@ class Recall:
 UNKNOWN = Recall(1.0, 0)
 
 
-def estimated(
+def least_effort(
     vectors: Array,
     k: int,
     exact: Search,
@@ -67,16 +67,16 @@ def estimated(
     if k and np.mean(reach == 0.0) > CROWDED:
         return None
 
-    def found(part: slice, search: Search) -> float:
+    def share_found(part: slice, search: Search) -> float:
         return float(np.mean(_others(picked[part], search, asked[part], k, n_jobs) <= reach[part]))
 
     choosing, telling = slice(0, cut), slice(cut, None)
     for effort in efforts:
-        if not cut or not k or found(choosing, by_effort(effort)) >= TARGET:
+        if not cut or not k or share_found(choosing, by_effort(effort)) >= TARGET:
             break
     if not k:
         return effort, UNKNOWN
-    share = found(telling, by_effort(effort))
+    share = share_found(telling, by_effort(effort))
     return (effort, Recall(share, len(picked) - cut)) if share >= LEAST else None
 
 

@@ -40,11 +40,12 @@ class UsearchGraph(Finder):
         return EFFORTS
 
     @property
-    def used(self) -> int:
+    def slot_count(self) -> int:
         return len(self.index)
 
     def _add(self, vectors: Array, threads: int) -> None:
-        self.index.add(np.arange(self.used, self.used + len(vectors), dtype=np.uint64), vectors, threads=threads)
+        slots = np.arange(self.slot_count, self.slot_count + len(vectors), dtype=np.uint64)
+        self.index.add(slots, vectors, threads=threads)
 
     def near(self, queries: Array, count: int, effort: int) -> Array:
         with self.turns.changing():
