@@ -157,7 +157,8 @@ def test_duplicates_do_not_vouch_for_each_other():
     y = np.repeat(rng.integers(2, size=40), 2)
     assert KCRCClassifier(tuning_seconds=3).fit(X, y).tuning_.accuracy < 0.8
     noisy = X + 1e-3 * rng.normal(size=X.shape)
-    assert KCRCClassifier(tuning_seconds=3).fit(noisy, y).tuning_.accuracy > 0.95
+    assert KCRCClassifier(tuning_seconds=3).fit(noisy, y, groups=None).tuning_.accuracy > 0.95
+    assert KCRCClassifier(tuning_seconds=3).fit(noisy, y).tuning_.accuracy < 0.8
     grouped = KCRCClassifier(tuning_seconds=3).fit(noisy, y, groups=np.repeat(np.arange(40), 2))
     assert grouped.tuning_.accuracy < 0.8
 

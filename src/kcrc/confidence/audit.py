@@ -368,7 +368,8 @@ def _by_chance(calibration: Calibration, residuals: Array, truth: Array) -> Arra
     """(B,) how likely the labels ``truth`` are drawn by chance, from residuals (B, C)."""
     batch = np.arange(len(truth))
     p = calibration.probabilities(residuals)[batch, truth]
-    chance = np.minimum(calibration.doubt / residuals.shape[1] / p, 1.0)
+    doubt = np.hypot(calibration.doubt, calibration.unseen)
+    chance = np.minimum(doubt / residuals.shape[1] / p, 1.0)
     return np.where(np.isfinite(residuals[batch, truth]), chance, 1.0)
 
 

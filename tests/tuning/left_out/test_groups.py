@@ -1,4 +1,4 @@
-"""Groups that nobody named: bursts are found, independent examples stay single, whatever the order of the rows."""
+"""Who leaves together: groups that nobody named, and folds of small classes, whatever the order of the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, load_wine
 
 from kcrc import ImageClassifier, KCRCClassifier
 from kcrc.errors import ParameterError
-from kcrc.tuning.left_out.sample import find_groups, same_groups
+from kcrc.tuning.left_out.sample import digests, find_groups, folds_of_small_classes, same_groups
 
 
 def bursts(seed=0, *, classes=3, scenes=8, frames=4, d=40, apart=0.1):
@@ -123,3 +123,66 @@ def test_a_matrix_of_distances_has_no_groups_of_its_own():
     )
     assert auto.best == none.best
     assert auto.accuracy == none.accuracy
+
+
+# Folds ---------------------------------------------------------------------------------------------------------------
+
+
+def folds(y, groups=None, keys=None):
+    alone = np.arange(len(y)) if groups is None else np.asarray(groups)
+    return folds_of_small_classes(np.arange(len(y)) if keys is None else np.asarray(keys), np.asarray(y), alone)
+
+
+def test_each_fold_takes_one_example_of_each_small_class():
+    y = np.repeat([0, 1, 2], 4)
+    fold = folds(y)
+    for members in partition(fold):
+        np.testing.assert_array_equal(np.sort(y[list(members)]), [0, 1, 2])
+
+
+def test_a_larger_class_loses_the_same_share():
+    y = np.repeat([0, 1, 2], [3, 3, 9])
+    for members in partition(folds(y)):
+        np.testing.assert_array_equal(np.bincount(y[list(members)]), [1, 1, 3])
+
+
+def test_groups_leave_whole_and_their_class_stays():
+    y = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
+    groups = np.array([7, 7, 2, 2, 5, 5, 5, 3, 9])
+    fold = folds(y, groups)
+    assert all(len(np.unique(fold[groups == g])) == 1 for g in groups)
+    assert all(len(np.unique(fold[y == c])) == 2 for c in (0, 1))
+
+
+def test_a_group_of_two_classes_is_in_one_fold():
+    fold = folds([0, 0, 1, 1], [4, 5, 5, 6])
+    assert fold[1] == fold[2]
+
+
+def test_folds_follow_from_the_content_of_the_rows():
+    X, y, _ = bursts(frames=1, scenes=5)
+    order = np.random.default_rng(3).permutation(len(y))
+    again = folds(y[order], keys=digests(X[order]))
+    assert partition(folds(y, keys=digests(X))[order]) == partition(again)
+
+
+@pytest.mark.parametrize("y", [np.repeat([0, 1], 11), np.zeros(5, int)], ids=["large classes", "one class"])
+def test_others_are_left_out_alone(y):
+    assert len(np.unique(folds(y))) == len(y)
+
+
+def test_answers_in_folds_are_those_without_the_fold():
+    """With a scaling that learns nothing, exactly."""
+    X, y, _ = bursts(6, frames=1, scenes=4, d=6)
+    clf = given(n_neighbors=5, gamma=0.2).fit(X, y, groups=None)
+    left, fold = clf.confidence_.left_out, folds(y, keys=digests(X))
+    for row, residuals in zip(left.rows, left.residuals, strict=True):
+        rest = given(n_neighbors=5, gamma=0.2).fit(X[fold != fold[row]], y[fold != fold[row]])
+        np.testing.assert_allclose(rest.explain(X[[row]]).residuals[0], residuals, rtol=1e-6)
+
+
+def test_choosing_leaves_out_the_same_folds():
+    X, y, _ = bursts(6, frames=1, scenes=4, d=6)
+    tuning = KCRCClassifier(tuning_seconds=0.3).fit(X, y, groups=None).tuning_
+    named = KCRCClassifier(tuning_seconds=0.3).fit(X, y, groups=folds(y, keys=digests(X))).tuning_
+    assert tuning.scores == named.scores

@@ -162,7 +162,7 @@ def folds_of_small_classes(keys: Array, labels: Array, groups: Array) -> Array:
 CUTS = (0.55, 0.4, 0.28, 0.2, 0.14, 0.1, 0.07, 0.05)
 GAP, PAIR_GAP = 2.0, 3.0
 ACROSS = 1.3  # times the median distance of two members: so far away is the rest at least
-MOST_OF_CLASS = 0.75  # a group that is more of its class is the class, and leaves too little of it
+MOST_OF_CLASS = 0.5  # a group that is more of its class is the class, and what is left of it the exception
 MEDIAN_OF = 300  # examples of which the distance to another class is measured
 CELL = 512  # examples of a class among which all distances are measured
 LEAST_DISTANCE = 1e-3  # of the cut: of vectors in single precision, nearer ones are equal
