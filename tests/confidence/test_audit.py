@@ -60,7 +60,7 @@ def test_a_label_by_chance_is_the_share_of_doubt_in_its_probability(spoiled):
         residuals = rest.fit(clf.model_.raw[others], y[others]).explain(X).residuals
         p = calibration.probabilities(residuals)[0, suspect.label]
         known = np.isfinite(residuals[0, suspect.label])
-        expected = min(1.0, calibration.doubt / 10 / p) if known else 1.0
+        expected = min(1.0, np.hypot(calibration.doubt, calibration.unseen) / 10 / p) if known else 1.0
         assert suspect.by_chance == pytest.approx(expected, rel=1e-6)
 
 

@@ -1,9 +1,7 @@
 """What tuning says of a left-out example is what a model that never had it answers, whatever the parameters.
 
 Every combination goes the way ``fit`` goes, up to the search, which is cut short to a few settings. Then the model of
-each setting is built without the example (its duplicates, its fold), and asked about it. Classes are small here, and
-examples left out alone all the same: of folds of small classes the covariance loses the one that is asked, no other
-(``tests/tuning/left_out/test_groups.py``).
+each setting is built without the example (its duplicates, its fold), and asked about it.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ from kcrc.method.distances.custom import SlowDistanceWarning
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.scaling import Within
 from kcrc.tuning import tune
-from kcrc.tuning.left_out import sample
 from kcrc.tuning.search import Search
 
 ROWS, MOST = 3, 37  # examples asked, and settings they are asked under
@@ -63,11 +60,6 @@ class Short(Search):
         return settings[0]
 
 
-@pytest.fixture(autouse=True)
-def left_out_alone(monkeypatch):
-    monkeypatch.setattr(sample, "SMALL", 0)
-
-
 @cache
 def clouds():
     X, y, _ = problem(3, n=36, d=5, classes=4)
@@ -99,7 +91,7 @@ def asked(monkeypatch, options, X, y):
     classifier = KCRCClassifier(**{**BASE, **options}, tuning_seconds=60, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowDistanceWarning)
-        vectors, labels = classifier._checked(X, y, reset=True)
+        vectors, labels = classifier._validate(X, y, reset=True)
         result = tune.tune(settings_of(classifier), vectors, labels)
         return Short.last, result.settings.make_method(vectors, labels)[0]
 
@@ -135,7 +127,7 @@ def disagreements(monkeypatch, options, X, y):
         own = of_setting(setting, geometry, method, options)
         for at, margin in enumerate(margins[:ROWS]):
             i = search.order[at]
-            out = search.order[: search.fold] if search.in_folds(setting.geometry) else [i]
+            out = search.order[: search.fold] if search.candidates.in_folds(setting.geometry) else [i]
             out = np.flatnonzero(np.isin(geometry.groups, geometry.groups[out]))
             keep = np.setdiff1d(np.arange(len(X)), out)
             metric = own.scaling

@@ -28,7 +28,7 @@ from kcrc.method.scaling import units_differ
 from kcrc.tuning import constants
 from kcrc.tuning.candidates import Candidates, fixed_values, stratified
 from kcrc.tuning.geometries import LABEL_FREE, favoured, fit_again, geometries_of, kernel_geometry, table_work
-from kcrc.tuning.left_out.sample import class_stays, digests, duplicate_groups, folds_of_small_classes, resolve_groups
+from kcrc.tuning.left_out.sample import class_stays, duplicate_groups, resolve_groups
 from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.result import CandidateSetting, SearchResult, Tuning, loss
 from kcrc.tuning.scoring import MarginScorer, posing_cost, solving_cost, with_share
@@ -59,10 +59,7 @@ def _tune(
 ) -> SearchResult:
     fitted, scaled, samples, pairs = _fit_parts(settings, X, y)
     X = X if fitted.of_products else scaled
-    together = duplicate_groups(X, groups)
-    if not settings.global_dictionary:
-        together = folds_of_small_classes(np.arange(len(X)) if settings.precomputed else digests(X), y, together)
-    tuner = Tuner(fitted, X, y, together, progress, None if fitted.of_products else samples, pairs)
+    tuner = Tuner(fitted, X, y, duplicate_groups(X, groups), progress, None if fitted.of_products else samples, pairs)
     weighted = to_be_weighted(fitted.fine_distance)
     if weighted is not None and is_open(fitted.member.scaling):
         result = _tune_with_weights(replace(tuner, samples=None), weighted)  # a scaling moves the examples

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, load_wine
 
 from kcrc import ImageClassifier, KCRCClassifier
 from kcrc.errors import ParameterError
-from kcrc.tuning.left_out.sample import digests, find_groups, folds_of_small_classes, same_groups
+from kcrc.tuning.left_out.sample import find_groups, folds_of_small_classes, same_groups
 
 
 def bursts(seed=0, *, classes=3, scenes=8, frames=4, d=40, apart=0.1):
@@ -128,9 +128,9 @@ def test_a_matrix_of_distances_has_no_groups_of_its_own():
 # Folds ---------------------------------------------------------------------------------------------------------------
 
 
-def folds(y, groups=None, keys=None):
+def folds(y, groups=None):
     alone = np.arange(len(y)) if groups is None else np.asarray(groups)
-    return folds_of_small_classes(np.arange(len(y)) if keys is None else np.asarray(keys), np.asarray(y), alone)
+    return folds_of_small_classes(np.asarray(y), alone)
 
 
 def test_each_fold_takes_one_example_of_each_small_class():
@@ -159,11 +159,11 @@ def test_a_group_of_two_classes_is_in_one_fold():
     assert fold[1] == fold[2]
 
 
-def test_folds_follow_from_the_content_of_the_rows():
-    X, y, _ = bursts(frames=1, scenes=5)
-    order = np.random.default_rng(3).permutation(len(y))
-    again = folds(y[order], keys=digests(X[order]))
-    assert partition(folds(y, keys=digests(X))[order]) == partition(again)
+def test_folds_follow_from_the_examples_that_are_there():
+    y = np.array([0, 1, 0, 1, 1, 0, 0, 1])
+    kept = np.array([0, 1, 3, 5, 6, 7])
+    assert partition(folds(y[kept])) == partition(folds(y[kept], groups=kept * 3 + 1))
+    np.testing.assert_array_equal(folds(y), [0, 0, 1, 1, 2, 2, 3, 3])
 
 
 @pytest.mark.parametrize("y", [np.repeat([0, 1], 11), np.zeros(5, int)], ids=["large classes", "one class"])
@@ -175,14 +175,26 @@ def test_answers_in_folds_are_those_without_the_fold():
     """With a scaling that learns nothing, exactly."""
     X, y, _ = bursts(6, frames=1, scenes=4, d=6)
     clf = given(n_neighbors=5, gamma=0.2).fit(X, y, groups=None)
-    left, fold = clf.confidence_.left_out, folds(y, keys=digests(X))
+    left, fold = clf.confidence_.left_out, folds(y)
     for row, residuals in zip(left.rows, left.residuals, strict=True):
         rest = given(n_neighbors=5, gamma=0.2).fit(X[fold != fold[row]], y[fold != fold[row]])
         np.testing.assert_allclose(rest.explain(X[[row]]).residuals[0], residuals, rtol=1e-6)
 
 
-def test_choosing_leaves_out_the_same_folds():
+def test_scalings_that_learn_from_labels_learn_without_the_fold():
     X, y, _ = bursts(6, frames=1, scenes=4, d=6)
-    tuning = KCRCClassifier(tuning_seconds=0.3).fit(X, y, groups=None).tuning_
-    named = KCRCClassifier(tuning_seconds=0.3).fit(X, y, groups=folds(y, keys=digests(X))).tuning_
-    assert tuning.scores == named.scores
+    scaled = {"scaling": "within", "n_neighbors": 5, "gamma": 0.2}
+    left, fold = given(**scaled).fit(X, y, groups=None).confidence_.left_out, folds(y)
+    for row, residuals in zip(left.rows, left.residuals, strict=True):
+        rest = given(**scaled).fit(X[fold != fold[row]], y[fold != fold[row]])
+        np.testing.assert_allclose(rest.explain(X[[row]]).residuals[0], residuals, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scaling", ["plain", "within"])
+def test_of_small_classes_without_meaning_answers_are_no_better_than_chance(scaling):
+    right = []
+    for seed in range(8):
+        X = np.random.default_rng(seed).normal(size=(40, 60))
+        clf = given(n_neighbors=8, scaling=scaling).fit(X, np.arange(40) % 10)
+        right.append(clf.confidence_.left_out.right.mean())
+    assert np.mean(right) < 0.16

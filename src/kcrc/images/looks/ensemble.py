@@ -75,7 +75,8 @@ class Member:
             return cls(look, classifier, Calibration())
         features = open_set_features(evidence)
         far = features[:, FAR] if _orders_by_distance(classifier) else None
-        calibration = Calibration.fit(evidence.residuals, truth, far)
+        # Members are weighed by what is known of them; how little that may be counts once, for their product.
+        calibration = replace(Calibration.fit(evidence.residuals, truth, far), unseen=0.0)
         nearest = features[:, 0][np.isfinite(features[:, 0])]
         reach = float(np.exp(np.median(nearest))) if len(nearest) else 1.0
         return cls(look, classifier, calibration, reach if np.isfinite(reach) and reach > 0 else 1.0)
@@ -113,12 +114,13 @@ def leave_one_out_order(labels: Array, groups: Array | str | None) -> Array:
 def left_out_evidence(
     model: FittedModel, positions: Array, groups: Array | str | None, *, without_classes: bool = False
 ) -> Evidence:
-    """Return the evidence of stored examples at ``positions``, each with itself, its group and its fold left out.
+    """Return the evidence of stored examples at ``positions``, each with itself and its group left out.
 
     ``without_classes`` leaves out all examples of its class as well, so that it is a stranger to the model.
     """
     exclusion = Exclusion.of(model, resolve_groups(groups, model.raw, model.labels))
-    exclusion = exclusion.with_groups(model, model.labels) if without_classes else exclusion.with_folds(model)
+    if without_classes:
+        exclusion = exclusion.with_groups(model, model.labels)
     return join_evidence(answers_without(model, exclusion, positions, lambda evidence, positions: evidence))
 
 

@@ -20,7 +20,7 @@ from kcrc._base.few_examples import FEWEST
 from kcrc._base.parallel import over_chunks, worker_count
 from kcrc.method import pipeline
 from kcrc.method.coding.base import Dictionary, Target
-from kcrc.method.evidence import Evidence, open_set_features
+from kcrc.method.evidence import Evidence, join_evidence, open_set_features
 from kcrc.method.fitted_model import RAW, FittedModel
 from kcrc.method.kernels import Linear, VectorKernel
 from kcrc.method.neighbours.base import Neighbourhood
@@ -79,6 +79,24 @@ def answers_without(
         return read(verdict, some)
 
     return over_chunks(piece, len(which), _chunk(model, len(which)), model.method.n_jobs)
+
+
+def answers_of_folds(
+    model: FittedModel, folds: Array, which: Array, read: Callable[[Evidence, Array], T]
+) -> list[tuple[Array, T]]:
+    """The positions of ``which`` in each fold (n,) and ``read`` of their evidence, from all examples but the fold, of
+    which the scaling is learned again: a covariance that knew the others of a fold would tell them from what is left
+    of their classes."""
+    found = []
+    for fold in np.unique(folds[which]):
+        asked, rest = which[folds[which] == fold], np.flatnonzero(folds != fold)
+        raw = widen(model.raw[rest])
+        scaling = model.method.scaling.fit(raw, model.labels[rest])
+        method = replace(model.method, scaling=scaling)
+        less = FittedModel.build(method, model.raw[rest], model.classes, model.labels[rest], model.ids[rest])
+        parts = pipeline.answer(less, scaling.transform(widen(model.raw[asked])), lambda e: e, explain=True)
+        found.append((asked, read(join_evidence(parts), asked)))
+    return found
 
 
 def _posed(
@@ -203,7 +221,7 @@ class LeftOut:
             return None
         kept = None if before is None else _untouched(*before, model, order, without_classes)
         if kept is None:
-            return cls._asked(model, exclusion, order)
+            return cls._asked(model, exclusion, order).among(model.ids[order])
         anew = ~np.isin(model.ids[order], kept.rows)
         if not anew.any():
             return kept.among(model.ids[order])
@@ -222,7 +240,11 @@ class LeftOut:
                 _reach(model, evidence),
             )
 
-        parts = answers_without(model, exclusion, order, summary)
+        if exclusion.in_folds and exclusion.removed(model, order[:1]) is not None:
+            found = answers_of_folds(model, exclusion.groups_of(model), order, summary)
+            order, parts = np.concatenate([asked for asked, _ in found]), [answers for _, answers in found]
+        else:
+            parts = answers_without(model, exclusion, order, summary)
         return cls(model.ids[order], model.labels[order], *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def among(self, rows: Array) -> LeftOut:

@@ -19,7 +19,7 @@ from kcrc.method.fitted_model import FittedModel
 from kcrc.method.kernels import Kernel, VectorKernel
 from kcrc.method.preparation import Prepared, Samples
 from kcrc.method.scaling import tiled_product
-from kcrc.tuning.left_out.sample import digests, duplicate_groups, folds_of_small_classes
+from kcrc.tuning.left_out.sample import duplicate_groups, folds_of_small_classes
 
 # What an example's leaving does to the within-class metric.
 #
@@ -55,7 +55,7 @@ class Exclusion:
     """Who leaves with whom, by row number, as of the fit: examples added later were never in the covariance.
 
     ids, groups, labels (m,) of the examples of the fit; means (C, d) of their classes and weights (m,) where the
-    metric is fitted with labels.
+    metric is fitted with labels. ``in_folds``: the groups are folds, see ``sample.folds_of_small_classes``.
     """
 
     ids: Array
@@ -63,6 +63,7 @@ class Exclusion:
     labels: Array
     means: Array | None
     weights: Array | None
+    in_folds: bool = False
 
     @classmethod
     def of(cls, model: FittedModel, groups: Array | None = None, *, fixed: bool = False) -> Exclusion:
@@ -90,11 +91,10 @@ class Exclusion:
         return replace(self, groups=own)
 
     def with_folds(self, model: FittedModel) -> Exclusion:
-        """The same where classes that are small leave in folds."""
-        method, groups = model.method, self.groups_of(model)
-        matrix = method.distance.given_as_matrix or method.kernel.given_as_matrix
-        keys = model.ids if matrix else digests(model.raw)
-        return self.with_groups(model, folds_of_small_classes(keys, model.labels, groups))
+        """The same where classes that are small leave in folds; this one where none is."""
+        groups = self.groups_of(model)
+        folds = folds_of_small_classes(model.labels, groups)
+        return self if folds is groups else replace(self.with_groups(model, folds), in_folds=True)
 
     def _places(self, ids: Array) -> tuple[Array, Array]:
         """Where the examples ``ids`` stand here, and which of them were there at the fit."""

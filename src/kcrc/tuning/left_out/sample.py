@@ -123,26 +123,24 @@ def class_stays(labels: Array, groups: Array) -> Array:
 # Folds: who leaves together where classes are small.
 #
 # Left out alone, an example leaves a class that is one short beside others that are not. Of classes of two to ten that
-# is half to a tenth of what is known of it, and each setting notices in its own way. On 15 scenes, 2, 3, 5 and 8 per
-# class, 24, 39, 52 and 57 % are right by leave-one-out, 46, 43, 59 and 62 % in folds, of queries 46, 52, 58 and 63 %
-# (``lab.experiments.studies.announced``; at 15 per class leave-one-out is nearer to the truth). So with one group
-# of a small class leaves one of every other.
+# is half to a tenth of what is known of it, and each setting notices in its own way. So with one group of a small class
+# leaves one of every other. What is learned with labels is to be learned again without the fold: a covariance that
+# knows the others of a fold tells them from what is left of their classes (``lab.experiments.studies.announced``).
 
 SMALL = 10  # groups of a typical class, up to which classes lose one group each at once
 
 
-def folds_of_small_classes(keys: Array, labels: Array, groups: Array) -> Array:
+def folds_of_small_classes(labels: Array, groups: Array) -> Array:
     """Numbers (n,) of those who leave together: the ``groups`` where the typical class has more than SMALL of them,
-    else folds of groups, in each of which every typical class loses one. ``keys`` (n,) order the groups of a class."""
+    else folds of groups, in each of which every typical class loses one: the first of each class, the second, …"""
     pairs = np.unique(np.stack([labels, groups], axis=1), axis=0)
     sizes = np.bincount(pairs[:, 0])
     count = int(np.median(sizes[sizes > 0]))
     if count > SMALL or (sizes > 0).sum() < 2:
         return groups
-    order = np.lexsort((keys, groups))
-    number, first = np.unique(groups[order], return_index=True)
-    key, home = keys[order[first]], np.minimum.reduceat(labels[order], first)
-    in_class = np.lexsort((key, home))
+    number, first = np.unique(groups, return_index=True)
+    in_class = np.lexsort((first, labels[first]))  # a group of several classes counts where its first example is
+    home = labels[first]
     starts = np.searchsorted(home[in_class], home[in_class])
     fold = np.empty(len(number), np.intp)
     fold[in_class] = (np.arange(len(number)) - starts) % max(2, count)
