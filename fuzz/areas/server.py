@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import random
 import tempfile
 import threading
@@ -21,13 +22,14 @@ from kcrc.gallery import Gallery, building
 from lab.bench.postgres_server import PostgresServer
 
 
-@register("server", about="a gallery on a PostgreSQL server, which is killed", share=60)
+@register("server", about="a gallery on a PostgreSQL server, which is killed", share=20)
 class Server(Area):
     starts_processes = True
 
     def load(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="kcrc-pg-", dir="/tmp", ignore_cleanup_errors=True)
         self.server = PostgresServer(Path(self.folder.name))
+        self.server._log = Path(os.devnull)  # which a case may open
         atexit.register(self.server.kill)
         self.server.start()
         self.made = 0

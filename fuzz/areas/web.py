@@ -34,6 +34,8 @@ _NUMBERS = ("0", "1", "3", "-1", "99999999999999999999999", "1e5", "٣", "")
 
 @register("web", about="requests to kcrc serve", share=1200)
 class Web(Area):
+    uses_box = True
+
     def prepare(self) -> None:
         photo_gallery(self.samples / "g.kcrc", self.samples / "photos", each=3)
         with Gallery.open(self.samples / "g.kcrc") as gallery:
