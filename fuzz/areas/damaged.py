@@ -20,8 +20,6 @@ _PAGE = 4096
 
 @register("damaged", about="damaged gallery files", share=2000)
 class Damaged(Area):
-    uses_box = True
-
     def prepare(self) -> None:
         vector_gallery(self.samples / "g.kcrc")
 

@@ -31,8 +31,6 @@ OLDER = [path for path in TESTS.glob("golden/*/*.kcrcmodel") if path.stat().st_s
 
 @register("saved", about="saved classifiers and exports", share=2500)
 class Saved(Area):
-    uses_box = True
-
     def prepare(self) -> None:
         X, y = vectors_of(6)
         for number, setting in enumerate(_SETTINGS):
