@@ -19,8 +19,8 @@ from processes import alive, tree
 
 from kcrc.cli import main
 from kcrc.errors import DataError, ParameterError, StateError
-from kcrc.gallery import Gallery
 from kcrc.files.box import Worker
+from kcrc.gallery import Gallery
 from kcrc.scale.engines.local import Local
 from kcrc.scale.scoring import inputs
 from kcrc.scale.scoring.inputs import Input, read_input
@@ -238,7 +238,7 @@ def test_a_list_is_read_in_bounds_and_never_from_a_pipe(home, monkeypatch) -> No
 def test_an_error_before_any_answer_leaves_nothing_in_the_way(kcrc, monkeypatch) -> None:
     np.save("in.npy", np.zeros((5, WIDTH + 1), np.float32))
     code, said = kcrc("predict", "g.kcrc", "in.npy", "--out", "a.csv")
-    assert (code, said) == (1, "kcrc: in.npy holds vectors of 6 numbers; those of the gallery have 5.\n")
+    assert (code, said) == (1, "kcrc: in.npy must hold vectors of 5 numbers, as the gallery does; got 6.\n")
     assert list(Path().glob("a.csv*")) == []
     np.save("in.npy", np.zeros((5, WIDTH), np.float32))
     with monkeypatch.context() as patched:
