@@ -93,7 +93,7 @@ def test_which_parts_are_at_home_among_any_vectors():
 
 def ground(X, y, **options):
     classifier = KCRCClassifier(**options)
-    vectors, labels = classifier._checked(X, y, reset=True)
+    vectors, labels = classifier._validate(X, y, reset=True)
     return Ground.of(Parameters(classifier), Wish.of(classifier), vectors, labels)
 
 

@@ -63,7 +63,7 @@ def larger_than_memory(monkeypatch):
     """A few examples in a mapped file are larger than any budget."""
     size = pending.sample_size
     monkeypatch.setattr(pending, "sample_size", lambda X, n, budget: size(X, n, 0))
-    monkeypatch.setattr("kcrc.classifier.estimator.sample_size", lambda X, n, budget: size(X, n, 0))
+    monkeypatch.setattr("kcrc.classifier.incremental.sample_size", lambda X, n, budget: size(X, n, 0))
     monkeypatch.setattr(pending, "FEWEST", 120)
 
 

@@ -90,7 +90,7 @@ def asked(monkeypatch, options, X, y):
     classifier = KCRCClassifier(**{**BASE, **options}, tuning_seconds=60, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowDistanceWarning)
-        vectors, labels = classifier._checked(X, y, reset=True)
+        vectors, labels = classifier._validate(X, y, reset=True)
         parameters = Parameters(classifier)
         chosen = parameters.chosen(vectors, labels, None).values
         return Short.last, parameters.method(vectors, labels, chosen)[0]

@@ -25,7 +25,7 @@ from kcrc.confidence.answers import (
 )
 from kcrc.confidence.calibration import Confidence
 from kcrc.method.fitted_model import FittedModel
-from kcrc.updates.pending import Standing, learns_from_all
+from kcrc.updates.pending import PendingUpdates, learns_from_all
 
 if TYPE_CHECKING:
     from kcrc.confidence.advice import Advice
@@ -407,14 +407,14 @@ class ConfidenceHolder:
                     self._before = None
         return self._learned
 
-    def after(self, standing: Standing) -> ConfidenceHolder:
-        """The holder for a state that comes after this one, which was ``standing``."""
+    def after(self, pending: PendingUpdates) -> ConfidenceHolder:
+        """Return the holder for the state that follows this one, whose examples are those of ``pending``."""
         before, groups = self._before, self.groups
         learned = self._learned
         if learned is not None:
-            # Of others, the sample that was asked is not kept; one that is due was not yet what this was learned from.
-            if not standing.due and learns_from_all(standing.examples):
-                before = EarlierConfidence(learned, standing.examples)
+            # The sample of mapped examples is not kept, and pending examples are not those that this was learned from.
+            if not pending.needs_refit and learns_from_all(pending.examples):
+                before = EarlierConfidence(learned, pending.examples)
             groups = Groups.learned_with(learned) if groups is None else groups
         return ConfidenceHolder(groups, fixed=self.fixed, before=before)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
     from kcrc.images.decoding.reading import OnError
     from kcrc.images.features.base import Feature
+    from kcrc.method.fitted_model import FittedModel
     from kcrc.scale.on_server import ServerAnswerer
     from kcrc.scale.sharded import ShardedAnswerer
 
@@ -203,7 +204,7 @@ class GalleryClassifier:
         """What answers, with the examples of ``moment``; what was handed out before stays as it was."""
         now = moment.contents
         model = tuned.model_following(ready.answerer.model, now.ids, now.labels, moment.vectors)
-        facing = None if ready.classifier is None else ready.classifier.following(model)
+        facing = _with_model(ready.classifier, model)
         if facing is not None and moment.facts is not None:
             facing.growth_ = moment.facts.growth(now)
         return replace(
@@ -262,7 +263,7 @@ class GalleryClassifier:
         if made is None:
             return None
         answerer = replace(ready.answerer, model=made.model, known=made.confidence)
-        facing = None if ready.classifier is None else ready.classifier.following(made.model)
+        facing = _with_model(ready.classifier, made.model)
         if facing is not None:
             facing.confidence_, facing.growth_ = made.confidence, growth or facing.growth_
         stored = ready.stored and made.confidence is known.confidence
@@ -270,12 +271,14 @@ class GalleryClassifier:
 
     def _learned_again(self, ready: Ready) -> Ready:
         """The same, with all that is learned from examples learned from those of its moment; the parameters stay."""
-        made = (ready.classifier or self._facing(ready)).following(ready.answerer.model)
+        from kcrc.classifier.incremental import relearn, with_model
+
+        made = with_model(ready.classifier or self._facing(ready), ready.answerer.model)
         if ready.facts is not None:
             made.growth_ = ready.facts.growth(ready.contents)
-        made.learn_anew()
+        relearn(made)
         _compact_scaling(made)
-        calibrated = Calibrated(made.model_, made.confidence_)
+        calibrated = Calibrated(made.answerer_.model, made.confidence_)
         return replace(
             ready, answerer=made.answerer_, calibrated=calibrated, classifier=made, stored=False, learned_again=True
         )
@@ -481,9 +484,18 @@ def unknown_where_meaningless(answers: Answers) -> Answers:
     return answers.but_unknown(answers.why)
 
 
+def _with_model(classifier: KCRCClassifier | None, model: FittedModel) -> KCRCClassifier | None:
+    """Return a copy of the classifier that answers from ``model``; None if there is none yet."""
+    if classifier is None:
+        return None
+    from kcrc.classifier.incremental import with_model  # scikit-learn, which answering does without
+
+    return with_model(classifier, model)
+
+
 def _compact_scaling(classifier: KCRCClassifier) -> None:
     """Give a classifier the scaling as a gallery stores it, before anything is learned with it."""
-    compact = tuned.compact_scaling(classifier.model_)
+    compact = tuned.compact_scaling(classifier.answerer_.model)
     if compact is not None:
         classifier.model_ = compact
 

@@ -666,7 +666,7 @@ class Gallery:
         from kcrc.images.look_alikes import with_look_alikes
 
         classifier = self.classifier()
-        found, model = classifier.audit(ids), classifier.model_
+        found, model = classifier.audit(ids), classifier.answerer_.model
         return with_look_alikes(found, model.ids, model.classes[model.labels], self.thumbnail, ids)
 
     def advise(self, images: Sequence[Any] | None = None, *, count: int = 10) -> Advice:

@@ -208,7 +208,7 @@ def left_out(gallery: Gallery, *, progress: Callable[[float], None]) -> Measured
     from kcrc.tuning.left_out.answers import answers_without
 
     classifier = gallery.classifier()
-    model, confidence = classifier.model_, classifier.confidence_
+    model, confidence = classifier.answerer_.model, classifier.confidence_
     which, alone = _askable(model, confidence.exclusion.groups_of(model))
     if not len(which):
         raise StateError("No class has two examples, so none can be asked as if it were not there. Add more first.")
