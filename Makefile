@@ -52,7 +52,7 @@ test-kernels: $(VENV)/.dev  ## the same answers with other kernels of OpenBLAS a
 
 test-web: $(VENV)/.dev  ## the pages in headless Chromium; KCRC_SCREENSHOTS=FOLDER keeps what it shows
 	.ci/chromium
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m browser tests/browser
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "browser and not slow" tests/browser
 
 fuzz: $(VENV)/.dev  ## attacks on every door, 20,000 and 500 kills, in about ten minutes (see docs/security.md)
 	$(BIN)/python -m fuzz --cases 20000 --kills 500 --jobs 2 --out fuzz-out.json

@@ -49,7 +49,7 @@ def main() -> int:
         gallery = Path(folder) / "g.kcrc"
         photo_gallery(gallery, Path(folder) / "photos", each=20)
         with Gallery.open(gallery) as opened:
-            opened.answering.take_usual_parameters()
+            opened.answering.use_default_parameters()
         photos = [path.read_bytes() for path in sorted((Path(folder) / "photos").rglob("*.jpg"))]
         command = [sys.executable, "-m", "kcrc", "serve", str(gallery), "--port", "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

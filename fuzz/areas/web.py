@@ -37,7 +37,7 @@ class Web(Area):
     def prepare(self) -> None:
         photo_gallery(self.samples / "g.kcrc", self.samples / "photos", each=3)
         with Gallery.open(self.samples / "g.kcrc") as gallery:
-            gallery.answering.take_usual_parameters()
+            gallery.answering.use_default_parameters()
 
     def load(self) -> None:
         self.loop = asyncio.new_event_loop()

@@ -86,10 +86,17 @@ class Watched:
         self.tab.on("pageerror", lambda error: self.seen.append(str(error)))
         self.tab.on("dialog", lambda dialog: self.seen.append(dialog.message))
         self.tab.on("request", self._note)
+        self.waits = 0  # requests that are not answered yet
+        for event in ("requestfinished", "requestfailed"):
+            self.tab.on(event, lambda request: self._count(request, -1))
         self.tab.goto(address)
         self.tab.wait_for_selector("main > *")
 
+    def _count(self, request: Any, step: int) -> None:
+        self.waits += step * (not request.url.startswith(("data:", "blob:", f"{self.address}api/events")))
+
     def _note(self, request: Any) -> None:
+        self._count(request, 1)
         if not request.url.startswith((self.address, "data:", f"blob:{self.address}")):
             self.seen.append(f"asked for {request.url}")
 
@@ -106,6 +113,16 @@ class Watched:
     def settled(self) -> None:
         """Everything asked is answered, and every tile is in its place."""
         self.tab.wait_for_timeout(550)
+
+    def idle(self) -> None:
+        """Nothing is asked of the server any more, and what it said is drawn."""
+        quiet = 0
+        for _ in range(400):
+            self.tab.wait_for_timeout(15)
+            quiet = 0 if self.waits else quiet + 1
+            if quiet == 3:
+                return
+        raise AssertionError(f"{self.waits} requests are not answered")
 
     def text(self, selector: str) -> str:
         return str(self.tab.locator(selector).first.text_content())

@@ -146,6 +146,8 @@ def test_a_picture_the_server_let_go_is_sent_again(standing: str, fruit: Path, w
 def test_what_is_argued_stands_when_confidence_is_learned(standing: str, fruit: Path, watch: Watch) -> None:
     page = watch(standing)
     page.tab.goto(f"{standing}static/index.html")  # the page of separate modules, of which the test needs one
+    page.tab.goto(f"{standing}static/index.html")  # of its sources, one of which is imported below
+    page.tab.wait_for_selector(".empty")
     altered(page, confidence="learning", probability=None)
     page.ask(fruit / TIPPED)
     held: list[Any] = []

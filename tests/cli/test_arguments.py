@@ -135,7 +135,7 @@ def test_parameters_that_have_yet_to_be_chosen_are_no_surprise(run, monkeypatch:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(GalleryClassifier, "_chosen", interrupt)
+        patch.setattr(GalleryClassifier, "_choose", interrupt)
         code, out, err = run("predict", "birds.kcrc", "photos/wren/1.jpg")
         assert (code, out) == (130, "")
         assert "interrupted; the parameters were not chosen. 'kcrc tune --seconds 10 birds.kcrc' takes less" in err

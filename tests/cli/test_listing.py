@@ -65,7 +65,7 @@ def test_the_page_has_a_picture_each_and_no_folders(kcrc: Run, home: Path) -> No
 def test_wrong_words_are_one_sentence(kcrc: Run) -> None:
     code, _, err = kcrc("list", "birds.kcrc", "--since", "last week")
     assert (code, err.count("\n")) == (2, 1)
-    assert "A day is written 2026-05-01" in err
+    assert "must be a day (2026-05-01)" in err
     code, _, err = kcrc("list", "birds.kcrc", "--label", "ren")
     assert (code, err) == (1, "kcrc: There is no class 'ren' in the gallery.\n")
     code, _, err = kcrc("show", "birds.kcrc", "99")

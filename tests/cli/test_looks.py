@@ -15,8 +15,8 @@ from photos import photo, two_ways
 
 from kcrc import Gallery, looks
 from kcrc.cli import main
-from kcrc.gallery import seeing
-from kcrc.gallery.seeing import looks_of
+from kcrc.gallery import choose_looks
+from kcrc.gallery.choose_looks import looks_of
 from kcrc.images.nearness import near_by
 
 Run = Callable[..., tuple[int, str, str]]
@@ -96,7 +96,7 @@ def test_ctrl_c_while_choosing_leaves_nothing(run: Run, home: Path, monkeypatch:
         raise KeyboardInterrupt
 
     before = sorted(home.iterdir())
-    monkeypatch.setattr(seeing, "choose_feature", stopped)
+    monkeypatch.setattr(choose_looks, "choose_feature", stopped)
     code, out, err = run("build", "photos", "-o", "new.kcrc")
     assert (code, out) == (130, "")
     assert "nothing was made; 'new.kcrc' is as it was before." in err

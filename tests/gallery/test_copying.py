@@ -15,8 +15,8 @@ from kcrc.errors import FileError
 from kcrc.gallery import Gallery, stores
 from kcrc.gallery.check import problems
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, TunedRecord
-from kcrc.gallery.stores.copying import copied
-from kcrc.gallery.stores.postgres.address import parsed
+from kcrc.gallery.stores.copying import copy_gallery
+from kcrc.gallery.stores.postgres.address import parse
 
 
 def everything(reading: Snapshot) -> object:
@@ -54,10 +54,10 @@ def test_there_and_back_again(birds: Path, postgres_address: str, tmp_path: Path
     back = tmp_path / "back.kcrc"
     queries = np.random.default_rng(1).normal(1.5, 2, (30, 3))
     with Gallery.open(birds, readonly=True) as file:
-        assert copied(file.store, postgres_address, check=problems, report=shares.append) == 40
+        assert copy_gallery(file.store, postgres_address, check=problems, report=shares.append) == 40
         with Gallery.open(postgres_address) as server:
             assert server.read(everything) == file.read(everything)
-            assert copied(server.store, back, check=problems) == 40
+            assert copy_gallery(server.store, back, check=problems) == 40
             np.testing.assert_array_equal(server.classifier().predict(queries), file.classifier().predict(queries))
             told = server.classifier().explain(queries), file.classifier().explain(queries)
             np.testing.assert_array_equal(told[0].rows, told[1].rows)
@@ -83,19 +83,19 @@ def test_what_goes_wrong_midway_leaves_nothing(
             raise error
 
     with Gallery.open(birds) as opened, pytest.raises(type(error)):
-        copied(opened.store, where, check=problems, report=told)
+        copy_gallery(opened.store, where, check=problems, report=told)
     assert not stores.kind_of(where).exists(where)
     assert list((tmp_path / "new").iterdir()) == []
 
 
 def test_a_damaged_gallery_is_not_copied(birds: Path, postgres_address: str, tmp_path: Path) -> None:
     with Gallery.open(birds) as opened:
-        copied(opened.store, postgres_address, check=problems)
-    where = parsed(postgres_address)
+        copy_gallery(opened.store, postgres_address, check=problems)
+    where = parse(postgres_address)
     with psycopg.connect(**where.connection) as db:  # type: ignore[arg-type]
         db.execute(f"UPDATE {where.schema}.vectors SET data = set_byte(data, 1, 9) WHERE id = 30")  # type: ignore[arg-type]
     with Gallery.open(postgres_address) as opened, pytest.raises(FileError, match="vector of example 30 is damaged"):
-        copied(opened.store, tmp_path / "copy.kcrc", check=problems)
+        copy_gallery(opened.store, tmp_path / "copy.kcrc", check=problems)
     assert not (tmp_path / "copy.kcrc").exists()
 
 
@@ -109,7 +109,7 @@ def test_a_copy_that_differs_is_not_kept(birds: Path, postgres_address: str, mon
 
     monkeypatch.setattr(ServerTransaction, "insert", losing)
     with Gallery.open(birds) as opened, pytest.raises(FileError, match="not what it was copied from"):
-        copied(opened.store, postgres_address, check=problems)
+        copy_gallery(opened.store, postgres_address, check=problems)
     assert not stores.kind_of(postgres_address).exists(postgres_address)
 
 

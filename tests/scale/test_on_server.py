@@ -14,8 +14,8 @@ from kcrc.confidence.answers import Answers
 from kcrc.errors import KCRCError, StateError
 from kcrc.gallery import Gallery
 from kcrc.gallery.check import problems
-from kcrc.gallery.stores.copying import copied
-from kcrc.gallery.stores.postgres.address import parsed
+from kcrc.gallery.stores.copying import copy_gallery
+from kcrc.gallery.stores.postgres.address import parse
 from kcrc.scale import on_server
 from kcrc.scale.on_server import ServerAnswerer
 
@@ -59,7 +59,7 @@ def test_answers_are_those_of_the_file_also_while_examples_come_and_go(
     name: str, postgres_address: str, tmp_path: Path, queries: Array
 ) -> None:
     with Gallery.open(made(tmp_path / "a.kcrc", METHODS[name])) as file:
-        copied(file.store, postgres_address, check=problems)
+        copy_gallery(file.store, postgres_address, check=problems)
         with Gallery.open(postgres_address) as server:
             asked = ServerAnswerer(server)
             rng = np.random.default_rng(1)
@@ -94,7 +94,7 @@ def test_what_needs_all_examples_is_answered_here_and_says_so(
     parameters: dict[str, object], reason: str, postgres_address: str, tmp_path: Path, queries: Array
 ) -> None:
     with Gallery.open(made(tmp_path / "a.kcrc", parameters)) as file:
-        copied(file.store, postgres_address, check=problems)
+        copy_gallery(file.store, postgres_address, check=problems)
         with Gallery.open(postgres_address) as server:
             asked = ServerAnswerer(server)
             same(asked.answer(queries), file.answering.answerer().answer(queries))
@@ -107,7 +107,7 @@ def test_where_many_are_equally_far_none_of_them_is_missed(
     monkeypatch.setattr(on_server, "MORE", 1)
     path = made(tmp_path / "a.kcrc", {"n_neighbors": 3, "kernel": "linear", "scaling": "plain"}, grid=True)
     with Gallery.open(path) as file:
-        copied(file.store, postgres_address, check=problems)
+        copy_gallery(file.store, postgres_address, check=problems)
         with Gallery.open(postgres_address) as server:
             asked, grid = ServerAnswerer(server), np.repeat(np.float32([[0], [0.5], [1]]), 6, axis=1)
             same(asked.answer(grid), file.answering.answerer().answer(grid))
@@ -125,7 +125,7 @@ def test_an_answer_stands_where_coordinates_cannot_be_extended(
 
     monkeypatch.setattr(on_server, "LATER", 3)
     with Gallery.open(made(tmp_path / "a.kcrc", METHODS["as it is"])) as file:
-        copied(file.store, postgres_address, check=problems)
+        copy_gallery(file.store, postgres_address, check=problems)
     with Gallery.open(postgres_address) as server:
         asked = ServerAnswerer(server)
         asked.answer(queries)
@@ -140,8 +140,8 @@ def test_coordinates_are_extended_once_many_examples_have_none(
 ) -> None:
     monkeypatch.setattr(on_server, "LATER", 3)
     with Gallery.open(made(tmp_path / "a.kcrc", METHODS["as it is"])) as file:
-        copied(file.store, postgres_address, check=problems)
-        where = parsed(postgres_address)
+        copy_gallery(file.store, postgres_address, check=problems)
+        where = parse(postgres_address)
 
         def counted() -> list[int]:
             with psycopg.connect(**where.connection) as db:  # type: ignore[arg-type]
@@ -173,9 +173,9 @@ def test_coordinates_that_others_took_rows_out_of_are_made_anew(
     harm: str, postgres_address: str, tmp_path: Path, queries: Array
 ) -> None:
     with Gallery.open(made(tmp_path / "a.kcrc", METHODS["as it is"])) as file:
-        copied(file.store, postgres_address, check=problems)
+        copy_gallery(file.store, postgres_address, check=problems)
         here = file.answering.answerer().answer(queries, explain=True)
-    where = parsed(postgres_address)
+    where = parse(postgres_address)
     with (
         psycopg.connect(**where.connection, autocommit=True) as db,  # type: ignore[arg-type]
         Gallery.open(postgres_address) as server,
@@ -199,7 +199,7 @@ def test_coordinates_that_others_took_rows_out_of_are_made_anew(
 
 def test_one_who_may_not_write_asks_what_is_there_or_all(postgres_address: str, tmp_path: Path, queries: Array) -> None:
     with Gallery.open(made(tmp_path / "a.kcrc", METHODS["unit"])) as file:
-        copied(file.store, postgres_address, check=problems)
+        copy_gallery(file.store, postgres_address, check=problems)
         with Gallery.open(postgres_address, readonly=True) as reader:
             asked = ServerAnswerer(reader)
             same(asked.answer(queries), file.answering.answerer().answer(queries))
@@ -217,9 +217,9 @@ def test_while_another_program_makes_the_coordinates_all_are_fetched(
     postgres_address: str, tmp_path: Path, queries: Array, extension: bool
 ) -> None:
     with Gallery.open(made(tmp_path / "a.kcrc", METHODS["as it is"])) as file:
-        copied(file.store, postgres_address, check=problems)
+        copy_gallery(file.store, postgres_address, check=problems)
         here = file.answering.answerer().answer(queries, explain=True)
-    where = parsed(postgres_address)
+    where = parse(postgres_address)
     with (
         psycopg.connect(**where.connection, autocommit=True) as db,  # type: ignore[arg-type]
         Gallery.open(postgres_address) as gallery,
@@ -243,7 +243,7 @@ def test_by_the_servers_graph_every_answer_says_how_much_it_finds(postgres_addre
         file.add([f"c{i % 5}" for i in range(1500)], X)
         # More neighbours than the 40 rows that the graph gives unless it is told to look at more.
         file.tune(parameters={**FIXED, "n_neighbors": 70})
-        copied(file.store, postgres_address, check=problems)
+        copy_gallery(file.store, postgres_address, check=problems)
         queries = rng.normal(size=(20, 12)).astype(np.float32)
         due = file.answering.answerer().answer(queries).evidence
     with Gallery.open(postgres_address) as server:
@@ -264,10 +264,10 @@ def test_by_the_servers_graph_every_answer_says_how_much_it_finds(postgres_addre
         left = asked.answer(queries).evidence
         assert (left.rows >= 900).all()
         np.testing.assert_array_equal(ServerAnswerer(server).answer(queries).evidence.rows >= 900, True)
-    with psycopg.connect(**parsed(postgres_address).connection) as db:  # type: ignore[arg-type]
+    with psycopg.connect(**parse(postgres_address).connection) as db:  # type: ignore[arg-type]
         (made,) = db.execute(
             "SELECT count(*) FROM pg_indexes WHERE schemaname = %s AND indexdef LIKE '%%USING hnsw%%'",
-            (parsed(postgres_address).schema,),
+            (parse(postgres_address).schema,),
         ).fetchone()  # type: ignore[misc]
     assert made == 1
 

@@ -40,7 +40,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     X = np.float32(y[:, None] + rng.standard_normal((200, WIDTH)))
     with Gallery.create(where / "g.kcrc", dim=WIDTH) as gallery:
         gallery.add([f"class {c}" for c in y], X)
-        gallery.answering.take_usual_parameters()
+        gallery.answering.use_default_parameters()
     queries = np.float32(rng.integers(0, 3, (QUERIES, 1)) + rng.standard_normal((QUERIES, WIDTH)))
     np.save(where / "q.npy", queries)
     names = [f"q.npy#{i}" for i in range(QUERIES)]

@@ -106,7 +106,7 @@ def galleries(tmp_path_factory: pytest.TempPathFactory, postgres_server):
         for name, address in addresses.items():
             gallery = Gallery.create(address, dim=X.shape[1])
             gallery.add(list(y), X)
-            gallery.answering.take_usual_parameters()
+            gallery.answering.use_default_parameters()
             made[name] = address, gallery
         yield made
         for _, gallery in made.values():

@@ -72,7 +72,7 @@ class StateSnapshot:
     def all(self, kind: type[R]) -> list[R]:
         return [record for _, record in sorted(self._state.records[kind].items())]
 
-    def found(self, kind: type[R], **where: Any) -> Iterator[R]:
+    def find(self, kind: type[R], **where: Any) -> Iterator[R]:
         sets = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
         return (record for record in self.all(kind) if all(getattr(record, name) in sets[name] for name in sets))
 

@@ -8,7 +8,7 @@ import pytest
 
 from kcrc.gallery import Gallery
 from kcrc.gallery.acts import Relabel
-from kcrc.gallery.tuned import Ready
+from kcrc.gallery.stored_choice import CurrentAnswerer
 from kcrc.web.current import Now
 
 
@@ -17,7 +17,7 @@ def test_changes_in_the_midst_of_a_look_are_not_missed(path: Path, monkeypatch: 
         now = Now(gallery)
         look = gallery.answering.ready
 
-        def in_between(**options: bool) -> Ready:
+        def in_between(**options: bool) -> CurrentAnswerer:
             other.remove([1])
             found = look(**options)
             other.remove([2])

@@ -20,7 +20,7 @@ import pytest
 from kcrc.cli import main
 from kcrc.gallery import Gallery
 from kcrc.gallery.check import problems
-from kcrc.gallery.stores.copying import copied
+from kcrc.gallery.stores.copying import copy_gallery
 
 CHILD = Path(__file__).with_name("served_child.py")
 SOURCES = str(Path(__file__).parents[2] / "src")
@@ -124,7 +124,7 @@ def test_a_gallery_on_a_postgres_server_keeps_changes_from_many_clients(
     start: Start, path: Path, postgres_address: str
 ) -> None:
     with Gallery.open(path) as file:
-        copied(file.store, postgres_address, check=problems)
+        copy_gallery(file.store, postgres_address, check=problems)
     process, client = start(gallery=postgres_address.replace("postgres@", "postgres:Gehe1m@"))
     acknowledged: dict[int, str] = {}
 

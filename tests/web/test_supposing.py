@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
 
 from kcrc.gallery import Gallery
 
@@ -41,6 +42,18 @@ def test_why_not_compares_with_the_class_in_question(client: httpx.Client, sent:
     assert told["sentence"].startswith("Between wren and robin, ")
     assert told["best"][0]["id"] in range(7, 13)
     assert client.post("/api/why-not", json={"picture": name, "label": "auk"}).status_code == 404
+
+
+def test_why_not_follows_what_is_set_aside(client: httpx.Client, sent: Sent) -> None:
+    question = {"picture": sent("wren"), "without_classes": ["wren"]}
+    answered = client.post("/api/what-if", json=question).json()
+    others = {"heron", "robin", "wren"} - {answered["label"]}
+    told = [client.post("/api/why-not", json={**question, "label": label}).json() for label in sorted(others)]
+    assert {one["answer"] for one in told} == {answered["label"]}
+    assert "wren" not in {told[0]["answer"], told[1]["answer"]}
+    assert told[-1]["sentence"].startswith("No wren is among the ")
+    assert (told[-1]["support"], told[-1]["best"]) == (None, [])
+    assert told[0]["support"] == pytest.approx(answered["support"])
 
 
 def test_what_was_answered_before_a_change(client: httpx.Client, sent: Sent) -> None:

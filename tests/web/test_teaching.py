@@ -12,7 +12,7 @@ import pytest
 
 from kcrc.gallery import Gallery
 from kcrc.gallery.classifier import GalleryClassifier
-from kcrc.gallery.tuned import Ready
+from kcrc.gallery.stored_choice import CurrentAnswerer
 
 Sent = Callable[..., str]
 ANNA, BORIS = {"X-Kcrc-Person": "anna"}, {"X-Kcrc-Person": "boris"}
@@ -151,14 +151,14 @@ def test_answers_go_on_while_parameters_that_were_outgrown_are_chosen(
     served: Callable[..., httpx.Client], picture: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    chosen = GalleryClassifier._chosen
+    chosen = GalleryClassifier._choose
 
-    def slowly(self: GalleryClassifier, **options: object) -> Ready:
+    def slowly(self: GalleryClassifier, **options: object) -> CurrentAnswerer:
         begun.set()
         assert go_on.wait(60)
         return chosen(self, **options, n_neighbors=5, kernel="linear", mu=0.1, scaling="unit")
 
-    monkeypatch.setattr(GalleryClassifier, "_chosen", slowly)
+    monkeypatch.setattr(GalleryClassifier, "_choose", slowly)
     client = served()
     names = [client.post("/api/pictures", content=picture("wren", seed)).json()["picture"] for seed in range(60, 80)]
     try:

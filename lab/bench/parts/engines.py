@@ -77,7 +77,7 @@ def beside_bare_processes(run: PartRun, place: Path) -> dict[str, Any]:
     X, numbers = problem(n + queries)
     with Gallery.create(place / "g.kcrc", dim=WIDTH) as gallery:
         gallery.add([f"class {c}" for c in numbers[:n]], X[:n])
-        gallery.answering.take_usual_parameters()
+        gallery.answering.use_default_parameters()
         known = fingerprint(gallery)
     np.save(place / "q.npy", X[n:])
     scorer = Scorer(str(place / "g.kcrc"), known, Question("answers.csv"), os.getcwd(), 1)

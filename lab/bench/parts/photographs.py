@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kcrc.gallery import Gallery, building
-from kcrc.gallery.seeing import default_feature
+from kcrc.gallery.choose_looks import default_feature
 from kcrc.images import datasets, features
 from kcrc.images.features.extract import extract
 from kcrc.report.tables import text_table

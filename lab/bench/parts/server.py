@@ -65,7 +65,7 @@ def _make(address: str, vectors: Array, labels: list[str]) -> None:
         for start in range(0, len(vectors), _AT_ONCE):
             made.add(labels[start : start + _AT_ONCE], vectors[start : start + _AT_ONCE])
     with Gallery.open(address) as made:
-        made.answering.take_usual_parameters()
+        made.answering.use_default_parameters()
 
 
 def _cost(run: PartRun, address: str, queries: Array, times: int, size: str) -> None:

@@ -48,7 +48,7 @@ def load(run: PartRun, place: Path) -> None:
     path = place / "vectors.kcrc"
     with Gallery.create(path, dim=d) as gallery:
         gallery.add(labels[:n], vectors[:n])
-        gallery.answering.take_usual_parameters()
+        gallery.answering.use_default_parameters()
         answerer = gallery.answering.answerer()
         singly = _singly(answerer.answer, vectors[n:], seconds / 10)
         what_if = _median(lambda: answerer.what_if(vectors[n], [1, 2, 3]), 10)
@@ -90,7 +90,7 @@ def first_answer(run: PartRun, place: Path) -> None:
     path = place / "pictures.kcrc"
     build_from_folder(folder, path, feature="hog")
     with Gallery.open(path) as gallery:
-        gallery.answering.take_usual_parameters()
+        gallery.answering.use_default_parameters()
     picture = (folder / "c0" / "0.png").read_bytes()
     begun = time.perf_counter()
     with served(path) as (_, port):

@@ -21,7 +21,7 @@ from kcrc._base import validation
 from kcrc._base.arrays import Array
 from kcrc._base.views import are_views, layout_of
 from kcrc.classifier.incremental import Incremental, row_numbers
-from kcrc.classifier.parameters import Parameters, refuses_earlier_names
+from kcrc.classifier.parameters import precomputed_kind, refuses_earlier_names
 from kcrc.confidence.answerer import Answerer
 from kcrc.errors import ParameterError, StateError
 from kcrc.method import coding, distances, kernels, projections
@@ -268,7 +268,7 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, *, groups: Any, rows: Any = None, brief: bool = False) -> Self:
         """``fit`` of one that is new or a copy; where it is to be ``brief``, by a short search."""
-        if rows is not None and Parameters(self).precomputed:
+        if rows is not None and precomputed_kind(self):
             raise ParameterError("rows cannot be given with a precomputed matrix: there a row is its own column.")
         vectors, labels = self._validate(X, y, reset=True)
         precision = np.promote_types(vectors.dtype, np.float32)
@@ -553,7 +553,7 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = Parameters(self).precomputed
+        tags.input_tags.pairwise = precomputed_kind(self) is not None
         # A linear representation cannot tell classes apart that lie along one direction (paper, "Data with the same
         # direction distribution"), and scikit-learn's toy blobs are such data: CRC is poor there by nature.
         # So are directions alone (unit rows): the blobs have two features.

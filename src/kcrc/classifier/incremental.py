@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -21,18 +20,16 @@ from kcrc._base.mapped import apply_by_blocks
 from kcrc._base.validation import seed_of
 from kcrc._base.views import Layout
 from kcrc.classifier.confidence_methods import ConfidenceHolder, Confident, Groups
-from kcrc.classifier.parameters import Chosen, Parameters, byte_count
+from kcrc.classifier.parameters import byte_count, precomputed_kind, settings_of
 from kcrc.classifier.receipts import ExampleDigests, Receipt, choices, receipt_for
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.calibration import Confidence
 from kcrc.errors import DataError, ParameterError, UnknownName
-from kcrc.method import kernels, local_problem, scaling
-from kcrc.method.distances.base import resolve
 from kcrc.method.distances.pair_cache import PairCounts
-from kcrc.method.distances.unified import to_be_weighted
-from kcrc.method.fitted_model import FittedModel, Method
+from kcrc.method.fitted_model import FittedModel
 from kcrc.method.samples import SampleForm
 from kcrc.method.scaling import far_out, is_fixed
+from kcrc.tuning.tune import tune
 from kcrc.updates.pending import Growth, PendingUpdates, learning_model, sample_rows, sample_size, touches
 from kcrc.updates.what_if import with_examples
 
@@ -41,57 +38,6 @@ if TYPE_CHECKING:
     from kcrc.tuning.result import Tuning
 
 C = TypeVar("C", bound="Incremental")
-
-WIDTH = "the width of the kernel"
-
-
-def learned_parts(parameters: Parameters, method: Method) -> tuple[str, ...]:
-    """Return the names of the parts of a method that were learned from the examples."""
-    given = parameters.given
-    distance = resolve(given.distance)
-    follows = {
-        "the scaling": method.scaling.learns and not scaling.is_fixed(given.scaling),
-        "the distance": distance.learns,
-        "the coarse distance": given.n_candidates is not None and resolve(given.coarse_distance).learns,
-        WIDTH: method.wide_as_data and hasattr(method.kernel, "gamma"),  # the linear one has none
-        "the matrix given": isinstance(given.kernel, str) and given.kernel == "precomputed",
-    }
-    return tuple(name for name, holds in follows.items() if holds)
-
-
-def as_chosen(given: KCRCClassifier, method: Method) -> Method:
-    """Return the method of a stored classifier. Files of earlier versions do not say whether the kernel follows the
-    width of the data: it does if gamma is "scale", or "auto" and nothing was searched."""
-    wide = given.gamma == "scale" or (given.gamma == "auto" and given.tuning_ is None)
-    if (
-        method.wide_as_data
-        or not wide
-        or not isinstance(given.kernel, str)
-        or local_problem.name_of(method.space) == "raw"
-    ):
-        return method
-    return replace(method, wide_as_data=True)
-
-
-def refit_learned_parts(parameters: Parameters, method: Method, X: Array, y: Array) -> Method:
-    """Return ``method`` with all that is learned from examples learned from X (n, d) with class numbers y."""
-    given, what = parameters.given, learned_parts(parameters, method)
-    fitted = method.scaling.fit(X, y) if "the scaling" in what else method.scaling
-    scaled = fitted.transform(X)
-    measures = method.distance, method.coarse_distance
-    if what != (WIDTH,):  # else all but the kernel is as it was
-        chosen_weights = to_be_weighted(given.distance) is not None  # they stay as they were chosen
-        measures = parameters.fitted(measures if chosen_weights else parameters.distances(scaled), scaled, y)
-    automatic = isinstance(given.kernel, str) and given.kernel == "auto"
-    chosen = {
-        "kernel": kernels.registry.name_of(type(method.kernel)) if automatic else given.kernel,
-        "gamma": "scale" if method.wide_as_data else getattr(method.kernel, "gamma", 1.0),
-        "form": local_problem.name_of(method.space),
-        "n_neighbors": method.n_neighbors,
-    }
-    kernel = parameters.kernel(scaled, measures[0], chosen, final=False)
-    return replace(method, scaling=fitted, distance=measures[0], coarse_distance=measures[1], kernel=kernel)
-
 
 class Incremental(Confident):
     """A classifier whose examples come and go."""
@@ -124,36 +70,40 @@ class Incremental(Confident):
     ) -> None:
         """Choose what is "auto", and build the model of these examples. ``among`` is the precomputed matrix of the
         examples that are left, if some were forgotten."""
-        far = not Parameters(self._given).precomputed and far_out(vectors)
+        far = not precomputed_kind(self._given) and far_out(vectors)
         if far:
             vectors = apply_by_blocks(in_double, vectors)
         size = sample_size(vectors, len(vectors), byte_count(self.memory_budget))
-        parameters = Parameters(self._given, seed_of(self.random_state), brief, sampled=size < len(vectors))
-        parameters.check()
+        sampled = size < len(vectors)
+        settings = settings_of(
+            self._given, seed=seed_of(self.random_state), brief=brief, sampled=sampled, double_precision=far
+        )
         among, known, together = vectors if among is None else among, numbers, groups
-        if parameters.sampled:
-            few = sample_rows(ids, size, parameters.seed)
+        if sampled:
+            few = sample_rows(ids, size, settings.seed)
             among, known = vectors[few], np.unique(numbers[few], return_inverse=True)[1]
             together = None if groups is None else np.asarray(groups)[few]
-        chosen = parameters.chosen(among, known, together)
-        if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values):
+        result = tune(settings, among, known, together)
+        if vectors.dtype == np.float16 and not result.settings.keeps_half_precision:
             all_of_them, vectors = among is vectors, apply_by_blocks(widen, vectors)
             among = vectors if all_of_them else widen(among)
-        method, scaled = parameters.method(among, known, chosen.values)
-        method = replace(method, double_precision=far)
-        whole = scaled if among is vectors else None
-        if parameters.sampled:  # what was measured on the way is of the sample
-            chosen = Chosen(chosen.values, chosen.tuning)
-        model = FittedModel.build(
-            method, vectors, classes, numbers, ids, chosen.pairs, scaled=whole, prepared=chosen.prepared,
+        method, scaled = result.settings.make_method(among, known)
+        self.model_ = FittedModel.build(
+            method,
+            vectors,
+            classes,
+            numbers,
+            ids,
+            None if sampled else result.pairs,  # what was measured on the way is of the sample
+            scaled=scaled if among is vectors else None,
+            prepared=None if sampled else result.prepared,
             searchable=False,
-        )  # fmt: skip
-        self._pending = PendingUpdates(model)
+        )
         self.classes_ = classes
         self._confidence = ConfidenceHolder(Groups.of(ids, groups), fixed=is_fixed(self.scaling))
-        self.tuning_ = chosen.tuning
+        self.tuning_ = result.report
         self.growth_ = Growth(next_row, len(numbers))
-        self._digests: ExampleDigests | None = None
+        self._digests = None
 
     # The model of the examples as they are ----------------------------------------------------------------------
 
@@ -176,10 +126,10 @@ class Incremental(Confident):
         return self._pending.update(self._refit)
 
     def _refit(self, model: FittedModel) -> FittedModel:
-        parameters, few = Parameters(self._given, model.method.seed), learning_model(model)
-        among = few.raw[:, few.ids] if parameters.precomputed else few.raw
+        settings, few = settings_of(self._given, seed=model.method.seed), learning_model(model)
+        among = few.raw[:, few.ids] if settings.precomputed else few.raw
         try:
-            return model.by(refit_learned_parts(parameters, model.method, widen(among), few.labels))
+            return model.by(settings.refit_learned_parts(model.method, widen(among), few.labels))
         except DataError as why:  # the examples came one by one, and only together do they not fit the parameters
             raise DataError(
                 f"{why} The examples that were added since the last answer do not fit the parameters: forget() them, "
@@ -198,7 +148,7 @@ class Incremental(Confident):
 
     def _learns(self, model: FittedModel) -> bool:
         """Return whether anything of the method is learned from the examples."""
-        return bool(learned_parts(Parameters(self._given, model.method.seed), model.method))
+        return bool(settings_of(self._given).learned_parts(model.method))
 
     @property
     def renewal_due_(self) -> str | None:
@@ -206,8 +156,7 @@ class Incremental(Confident):
         check_is_fitted(self)
         if not self._pending.needs_refit:
             return None
-        method = self.examples_.method
-        what = ", ".join(learned_parts(Parameters(self._given, method.seed), method))
+        what = ", ".join(settings_of(self._given).learned_parts(self.examples_.method))
         return f"Learned again at the next query: {what}."
 
     @property
@@ -477,12 +426,12 @@ class Incremental(Confident):
         check_is_fitted(self)
         with self._change() as made:
             model, next_row = made.examples_, made.growth_.next_row
-            among = model.raw[:, model.ids] if Parameters(made._given).precomputed else None
+            among = model.raw[:, model.ids] if precomputed_kind(made._given) else None
             made._store(model.raw, model.classes, model.labels, model.ids, groups, next_row=next_row, among=among)
         return self
 
     def _refuse_precomputed(self, verb: str) -> None:
-        if Parameters(self._given).precomputed:
+        if precomputed_kind(self._given):
             raise ParameterError(
                 f"{verb} cannot extend a precomputed matrix: it would need the new examples' values with the old. "
                 "Use fit with the whole matrix."

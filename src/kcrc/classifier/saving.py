@@ -24,7 +24,7 @@ from kcrc._base.arrays import Array, blocks
 from kcrc._base.parallel import worker_count
 from kcrc._base.registry import fits, hints_of
 from kcrc._base.views import Layout
-from kcrc.classifier.parameters import check_form
+from kcrc.classifier.parameters import method_of_file
 from kcrc.classifier.stored_parts import READING_ERRORS, decode, encode, parameters_of_today
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.calibration import POWERS, Calibration, Confidence, Familiarity
@@ -42,6 +42,7 @@ from kcrc.method.samples import SampleForm
 from kcrc.tuning.left_out.answers import LeftOut
 from kcrc.tuning.left_out.exclusion import Exclusion
 from kcrc.tuning.result import Tuning
+from kcrc.tuning.settings import check_form
 from kcrc.updates.pending import Growth
 
 if TYPE_CHECKING:
@@ -382,12 +383,11 @@ def wrap_as_estimator(
 def restore(described: Description, model: FittedModel) -> KCRCClassifier:
     """Return a fitted classifier from its description and a model; nothing is chosen or learned."""
     from kcrc.classifier.estimator import KCRCClassifier  # scikit-learn, which ``load_answerer`` does without
-    from kcrc.classifier.incremental import as_chosen
 
     known = set(KCRCClassifier._get_param_names())  # files of earlier versions name others too
     made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
     made.tuning_, made.growth_ = described.tuning, described.growth
-    made.model_, made.classes_ = replace(model, method=as_chosen(made, model.method)), model.classes
+    made.model_, made.classes_ = replace(model, method=method_of_file(made, model.method)), model.classes
     made._digests = None
     made.confidence_ = described.answering.confidence
     form = described.answering.samples

@@ -82,7 +82,7 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
     try:
         if not len(opened):
             raise StateError(f"The gallery '{shown(path)}' is empty: it has no examples to answer by. Add some first.")
-        due = opened.answering.choice_due
+        due = opened.answering.why_choose
         storable = isinstance(path, str) or os.access(path, os.W_OK)
         if due is not None:
             how_long = "once" if storable else "for this command alone: the gallery may not be written"
@@ -93,7 +93,7 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
             raise Stopped(
                 f"the parameters were not chosen. {typed('tune', '--seconds', 10, path)} takes less time for it."
             ) from None
-        if opened.answering.unstored and storable:
+        if opened.answering.is_unstored and storable:
             with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:
                 opened.answering.keep(writer.store)
     except BaseException:

@@ -96,7 +96,7 @@ def _apply(gallery: Path, decided: Path, *, dry_run: bool) -> int:
     with open_gallery(gallery, write=not dry_run) as opened:
         decisions = read_decisions(opened, decided)
         if dry_run:
-            records = opened.read(Correct(decisions.labels, sorted(decisions.remove), decisions.seen).checked)
+            records = opened.read(Correct(decisions.labels, sorted(decisions.remove), decisions.seen).check)
             for example, label in sorted(decisions.labels.items()):
                 say(f"relabel #{example} {shown(records[example].label)} as {shown(label)}")
             for example in sorted(decisions.remove):

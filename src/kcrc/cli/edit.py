@@ -178,10 +178,10 @@ def redo(gallery: Path) -> int:
 @click.option("-n", "--number", default=20, show_default=True, type=click.IntRange(1), help="How many, latest first.")
 def history(gallery: Path, number: int) -> int:
     """List the changes of GALLERY, latest first: the number that kcrc undo --to takes, when, and what."""
-    from kcrc.gallery.history import in_words
+    from kcrc.gallery.history import format_moment
 
     with open_gallery(gallery) as opened:
         for entry in opened.history(number):
             taken_back = "" if entry.undone_by is None else "  (undone)"
-            say(f"{entry.id:>5}  {in_words(entry.at):<19}  {shown(entry.summary)}{taken_back}")
+            say(f"{entry.id:>5}  {format_moment(entry.at):<19}  {shown(entry.summary)}{taken_back}")
     return 0

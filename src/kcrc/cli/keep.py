@@ -32,8 +32,8 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
         return _say_system(as_json)
     if gallery is None:
         raise click.UsageError("Missing argument 'GALLERY'.")
-    from kcrc.gallery.history import in_words, moment
-    from kcrc.gallery.seeing import looks_of
+    from kcrc.gallery.choose_looks import looks_of
+    from kcrc.gallery.history import format_moment, moment
     from kcrc.images.nearness import proportioned
 
     with open_gallery(gallery) as opened:
@@ -57,7 +57,7 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
     if as_json:
         say_json(facts)
         return 0
-    say(f"{shown(gallery)}  {facts['bytes'] / 1e6:.1f} MB, made {in_words(created, '%Y-%m-%d')}")
+    say(f"{shown(gallery)}  {facts['bytes'] / 1e6:.1f} MB, made {format_moment(created, '%Y-%m-%d')}")
     classes = plural(len(facts["classes"]), "class", "classes")
     examples = f"{facts['examples']} of {classes}" if facts["examples"] else "none: the gallery is empty"
     say(f"examples    {examples}")
@@ -172,13 +172,13 @@ def copy(gallery: Path | str, goal: Path | str) -> int:
     from kcrc._base.progress import share_bar
     from kcrc.gallery import stores
     from kcrc.gallery.check import problems
-    from kcrc.gallery.stores.copying import copied
+    from kcrc.gallery.stores.copying import copy_gallery
 
     if stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Give another name; nothing is overwritten.")
     try:
         with open_gallery(gallery) as opened, share_bar("copying") as report:
-            examples = copied(opened.store, goal, check=problems, report=report)
+            examples = copy_gallery(opened.store, goal, check=problems, report=report)
     except KeyboardInterrupt:
         raise Stopped(f"nothing was made; '{shown(goal)}' is not there.") from None
     say(f"{shown(goal)}: {plural(examples, 'example')}, compared with ", end="")

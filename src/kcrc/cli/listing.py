@@ -13,7 +13,7 @@ from kcrc.report.terminal import csv_writer, note, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery.history import Entry
-    from kcrc.gallery.listing import Portrait
+    from kcrc.gallery.listing import ExampleDetails
 
 COLUMNS = ("id", "label", "source", "added_at", "sha256")
 
@@ -44,14 +44,14 @@ def list_(
     open_page: bool,
 ) -> int:
     """List the examples of GALLERY: id, when added, class, source."""
-    from kcrc.gallery.history import in_words
-    from kcrc.gallery.listing import facts_of, listed, moment_given
+    from kcrc.gallery.history import format_moment
+    from kcrc.gallery.listing import facts_of, list_examples, parse_moment
 
-    earliest = None if since is None else moment_given(since)
+    earliest = None if since is None else parse_moment(since)
     with open_gallery(gallery) as opened:
         if label is not None and not opened.find(label=label):
             raise DataError(f"There is no class '{shown(label)}' in the gallery.")
-        examples = listed(opened, label=label, since=earliest, source=source, by=by)
+        examples = list_examples(opened, label=label, since=earliest, source=source, by=by)
         if html is not None or open_page:
             from kcrc.report.list_page import list_page
 
@@ -65,7 +65,7 @@ def list_(
             write(facts_of(example))
     elif html is None and not open_page:
         for example in examples:
-            say(f"{example.id:>5}  {in_words(example.added_at)}  {shown(example.label)}\t{shown(example.source)}")
+            say(f"{example.id:>5}  {format_moment(example.added_at)}  {shown(example.label)}\t{shown(example.source)}")
     if not examples:
         note("No example is like that." if label or since or source else "The gallery is empty.")
     return 0
@@ -81,12 +81,12 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
     """Show everything that is known about the example with the number ID (kcrc list has the numbers): its class, where
     it came from and by which change, its nearest examples, and what they would answer if it were not there.
     """
-    from kcrc.gallery.listing import portrait
+    from kcrc.gallery.listing import example_details
 
     if save is not None and save.exists() and not force:
         raise FileError(f"'{shown(save)}' exists already; say --force to overwrite it.")
     with open_to_ask(gallery) as opened:
-        details = portrait(opened, example)
+        details = example_details(opened, example)
     if save is not None:
         from kcrc.files.atomic import write_bytes
 
@@ -101,19 +101,20 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
     return 0
 
 
-def _print(details: Portrait) -> None:
+def _print(details: ExampleDetails) -> None:
     from kcrc._base.words import percent
-    from kcrc.gallery.history import in_words
+    from kcrc.gallery.history import format_moment
     from kcrc.images.nearness import listed
 
     record, own, size = details.example, details.own, details.picture_size
     say(f"example {record.id}: {shown(record.label)}{' (removed)' if details.removed_by is not None else ''}")
     say(f"source    {shown(record.source) or '-'}")
-    say(f"added     {in_words(record.added_at)}{'' if details.added_by is None else ', ' + _step(details.added_by)}")
+    added_by = "" if details.added_by is None else f", {_step(details.added_by)}"
+    say(f"added     {format_moment(record.added_at)}{added_by}")
     for before, entry in details.labels:
         say(f"before    {shown(before)}, until {_step(entry)}")
     if details.removed_by is not None:
-        say(f"removed   {in_words(details.removed_by.at)}, {_step(details.removed_by)}")
+        say(f"removed   {format_moment(details.removed_by.at)}, {_step(details.removed_by)}")
     if details.picture is not None and size is not None:
         say(f"picture   {size[0]} × {size[1]} pixels, {len(details.picture) / 1000:.1f} kB are kept (--save)")
     say(f"sha256    {record.content.hex()}")

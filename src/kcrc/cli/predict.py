@@ -281,13 +281,13 @@ def predict_many(
     """Answer all that is given into the file ``question.out``; the exit code."""
     queries = read_input(images, expand)
     with open_to_ask(gallery, model=model) as opened:
-        if opened.answering.chosen_here:
+        if opened.answering.is_choice_unstored:
             raise StateError("The parameters of this gallery are not stored, so that workers could not agree on them. "
                              "Where it may be written, 'kcrc tune' stores them.")  # fmt: skip
         known = fingerprint(opened)
         queries = replace(queries, width=opened.dim)
         reason = why_not(opened.answering.answerer().model.method) if shards else None
-        opened.answering.let_go()
+        opened.answering.reset()
     if reason is not None:
         note(f"kcrc: every worker holds the whole gallery, not a shard of it: {reason}.")
     with engines.make(engine, address=address, workers=workers) as running:

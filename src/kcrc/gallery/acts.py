@@ -1,11 +1,11 @@
-"""The acts that change a gallery, as values: what each checks, writes, and says of itself in the history.
+"""The acts that change a gallery, as values: what each checks, what it writes, and its summary in the history.
 
 ``adding.py``, ``undoing.py`` and ``erasing.py`` have those that take more than a few lines.
 
-An act is called with the transaction it is to happen in (``store.write(Remove([3]))``), and answers with what it did.
-It may be called again, where a store lost its turn, and then does the same.
-An example that is removed stays, marked with the act that took it out, until ``Compact``; that is what makes every act
-undoable at the price of one record.
+An act is called with its transaction (``store.write(Remove([3]))``) and returns what it did. It may be called again if
+the store lost its turn, and then does the same.
+A removed example stays, marked with the act that removed it, until ``Compact``; so every act can be undone at the
+price of one record.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kcrc.gallery import history
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction, TunedRecord
 from kcrc.gallery.examples import live
 from kcrc.gallery.settings import Settings, to_json
-from kcrc.gallery.tuned import LEARNED_AT, is_of_calibration
+from kcrc.gallery.stored_choice import LEARNED_AT, is_of_calibration
 
 _LONGEST = 500  # characters of a summary
 _EARLIEST, _LATEST = -(1 << 63), (1 << 63) - 1  # of moments: a wrong clock is no reason to refuse work
@@ -28,56 +28,58 @@ _EARLIEST, _LATEST = -(1 << 63), (1 << 63) - 1  # of moments: a wrong clock is n
 
 @dataclass(frozen=True)
 class Remove:
-    """Take examples out; the ids."""
+    """Remove examples; return their ids."""
 
     ids: Sequence[int]
 
     def __call__(self, writing: Transaction) -> tuple[int, ...]:
-        return removed(writing, live(writing, self.ids))
+        return remove_examples(writing, live(writing, self.ids))
 
 
 @dataclass(frozen=True)
 class Relabel:
-    """Give examples another class; the ids of those that had a different one."""
+    """Give examples another class; return the ids of those that had a different one."""
 
     ids: Sequence[int]
     label: str
 
     def __call__(self, writing: Transaction) -> tuple[int, ...]:
-        return relabelled(writing, live(writing, self.ids), self.label, "relabel")
+        return relabel_examples(writing, live(writing, self.ids), self.label, "relabel")
 
 
 @dataclass(frozen=True)
 class Rename:
-    """Call a class by another name, the ids of its examples; where that class exists the two become one."""
+    """Rename a class; return the ids of its examples. If a class of the new name exists, the two become one."""
 
     old: str
     new: str
 
     def __call__(self, writing: Transaction) -> tuple[int, ...]:
-        records = list(writing.found(ExampleRecord, label=self.old, removed_by=None))
+        records = list(writing.find(ExampleRecord, label=self.old, removed_by=None))
         if not records:
             raise DataError(f"There is no class '{self.old}' in the gallery. Nothing was changed.")
-        return relabelled(writing, records, self.new, "rename")
+        return relabel_examples(writing, records, self.new, "rename")
 
 
-def removed(writing: Transaction, records: Sequence[ExampleRecord], *, part_of: int | None = None) -> tuple[int, ...]:
-    """Enter that these examples were taken out, as ``part_of`` another act's command or by itself; their ids."""
+def remove_examples(
+    writing: Transaction, records: Sequence[ExampleRecord], *, part_of: int | None = None
+) -> tuple[int, ...]:
+    """Record the removal of these examples, as ``part_of`` another act's command or by itself; return their ids."""
     if records:
-        told = history.removed(len(records), (record.label for record in records))
-        act = entered(writing, writing.settings(), "remove", told, detail=_part(part_of))
+        summary = history.summarise_removal(len(records), (record.label for record in records))
+        act = record_act(writing, writing.settings(), "remove", summary, detail=part_of_command(part_of) or None)
         writing.replace(records, [record._replace(removed_by=act) for record in records])
     return tuple(record.id for record in records)
 
 
-def relabelled(
+def relabel_examples(
     writing: Transaction, records: Sequence[ExampleRecord], label: str, action: str, *, part_of: int | None = None
 ) -> tuple[int, ...]:
-    """Enter that these examples got another class; the ids of those that had a different one."""
+    """Record a new class of these examples; return the ids of those that had a different one."""
     records = [record for record in records if record.label != label]
     if records:
-        told = history.relabelled(len(records), (record.label for record in records), label)
-        act = entered(writing, writing.settings(), action, told, detail=_part(part_of))
+        summary = history.summarise_relabelling(len(records), (record.label for record in records), label)
+        act = record_act(writing, writing.settings(), action, summary, detail=part_of_command(part_of) or None)
         writing.insert([LabelRecord(act, record.id, record.label) for record in records])
         writing.replace(records, [record._replace(label=label) for record in records])
     return tuple(record.id for record in records)
@@ -85,22 +87,22 @@ def relabelled(
 
 @dataclass(frozen=True)
 class Fix:
-    """Fix parameters of the classifier; the others are chosen anew when the gallery is next asked."""
+    """Fix parameters of the classifier; the others are chosen again at the next question."""
 
     parameters: Mapping[str, Any]
 
     def __call__(self, writing: Transaction) -> None:
         had = writing.settings()
         changes = {"parameters": dict(self.parameters), "tuned": 0}
-        entered(writing, had, "tune", "changed the parameters", detail=parameters_of(had), **changes)
+        record_act(writing, had, "tune", "changed the parameters", detail=parameters_of(had), **changes)
 
 
 @dataclass(frozen=True)
 class Tune:
-    """Keep what tuning chose, beside the ``parameters`` that are fixed (None: as they were); the number of the act.
+    """Keep the choice of a tuning, beside the ``parameters`` that are fixed (None: as before); return the act's number.
 
-    One that nobody ``asked`` for (a first question) is not there to be undone. ``since`` is the revision it was chosen
-    on: where examples were erased after it, it is refused (None: it is not looked at)."""
+    A choice that was not ``asked`` for (at a first question) cannot be undone. ``since`` is the revision it was made
+    on: if examples were erased after it, it is refused (None: not checked)."""
 
     summary: str
     state: Mapping[str, bytes]
@@ -115,7 +117,7 @@ class Tune:
         fixed = dict(had.parameters if self.parameters is None else self.parameters)
         action = "tune" if self.asked else "first tune"
         changes = {"parameters": fixed, "tuned": had.revision + 1}
-        act = entered(writing, had, action, self.summary, detail=parameters_of(had), **changes)
+        act = record_act(writing, had, action, self.summary, detail=parameters_of(had), **changes)
         state = dict(self.state)
         if self.since == had.revision:  # learned from the very examples that are there
             state[LEARNED_AT] = b"%d" % act
@@ -125,9 +127,9 @@ class Tune:
 
 @dataclass(frozen=True)
 class Recalibrate:
-    """Keep what was learned from the examples of ``revision`` in place of what act ``tuned`` keeps: the calibration, or
-    ``everything``. Whether that was done: not if the gallery has been changed meanwhile. It is no entry of the history,
-    for it changes no example."""
+    """Replace the calibration that act ``tuned`` keeps, or ``everything`` it keeps, by what was learned from the
+    examples of ``revision``. Return whether that was done: not if the gallery has been changed meanwhile. It changes no
+    example and so is no entry of the history."""
 
     tuned: int
     state: Mapping[str, bytes]
@@ -141,7 +143,7 @@ class Recalibrate:
         new = {**self.state, LEARNED_AT: b"%d" % self.revision}
         names = [name for act, name in writing.keys(TunedRecord) if act == self.tuned]
         replaced = [name for name in names if self.everything or is_of_calibration(name)]
-        old = {piece.name: piece for piece in writing.found(TunedRecord, act=self.tuned, name=replaced)}
+        old = {piece.name: piece for piece in writing.find(TunedRecord, act=self.tuned, name=replaced)}
         writing.delete([piece for name, piece in old.items() if name not in new])
         writing.insert([TunedRecord(self.tuned, name, new[name]) for name in sorted(new.keys() - old.keys())])
         changed = [piece for name, piece in old.items() if new.get(name, piece.data) != piece.data]
@@ -150,7 +152,7 @@ class Recalibrate:
 
 
 def _check_none_erased(reading: Snapshot, since: int) -> None:
-    """An error where examples were erased after act ``since``: what was learned before must not come in again."""
+    """Raise an error if examples were erased after act ``since``: what was learned from them must not come back."""
     for act in reading.acts():
         if act.id <= since:
             return
@@ -160,7 +162,7 @@ def _check_none_erased(reading: Snapshot, since: int) -> None:
 
 @dataclass(frozen=True)
 class Compact:
-    """Drop the examples that were taken out, for good; how many. What came before can no longer be undone."""
+    """Drop the removed examples for good; return how many. Earlier changes can no longer be undone."""
 
     def __call__(self, writing: Transaction) -> int:
         had = writing.settings()
@@ -168,55 +170,56 @@ class Compact:
         writing.delete(gone)
         writing.delete(writing.all(LabelRecord))
         drop_tuned(writing, {act for act, _ in writing.keys(TunedRecord)} - {had.tuned})
-        entered(writing, had, "compact", f"compacted: dropped {len(gone)} removed examples for good")
+        record_act(writing, had, "compact", f"compacted: dropped {len(gone)} removed examples for good")
         return len(gone)
 
 
 @dataclass(frozen=True)
 class Build:
-    """Make all acts so far the one entry that the history begins with: nothing goes back past it."""
+    """Join all acts so far into the first entry of the history, which cannot be undone."""
 
     def __call__(self, writing: Transaction) -> None:
         made = writing.all(ActRecord)
         if made:
             labels = [record.label for record in writing.all(ExampleRecord) if record.removed_by is None]
-            told = history.built(len(labels), labels)[:_LONGEST]
-            first = made[0]._replace(action="build", summary=told, detail=to_json(None))
+            summary = history.summarise_build(len(labels), labels)[:_LONGEST]
+            first = made[0]._replace(action="build", summary=summary, detail=to_json(None))
             part = to_json({"part_of": first.id})
             writing.replace(made, [first, *(act._replace(action="build", detail=part) for act in made[1:])])
 
 
-def _part(command: int | None) -> dict[str, int] | None:
-    return None if command is None else {"part_of": command}
+def part_of_command(command: int | None) -> dict[str, int]:
+    """Return the details of an act that say which command it is part of."""
+    return {} if command is None else {"part_of": command}
 
 
 def drop_tuned(writing: Transaction, acts: Iterable[int]) -> None:
-    """Drop what these acts chose."""
+    """Drop the parameters that these acts chose."""
     for act in acts:
-        writing.delete(list(writing.found(TunedRecord, act=act)))
+        writing.delete(list(writing.find(TunedRecord, act=act)))
 
 
-def entered(
+def record_act(
     writing: Transaction, had: Settings, action: str, summary: str, *, detail: Any = None, **changes: Any
 ) -> int:
-    """Enter an act in the history, count it, and keep the ``changes`` of the settings; its number."""
+    """Record an act in the history, count it, and keep the ``changes`` of the settings; return its number."""
     act = had.revision + 1
     writing.insert([ActRecord(act, now(), action, summary[:_LONGEST], to_json(detail), None)])
     writing.set_settings(had.act(**changes))
     return act
 
 
-def retold(writing: Transaction, act: int, summary: str) -> None:
-    """Give an act another summary."""
-    records = list(writing.found(ActRecord, id=act))
+def set_summary(writing: Transaction, act: int, summary: str) -> None:
+    """Replace the summary of an act."""
+    records = list(writing.find(ActRecord, id=act))
     writing.replace(records, [record._replace(summary=summary[:_LONGEST]) for record in records])
 
 
 def parameters_of(had: Settings) -> dict[str, Any]:
-    """What an act that changes the parameters keeps of those before."""
+    """Return what an act that changes the parameters keeps of those before."""
     return {"before": dict(had.parameters), "tuned": had.tuned}
 
 
 def now() -> int:
-    """Microseconds since 1970, the nearest number that a gallery can store."""
+    """Return the time in microseconds since 1970, or the nearest number that a gallery can store."""
     return max(_EARLIEST, min(time.time_ns() // 1000, _LATEST))

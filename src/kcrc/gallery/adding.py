@@ -1,4 +1,4 @@
-"""The act that brings examples: those that are in already are found, and the batches of a command are one entry."""
+"""The act that adds examples: duplicates are found, and all batches of one command are one entry of the history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError
 from kcrc.gallery import examples, history
-from kcrc.gallery.acts import entered, now, retold
+from kcrc.gallery.acts import now, record_act, set_summary
 from kcrc.gallery.contract import ExampleRecord, Snapshot, Transaction
 from kcrc.gallery.history import first_of
 from kcrc.gallery.settings import Settings
@@ -30,15 +30,15 @@ class Duplicate:
     Attributes
     ----------
     position : int
-        Its place among those that were given.
+        Its place among the new examples.
     source : str
         Where it came from.
     label : str
-        The class it was given with.
+        Its class as a new example.
     id : int
         The example that is in the gallery.
     existing_label : str
-        The class of that one.
+        The class of the stored one.
     """
 
     position: int
@@ -50,7 +50,7 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Command:
-    """What a command has added so far, in one batch or several: its first act, how many examples, of which classes."""
+    """What a command has added so far, in one batch or several: its first act, number of examples, classes."""
 
     act: int
     examples: int
@@ -66,9 +66,9 @@ class Added:
     ids : tuple of int
         The ids of the new examples, in order.
     duplicates : tuple of Duplicate
-        What was skipped as being there already.
+        What was skipped as already in the gallery.
     command : Command or None
-        What the next batch of the same command continues; None where nothing was added yet.
+        What the next batch of the same command continues; None if nothing was added yet.
     """
 
     ids: tuple[int, ...]
@@ -81,7 +81,7 @@ class Added:
 
 @dataclass(frozen=True)
 class NewExamples:
-    """Examples on their way in, checked."""
+    """New examples, checked."""
 
     labels: Sequence[str]
     vectors: Array
@@ -100,8 +100,8 @@ def checked_examples(
     thumbnails: Sequence[bytes | None] | None = None,
     fingerprint: str | None = None,
 ) -> NewExamples:
-    """Examples for a gallery of these settings: a label each (or one for all), vectors (n, dim), where they came from,
-    their SHA-256, small pictures; ``fingerprint`` says what made the vectors."""
+    """Check examples for a gallery of these settings: a label each (or one for all), vectors (n, dim), sources, SHA-256
+    of the contents, thumbnails; ``fingerprint`` names what made the vectors."""
     if fingerprint is not None and fingerprint != had.fingerprint:
         raise DataError(
             f"The gallery holds vectors of '{had.fingerprint}'; these are of '{fingerprint}'. "
@@ -110,10 +110,10 @@ def checked_examples(
     array = examples.checked_vectors(vectors, dim=had.dim, dtype=had.dtype, fingerprint=had.fingerprint)
     n = len(array)
     names = [labels] * n if isinstance(labels, str) else list(labels)
-    given = {"labels": names, "sources": sources, "contents": contents, "thumbnails": thumbnails}
-    for name, values in given.items():
+    lists = {"labels": names, "sources": sources, "contents": contents, "thumbnails": thumbnails}
+    for name, values in lists.items():
         if values is not None and len(values) != n:
-            raise DataError(f"There are {n} vectors but {len(values)} {name}; give one each.")
+            raise DataError(f"{name} must have one value per vector; got {len(values)} for {n} vectors.")
     return NewExamples(
         labels=[examples.checked_label(name) for name in names],
         vectors=array,
@@ -127,39 +127,39 @@ def checked_examples(
 
 @dataclass(frozen=True)
 class Add:
-    """Bring the examples of a batch; what is in already (same content) is skipped, refused or kept, as asked."""
+    """Add the examples of a batch; duplicates (same content) are skipped, refused or kept, as ``duplicates`` says."""
 
     batch: NewExamples
     duplicates: Duplicates = "skip"
     continued: Command | None = None
-    """The batches before, of the same command: they and this are one entry of the history, and undone as one."""
+    """Earlier batches of the same command: all are one entry of the history, and undone as one."""
 
     def __call__(self, writing: Transaction) -> Added:
         batch = self.batch
-        fresh, skipped = self._sifted(writing)
+        fresh, skipped = self._split_duplicates(writing)
         if not fresh:
             return Added((), tuple(skipped), self.continued)
         labels = frozenset(batch.labels[position] for position in fresh)
         had = writing.settings()
         ids = range(had.next_id, had.next_id + len(fresh))
-        before = self._going_on(writing)
+        before = self._command_to_continue(writing)
         detail = None if before is None else {"part_of": before.act}
-        told = history.added(len(fresh), labels)
-        act = entered(writing, had, "add", told, detail=detail, next_id=ids.stop)
+        summary = history.summarise_add(len(fresh), labels)
+        act = record_act(writing, had, "add", summary, detail=detail, next_id=ids.stop)
         command = Command(act, len(fresh), labels)
         if before is not None:
             command = Command(before.act, before.examples + len(fresh), before.labels | labels)
-            retold(writing, command.act, history.added(command.examples, command.labels))
+            set_summary(writing, command.act, history.summarise_add(command.examples, command.labels))
         vectors = batch.vectors if len(fresh) == len(batch.labels) else batch.vectors[fresh]
         thumbnails = [batch.thumbnails[position] for position in fresh]
-        at = now()
+        added_at = now()
         records = [
             ExampleRecord(
                 example,
                 batch.labels[position],
                 batch.sources[position],
                 batch.contents[position],
-                added_at=at,
+                added_at=added_at,
                 added_by=act,
                 removed_by=None,
                 vector_crc=zlib.crc32(vector.data.cast("B")),
@@ -170,24 +170,25 @@ class Add:
         writing.insert_examples(records, vectors, thumbnails)
         return Added(tuple(ids), tuple(skipped), command)
 
-    def _going_on(self, reading: Snapshot) -> Command | None:
-        """The command that this batch continues; None where something else happened since: then it begins a new one."""
+    def _command_to_continue(self, reading: Snapshot) -> Command | None:
+        """Return the command that this batch continues; None if something else happened since, so that a new one
+        begins."""
         if self.continued is None:
             return None
         latest = next(act for act in reading.acts() if act.action != "first tune")
-        going_on = latest.action == "add" and latest.undone_by is None and first_of(latest) == self.continued.act
-        return self.continued if going_on else None
+        is_latest = latest.action == "add" and latest.undone_by is None and first_of(latest) == self.continued.act
+        return self.continued if is_latest else None
 
-    def _sifted(self, reading: Snapshot) -> tuple[list[int], list[Duplicate]]:
-        """The positions of what is to be added, and what is not."""
+    def _split_duplicates(self, reading: Snapshot) -> tuple[list[int], list[Duplicate]]:
+        """Return the positions of what is to be added, and the duplicates."""
         batch = self.batch
         if self.duplicates not in ("skip", "error", "keep"):
-            raise ParameterError(f"duplicates is 'skip', 'error' or 'keep'; given {self.duplicates!r}.")
+            raise ParameterError(f"duplicates must be 'skip', 'error' or 'keep'; got {self.duplicates!r}.")
         if self.duplicates == "keep":
             return list(range(len(batch.labels))), []
         seen: dict[bytes, tuple[int, str]] = {}
-        there = reading.found(ExampleRecord, content=sorted(set(batch.contents)), removed_by=None)
-        for record in sorted(there):
+        stored = reading.find(ExampleRecord, content=sorted(set(batch.contents)), removed_by=None)
+        for record in sorted(stored):
             seen.setdefault(record.content, (record.id, record.label))
         fresh: list[int] = []
         skipped: list[Duplicate] = []
@@ -208,41 +209,41 @@ class Add:
         return fresh, skipped
 
 
-# Examples that look the same as another one, in another size or compressed again: by their small pictures.
+# Near copies: examples that look the same as another one, resized or compressed again, by their thumbnails.
 #
-# New examples are compared with each other, and each with the stored one whose vector is nearest: a copy's vector is
-# near that of its original, so that a single photograph costs no look at every picture of a large gallery.
+# New examples are compared with each other, and each with the stored one whose vector is nearest. A copy's vector is
+# near that of its original, so adding one photograph need not look at every picture of a large gallery.
 
-_AT_ONCE = 4_000_000  # distances that are held at a time
+_AT_ONCE = 4_000_000  # distances in memory at a time
 
 
 def near_copies(gallery: Gallery, new: Iterable[int]) -> list[tuple[int, int]]:
-    """Pairs (copy, other) of examples that look the same, the copy among the ``new`` ids, the other any example."""
-    from kcrc.images.look_alikes import (
-        fingerprint_of,
-        similar_pairs,
-    )  # brings SciPy, which adding and asking do without
+    """Return pairs (copy, other) of examples that look the same; the copy is one of the ``new`` ids."""
+    from kcrc.images.look_alikes import fingerprint_of, similar_pairs  # needs SciPy, which adding does without
 
     ids, vectors, _ = gallery.vectors()
     is_new = np.isin(ids, list(new))
     if not is_new.any():
         return []
-    wanted = np.flatnonzero(is_new)
+    rows = np.flatnonzero(is_new)
     if not is_new.all():
         stored = np.flatnonzero(~is_new)
-        wanted = np.union1d(wanted, stored[_nearest(vectors[is_new], vectors[stored])])
-    marks = {int(at): fingerprint_of(gallery.thumbnail, int(ids[at])) for at in wanted}
-    seen = [(at, mark) for at, mark in marks.items() if mark is not None]
-    if not seen:
+        rows = np.union1d(rows, stored[_nearest(vectors[is_new], vectors[stored])])
+    marks = {int(row): fingerprint_of(gallery.thumbnail, int(ids[row])) for row in rows}
+    pictures = [(row, mark) for row, mark in marks.items() if mark is not None]
+    if not pictures:
         return []
-    bits, small = np.array([mark.bits for _, mark in seen], np.uint64), np.stack([mark.small for _, mark in seen])
-    pairs = similar_pairs(bits, small, np.arange(len(seen)))  # whatever their labels
-    found = [(seen[b][0], seen[a][0]) for a, b in pairs]
-    return sorted((int(ids[b]), int(ids[a])) for b, a in found if is_new[b])
+    bits, small = (
+        np.array([mark.bits for _, mark in pictures], np.uint64),
+        np.stack([mark.small for _, mark in pictures]),
+    )
+    pairs = similar_pairs(bits, small, np.arange(len(pictures)))  # whatever their labels
+    both = [(pictures[b][0], pictures[a][0]) for a, b in pairs]
+    return sorted((int(ids[b]), int(ids[a])) for b, a in both if is_new[b])
 
 
 def _nearest(queries: Array, stored: Array) -> Array:
-    """(n,) the position of the stored vector that is nearest to each query."""
+    """Return (n,) the position of the stored vector nearest to each query."""
     lengths = np.einsum("ij,ij->i", stored, stored)
     step = max(1, _AT_ONCE // len(stored))
     parts = (queries[start : start + step] @ stored.T for start in range(0, len(queries), step))

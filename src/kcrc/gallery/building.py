@@ -1,4 +1,4 @@
-"""Making a gallery: filled where nobody sees it, then put in its place at once."""
+"""Make a gallery: fill it under a temporary name, then put it in its place at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,13 +17,14 @@ from kcrc.errors import DataError, ParameterError
 from kcrc.gallery import stores
 from kcrc.gallery.acts import Build, now
 from kcrc.gallery.adding import Added, Duplicate, Duplicates
+from kcrc.gallery.choose_looks import choose_feature, default_feature
 from kcrc.gallery.gallery import Gallery
-from kcrc.gallery.seeing import choose_feature, default_feature
 from kcrc.gallery.settings import Settings
 from kcrc.images.decoding.reading import ImageError, OnError, fetch, read_chunks, summarise
 from kcrc.images.features.extract import extract_chunks
 
 if TYPE_CHECKING:
+    from kcrc.gallery.exchange.layouts import LabelledImages
     from kcrc.images.features.base import Feature
 
 
@@ -52,10 +52,10 @@ def building(
     parameters: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> Iterator[Gallery]:
-    """A gallery to be filled in the block; at its end, and not before, it is there under ``path``. ``parameters`` of
-    its classifier are fixed from the start."""
+    """Yield a gallery to be filled in the block; only at its end does it appear under ``path``. ``parameters`` of its
+    classifier are fixed from the start."""
     settings = replace(new_settings(feature, dim, fingerprint, dtype), parameters=dict(parameters or {}))
-    with stores.kind_of(path).making(path, settings, parted(feature)[1], overwrite=overwrite) as store:
+    with stores.kind_of(path).making(path, settings, split_state(feature)[1], overwrite=overwrite) as store:
         if feature is not None:
             feature.keep()
         yield Gallery(store)
@@ -63,7 +63,7 @@ def building(
 
 
 def new_settings(feature: FittedFeature | None, dim: int | None, fingerprint: str | None, dtype: str) -> Settings:
-    """The settings of a new gallery."""
+    """Return the settings of a new gallery."""
     if feature is None and dim is None:
         raise ParameterError("Give the feature that makes the vectors, or `dim` for ready vectors.")
     if feature is not None and (dim is not None or fingerprint is not None):
@@ -79,21 +79,21 @@ def new_settings(feature: FittedFeature | None, dim: int | None, fingerprint: st
         return Settings(feature="vectors", values={}, fingerprint=mark, dim=dim, **common)  # type: ignore[arg-type]
     return Settings(
         feature=feature.kind,
-        values=parted(feature)[0],
+        values=split_state(feature)[0],
         fingerprint=feature.fingerprint,
         dim=int(feature.dim),
         **common,
     )
 
 
-def parted(feature: FittedFeature | None) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The state of a feature: its plain values and its arrays."""
+def split_state(feature: FittedFeature | None) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the state of a feature as (plain values, arrays)."""
     state = {} if feature is None else feature.state()
     arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
     return {name: value for name, value in state.items() if name not in arrays}, arrays
 
 
-# Image files into a gallery: each is read and decoded once, for its vector, its hash and its thumbnail.
+# Image files: each is read and decoded once, for its vector, its hash and its thumbnail.
 
 THUMBNAIL = 128  # pixels, the longer side
 KEPT_BYTES = 500_000_000  # of decoded pictures, while a feature learns from them
@@ -125,7 +125,6 @@ class Intake:
     problems: list[ImageError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     last: Added | None = None
-    """What the last batch added, for whoever goes on with the same command."""
 
     @property
     def summary(self) -> str:
@@ -144,18 +143,18 @@ def add_images(
     duplicates: Duplicates = "skip",
     blank: bool = True,
     progress: Progress | None = None,
-    told: Intake | None = None,
+    intake: Intake | None = None,
 ) -> Intake:
     """Add image files with a label each, a chunk at a time; every chunk that was added stays added.
 
     All of them are one entry of the history, and undone as one. Files whose bytes are in already are not decoded
-    again. Without ``blank``, pictures of one colour are problems. ``told`` is filled as it goes, for whoever wants to
-    know how far it came when it is interrupted."""
+    again. Without ``blank``, pictures of one colour are problems. ``intake`` is filled chunk by
+    chunk, so that the caller knows what was added if it is interrupted."""
     if len(labels) != len(paths):
         raise DataError(f"There are {len(paths)} images but {len(labels)} labels; give one each.")
-    told = Intake() if told is None else told
-    _add(gallery, feature, paths, labels, told, on_error, duplicates, blank, progress or (lambda number: None))
-    return told
+    intake = Intake() if intake is None else intake
+    _add(gallery, feature, paths, labels, intake, on_error, duplicates, blank, progress or (lambda number: None))
+    return intake
 
 
 def _add(
@@ -163,21 +162,21 @@ def _add(
     feature: Feature,
     paths: Sequence[str | os.PathLike[str]],
     labels: Sequence[str],
-    told: Intake,
+    intake: Intake,
     on_error: OnError,
     duplicates: Duplicates,
     blank: bool,
     progress: Progress,
 ) -> None:
     if duplicates == "skip" and len(gallery):
-        new, there = _sifted(gallery, paths, labels)
-        told.duplicates += there
-        progress(len(there))
-        paths, labels = [paths[at] for at in new], [labels[at] for at in new]
+        new, known = _split_known(gallery, paths, labels)
+        intake.duplicates += known
+        progress(len(known))
+        paths, labels = [paths[i] for i in new], [labels[i] for i in new]
     added: Added | None = None
     for chunk in extract_chunks(feature, paths, on_error=on_error, thumbnail=THUMBNAIL, blank=blank):
-        told.problems += chunk.problems
-        told.notes += chunk.notes
+        intake.problems += chunk.problems
+        intake.notes += chunk.notes
         if chunk.rows:
             added = gallery.add(
                 [labels[row] for row in chunk.rows],
@@ -189,33 +188,33 @@ def _add(
                 duplicates=duplicates,
                 continuing=added,
             )
-            told.added += added.ids
-            told.duplicates += added.duplicates
-            told.last = added
+            intake.added += added.ids
+            intake.duplicates += added.duplicates
+            intake.last = added
         progress(len(chunk.rows) + len(chunk.problems))
 
 
-def _sifted(
+def _split_known(
     gallery: Gallery, paths: Sequence[str | os.PathLike[str]], labels: Sequence[str]
 ) -> tuple[list[int], list[Duplicate]]:
-    """The positions of files whose bytes are not in the gallery, and the others."""
+    """Split files into the positions of those whose bytes are new and the duplicates of stored ones."""
     known = {row.content: row for row in reversed(gallery.contents.rows)}
     new: list[int] = []
-    there: list[Duplicate] = []
-    for at, (path, label) in enumerate(zip(paths, labels, strict=True)):
+    duplicates: list[Duplicate] = []
+    for i, (path, label) in enumerate(zip(paths, labels, strict=True)):
         try:
             row = known.get(hashlib.sha256(fetch(path)).digest())
         except ImageError:
-            row = None  # whoever reads it says why
+            row = None  # the error is reported when the file is decoded
         if row is None:
-            new.append(at)
+            new.append(i)
         else:
-            there.append(Duplicate(at, os.fspath(path), label, row.id, row.label))
-    return new, there
+            duplicates.append(Duplicate(i, os.fspath(path), label, row.id, row.label))
+    return new, duplicates
 
 
 def build_from_folder(
-    folder: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | LabelledImages,
     path: str | os.PathLike[str],
     *,
     feature: Any = "auto",
@@ -226,14 +225,16 @@ def build_from_folder(
     parameters: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Intake:
-    """A gallery of a folder of class folders; ``feature`` is a name, a Feature, "auto" for what tells some of them
-    apart best (``kcrc.gallery.seeing``), or None for the best installed; ``parameters`` of its classifier are fixed.
+    """A gallery of a folder of class folders, or of what else ``read_layout`` can read; ``feature`` is a name, a
+    Feature, "auto" for what tells some of them apart best (``kcrc.gallery.seeing``), or None for the best installed;
+    ``parameters`` of its classifier are fixed.
 
-    Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them)."""
-    from kcrc.images.datasets import class_folders
+    Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them), and so are pictures
+    that stand in several classes."""
+    from kcrc.gallery.exchange.layouts import LabelledImages, read_layout
     from kcrc.images.features import resolve
 
-    found = class_folders(Path(folder))
+    found = folder if isinstance(folder, LabelledImages) else read_layout(folder)
     files, labels = found.paths, found.labels
     if isinstance(feature, str) and feature == "auto":
         feature = choose_feature(files, labels).feature
@@ -241,15 +242,16 @@ def build_from_folder(
     if made.learns and not made.is_fitted:
         _learn(made, files, labels, on_error)
     with building(path, feature=made, parameters=parameters, overwrite=overwrite) as gallery:
-        told = add_images(
+        intake = add_images(
             gallery, made, files, labels, on_error=on_error, duplicates=duplicates, blank=blank, progress=progress
         )
-        if not told.added:
-            raise DataError(f"None of the {len(files)} images in '{folder}' can be used. {told.problems[0]}")
-    return told
+        if not intake.added:
+            why = f" {intake.problems[0]}" if intake.problems else ""
+            raise DataError(f"None of the {len(files)} images can be used.{why}")
+    return intake
 
 
-def _learn(feature: Feature, files: Sequence[Path], labels: Sequence[str], on_error: OnError) -> None:
+def _learn(feature: Feature, files: Sequence[str | os.PathLike[str]], labels: Sequence[str], on_error: OnError) -> None:
     """Fit a feature on the files that can be read; few enough to be held in memory, they are decoded once for it."""
     usable: list[int] = []
     kept: list[Array] = []

@@ -1,8 +1,7 @@
-"""``verify``: is every byte of a gallery that matters what was written? Read it all and compare.
+"""``verify``: read everything in a gallery and compare it with its checksums.
 
-Opening a gallery audits its schema and settings, and reading examples compares each with its checksum; this
-goes through everything, also what is seldom read: how the store itself is made, thumbnails, history, the fitted
-feature.
+Opening a gallery audits its schema and settings, and reading an example compares it with its checksum. This reads
+everything else too: the structure of the store, thumbnails, history, the fitted feature.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kcrc.errors import FileError, KCRCError
-from kcrc.gallery import history, tuned
+from kcrc.gallery import history, stored_choice
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, TunedRecord
 from kcrc.gallery.examples import read_contents
 
@@ -22,7 +21,7 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Verdict:
-    """What ``verify`` found: nothing wrong, or the problems.
+    """The result of ``verify``: sound, or the problems.
 
     Attributes
     ----------
@@ -49,9 +48,9 @@ class Verdict:
 
 
 def look(reading: Snapshot) -> Verdict:
-    """The verdict on one state of a gallery."""
+    """Return the verdict on one state of a gallery."""
     damage = reading.damage()
-    if damage:  # what is torn at this level is not read further
+    if damage:  # records of a broken structure are not read
         return Verdict(0, 0, 0, tuple(damage))
     contents = read_contents(reading)
     examples, acts = reading.all(ExampleRecord), reading.all(ActRecord)
@@ -60,7 +59,7 @@ def look(reading: Snapshot) -> Verdict:
 
 
 def problems(reading: Snapshot) -> tuple[str, ...]:
-    """What is wrong with one state of a gallery, for a store that copies it."""
+    """Return what is wrong with one state of a gallery, for a store that copies it."""
     return look(reading).problems
 
 
@@ -103,8 +102,8 @@ def _rest(reading: Snapshot) -> Iterable[str]:
         reading.all(TunedRecord)
         had = reading.settings()
         if had.tuned:
-            tuned.read_facts(reading, had.tuned)
-            tuned.read_state(reading, had.tuned)
+            stored_choice.read_facts(reading, had.tuned)
+            stored_choice.read_state(reading, had.tuned)
         history.entries(reading)
     except KCRCError as problem:
         yield str(problem)

@@ -1,12 +1,12 @@
-"""What a gallery is kept as, and what is asked of whoever keeps it.
+"""The records of a gallery, and the interface that every store implements.
 
-A store keeps records and finds them again: one unchanging state to read, one transaction to write. What they mean (what
-an act checks, what it says of itself, what undoing it takes) is written once, above (``acts.py``, ``undoing.py``,
-``erasing.py``), in terms of what stands here. SQLite is one store (``stores/sqlite``); what every store has to
+A store keeps records and finds them again: one unchanging state to read, one transaction to write. What the records
+mean (what an act checks, how it is summarised, how it is undone) is written once, in ``acts.py``, ``undoing.py`` and
+``erasing.py``, in terms of this interface. SQLite is one store (``stores/sqlite``); what every store has to
 pass is ``tests/gallery/stores/test_contract.py``, which runs over a second one, in memory, of a few pages.
 
-A gallery is followed by its revision: it rises with every act, so whoever has seen a revision has nothing new to read
-while it stays. Examples are known by ids, which are never given twice.
+The revision of a gallery rises with every act: while it stays the same, there is nothing new to read. Examples are
+known by ids, which are never given twice.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from kcrc.gallery.examples import Contents
 
 T = TypeVar("T")
-Report = Callable[[float], None]  # told the share that is done, from 0 to 1
+Report = Callable[[float], None]  # called with the share that is done, from 0 to 1
 
 
 class ExampleRecord(NamedTuple):
-    """One example, without its vector and picture. It is in the gallery unless an act took it out."""
+    """One example, without its vector and picture. It is in the gallery unless ``removed_by`` names an act."""
 
     id: int
     label: str
@@ -91,7 +91,7 @@ class Snapshot(Protocol):
     def all(self, kind: type[R]) -> list[R]:
         """Every record of a kind, by rising key."""
 
-    def found(self, kind: type[R], **where: Any) -> Iterator[R]:
+    def find(self, kind: type[R], **where: Any) -> Iterator[R]:
         """The records with these values, by rising key. One of them may be a list, which stands for any of its values:
         then they come in no order."""
 
@@ -145,22 +145,22 @@ class Store(Protocol):
 
     @property
     def address(self) -> Path | str:
-        """Where it is, as it was named; without a password."""
+        """Where it is, as it was named, without a password."""
 
     @property
     def name(self) -> str:
-        """What it is called, without where it is."""
+        """The name of the gallery, without its folder or server."""
 
     @property
     def readonly(self) -> bool: ...
 
     def read(self, look: Callable[[Snapshot], T]) -> T:
         """What ``look`` finds in one state; a ``read`` within it, by the same thread, is of that state too. It may be
-        run again, where the connection to the state was lost."""
+        run again if the connection was lost."""
 
     def write(self, change: Callable[[Transaction], T]) -> T:
-        """Run ``change`` as one transaction. When this returns it is kept for good, and whoever reads sees it. After
-        an error nothing of it is. Writers take turns; ``change`` may be run again, where the turn was lost."""
+        """Run ``change`` as one transaction. When this returns, the change is durable and every reader sees it; after
+        an error nothing of it is kept. Writers take turns; ``change`` may be run again if the turn was lost."""
 
     def erase(self, change: Callable[[Transaction], T]) -> T:
         """As ``write``, and nothing of what ``change`` deletes or replaces is left where the store keeps things."""

@@ -1,4 +1,4 @@
-"""One example as a gallery knows it, the checks on what comes in, and the table of contents."""
+"""One example of a gallery, the checks on new ones, and the table of contents."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Example:
     source : str
         Where it came from: a path, or what was given.
     content : bytes
-        The SHA-256 of its file, or of its vector where there is none.
+        The SHA-256 of its file, or of its vector if there is none.
     added_at : datetime or None
-        When it was added; None where it is not known.
+        When it was added; None if it is not known.
     """
 
     id: int
@@ -89,7 +89,7 @@ def as_example(record: ExampleRecord) -> Example:
 
 
 def read_contents(reading: Snapshot) -> Contents:
-    """All examples that are in."""
+    """Read all examples in use."""
     records = reading.all(ExampleRecord)
     for record in records:
         named = 0 < len(record.label) <= LABEL_LIMIT and len(record.source) <= SOURCE_LIMIT
@@ -99,62 +99,62 @@ def read_contents(reading: Snapshot) -> Contents:
 
 
 def checked_ids(ids: Iterable[Any]) -> list[int]:
-    """Ids as they were given, sorted, each once."""
+    """Return ids as integers, sorted, each once."""
     try:
         return sorted({int(example) for example in ids})
     except (TypeError, ValueError):
-        raise DataError("Examples are named by their ids, whole numbers.") from None
+        raise DataError("Examples must be named by their ids, whole numbers.") from None
 
 
 def live(reading: Snapshot, ids: Iterable[int]) -> list[ExampleRecord]:
-    """The examples of these ids, by rising id, all of which have to be in the gallery."""
-    wanted = checked_ids(ids)
-    found = {record.id: record for record in reading.found(ExampleRecord, id=wanted, removed_by=None)}
-    missing = [example for example in wanted if example not in found]
+    """Return the examples of these ids, by rising id; raise an error unless all are in the gallery."""
+    numbers = checked_ids(ids)
+    records = {record.id: record for record in reading.find(ExampleRecord, id=numbers, removed_by=None)}
+    missing = [example for example in numbers if example not in records]
     if missing:
         more = f" (nor {len(missing) - 1} others)" if len(missing) > 1 else ""
         raise DataError(f"There is no example {missing[0]} in the gallery{more}. Nothing was changed.")
-    return [found[example] for example in wanted]
+    return [records[example] for example in numbers]
 
 
 def checked_label(label: Any) -> str:
-    """A class name as it is stored: text, composed (NFC), so that one name typed in two ways is one class."""
+    """Return a class name as it is stored: composed (NFC), so that one name typed in two ways is one class."""
     label = as_python(label)
     if not isinstance(label, str | int) or isinstance(label, bool):
-        raise DataError(f"A class name is text; given {type(label).__name__} {str(label)[:60]!r}.")
+        raise DataError(f"A class name must be text; got {type(label).__name__} {str(label)[:60]!r}.")
     name = unicodedata.normalize("NFC", sound_text(str(label)))
     if not name.strip() or "\0" in name or len(name) > LABEL_LIMIT:
-        raise DataError(f"A class name has 1 to {LABEL_LIMIT} characters that are not all spaces; given {name[:60]!r}.")
+        raise DataError(f"A class name must have 1 to {LABEL_LIMIT} characters, not all spaces; got {name[:60]!r}.")
     return name
 
 
 def checked_source(source: Any) -> str:
-    """Where an example came from, as text that any reader can decode."""
+    """Return the source of an example as text that any reader can decode."""
     text = sound_text(os.fspath(source) if not isinstance(source, str) else source).replace("\0", "\\0")
     return text if len(text) <= SOURCE_LIMIT else "…" + text[-SOURCE_LIMIT + 1 :]
 
 
 def sound_text(text: str | bytes) -> str:
-    """Text without what UTF-8 cannot say (a file name may hold any bytes)."""
+    """Return text without what UTF-8 cannot encode (a file name may hold any bytes)."""
     if isinstance(text, bytes):
         return text.decode("utf-8", "backslashreplace")
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def checked_vectors(vectors: Any, *, dim: int, dtype: str, fingerprint: str) -> Array:
-    """(n, dim) finite numbers in the gallery's type."""
+    """Return (n, dim) finite numbers in the gallery's type."""
     try:
         array = np.asarray(vectors)
         if array.dtype.kind not in "biuf":
             raise TypeError
     except (TypeError, ValueError):
-        raise DataError("The vectors are not a table of numbers with one row an example.") from None
+        raise DataError("The vectors must be a table of numbers with one row per example.") from None
     if array.ndim == 1 and array.size == dim:
         array = array[None, :]
     if array.ndim != 2 or array.shape[1] != dim:
         raise DataError(
-            f"The gallery holds vectors of {dim} numbers ({fingerprint}); given an array of shape "
-            f"{array.shape}. Make them with the gallery's own feature."
+            f"The vectors must have {dim} numbers each ({fingerprint}); got an array of shape {array.shape}. "
+            "Make them with the gallery's own feature."
         )
     with np.errstate(over="ignore"):
         array = np.ascontiguousarray(array, np.dtype(dtype).newbyteorder("<"))
@@ -165,30 +165,30 @@ def checked_vectors(vectors: Any, *, dim: int, dtype: str, fingerprint: str) -> 
 
 
 def checked_thumbnail(data: Any, position: int) -> bytes | None:
-    """A small JPEG, PNG or WebP as bytes, without what else its file said (place, time, camera), or none."""
+    """Return a small JPEG, PNG or WebP as bytes without its metadata (place, time, camera), or None."""
     from kcrc.images.features.metadata import strip_metadata
 
     if data is None or len(data) == 0:
         return None
-    given = bytes(data)
-    small = len(given) <= THUMBNAIL_LIMIT and given.startswith(_PICTURES)
-    picture = strip_metadata(given) if small else None
+    content = bytes(data)
+    small = len(content) <= THUMBNAIL_LIMIT and content.startswith(_PICTURES)
+    picture = strip_metadata(content) if small else None
     if picture is None or len(picture) > THUMBNAIL_LIMIT:
         raise DataError(
             f"Thumbnail {position} is not a JPEG, PNG or WebP of at most {THUMBNAIL_LIMIT // 1024} kB "
-            f"that can be read ({len(given)} bytes)."
+            f"that can be read ({len(content)} bytes)."
         )
     return picture
 
 
 def checked_contents(contents: Sequence[Any] | None, vectors: Array) -> list[bytes]:
-    """The SHA-256 of each example's picture as it was given, or of its vector where there is no picture."""
+    """Return the SHA-256 of each example's picture as given, or of its vector if there is no picture."""
     if contents is None:
         return [hashlib.sha256(row.data).digest() for row in vectors]
     digests = [bytes.fromhex(c) if isinstance(c, str) else bytes(c) for c in contents]
     for position, digest in enumerate(digests):
         if len(digest) != 32:
-            raise DataError(f"Content hash {position} has {len(digest)} bytes; SHA-256 has 32.")
+            raise DataError(f"Content hash {position} must have 32 bytes (SHA-256); got {len(digest)}.")
     return digests
 
 
@@ -197,7 +197,7 @@ def crc(data: bytes | memoryview | None) -> int | None:
 
 
 class StoredExamples:
-    """The examples in a store as of now: read when they are first needed, and again when they changed."""
+    """The examples in a store: read when they are first needed, and again when they changed."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -210,7 +210,7 @@ class StoredExamples:
 
     @property
     def settings(self) -> Settings:
-        """Feature, fingerprint, width, parameters, as of now."""
+        """Feature, fingerprint, width and parameters of now."""
         return self.store.read(lambda reading: reading.settings())
 
     @property
@@ -223,7 +223,7 @@ class StoredExamples:
         return self.store.read(look)
 
     def vectors(self) -> Array:
-        """(n, dim) of the examples in ``contents``, if called in the same ``read``."""
+        """Return (n, dim), of the examples in ``contents`` if called in the same ``read``."""
 
         def look(_: Snapshot) -> Array:
             now = self.contents
@@ -234,13 +234,13 @@ class StoredExamples:
         return self.store.read(look)
 
     def feature_state(self) -> dict[str, Any]:
-        """The state of the fitted feature: plain values and arrays by name."""
+        """Return the state of the fitted feature: plain values and arrays by name."""
         return self.store.read(lambda reading: {**reading.settings().values, **reading.feature_state()})
 
     def thumbnail(self, example: int) -> bytes | None:
-        """The small picture of an example, if it has one."""
+        """Return the thumbnail of an example, if it has one."""
         return self.store.read(lambda reading: reading.thumbnail(*live(reading, [example])))
 
-    def let_go(self) -> None:
-        """Forget what was read."""
+    def reset(self) -> None:
+        """Drop what was read."""
         self._contents = self._vectors = None

@@ -28,7 +28,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import DataError, FileError, WriteNeeded
-from kcrc.gallery import acts, erasing, examples, history, stores, tuned, undoing
+from kcrc.gallery import acts, erasing, examples, history, stored_choice, stores, undoing
 from kcrc.gallery.adding import Add, Added, Duplicates, checked_examples
 from kcrc.gallery.check import Verdict, look, problems
 from kcrc.gallery.classifier import GalleryClassifier
@@ -62,7 +62,7 @@ class Gallery:
     Parameters
     ----------
     store : Store
-        Where the examples are kept; ``open``, ``create`` and ``from_folder`` find it.
+        If the examples are kept; ``open``, ``create`` and ``from_folder`` find it.
 
     Examples
     --------
@@ -119,9 +119,9 @@ class Gallery:
         Raises
         ------
         FileError
-            Where there is no gallery, or it is damaged or forged.
+            If there is no gallery, or it is damaged or forged.
         WriteNeeded
-            Where it has to be opened for writing once.
+            If it has to be opened for writing once.
 
         Examples
         --------
@@ -174,7 +174,7 @@ class Gallery:
         Raises
         ------
         FileError
-            Where something is there already, or nothing can be written.
+            If something is there already, or nothing can be written.
 
         Examples
         --------
@@ -228,9 +228,9 @@ class Gallery:
         Raises
         ------
         DataError
-            Where the folder has no class folders with images, or one cannot be read.
+            If the folder has no class folders with images, or one cannot be read.
         FileError
-            Where something is there already, or nothing can be written.
+            If something is there already, or nothing can be written.
 
         Examples
         --------
@@ -241,9 +241,9 @@ class Gallery:
 
         where = Path(folder).absolute().with_name(f"{Path(folder).absolute().name}.kcrc") if path is None else path
         build_from_folder(folder, where, feature=feature, overwrite=overwrite, on_error=on_error, duplicates=duplicates)
-        made = cls.open(where)
-        made.classifier()  # chooses the parameters, and stores them
-        return made
+        gallery = cls.open(where)
+        gallery.classifier()  # chooses the parameters, and stores them
+        return gallery
 
     @property
     def path(self) -> Path | str:
@@ -252,7 +252,7 @@ class Gallery:
 
     @property
     def name(self) -> str:
-        """What it is called, without where it is."""
+        """The name of the gallery, without its folder or server."""
         return self.store.name
 
     @property
@@ -261,14 +261,14 @@ class Gallery:
         return self.store.readonly
 
     def close(self) -> None:
-        """Let go of it. An act that returned has long been written.
+        """Close the gallery. Every change that returned is already on the disk.
 
         Examples
         --------
         >>> gallery.close()
         """
         self.store.close()
-        self._examples.let_go()
+        self._examples.reset()
 
     def __enter__(self) -> Self:
         return self
@@ -302,7 +302,7 @@ class Gallery:
 
     @property
     def settings(self) -> Settings:
-        """Feature, fingerprint, width, parameters, as of now."""
+        """Feature, fingerprint, width and parameters of now."""
         self._settings = self.read(lambda reading: reading.settings())
         return self._settings
 
@@ -324,7 +324,6 @@ class Gallery:
     @property
     def contents(self) -> Contents:
         """The examples of this moment, by rising id."""
-
         return self._examples.contents
 
     def __len__(self) -> int:
@@ -356,7 +355,7 @@ class Gallery:
         Raises
         ------
         DataError
-            Where there is no such example.
+            If there is no such example.
 
         Examples
         --------
@@ -376,12 +375,12 @@ class Gallery:
         Returns
         -------
         bytes or None
-            The bytes of the picture's file; None where there is none.
+            The bytes of the picture's file; None if there is none.
 
         Raises
         ------
         DataError
-            Where there is no such example.
+            If there is no such example.
 
         Examples
         --------
@@ -407,7 +406,7 @@ class Gallery:
         label : str or None, default=None
             The class.
         source : str or None, default=None
-            Where it came from, as it was named.
+            If it came from, as it was named.
         content : bytes or None, default=None
             The SHA-256 of its file.
         removed : bool, default=False
@@ -496,9 +495,9 @@ class Gallery:
         return self.answering.classifier(**parameters)
 
     def tune(self, *, parameters: Mapping[str, Any] | None = None, seconds: float = 60.0) -> Tuning | None:
-        """Choose the parameters anew by leave-one-out over the examples, and store them; what was tried.
+        """Choose the parameters again by leave-one-out over the examples, and store them; return what was tried.
 
-        ``parameters`` are fixed and not chosen (None: those fixed before). None where there was nothing to choose.
+        ``parameters`` are fixed and not chosen (None: those fixed before). None if there was nothing to choose.
 
         Parameters
         ----------
@@ -510,12 +509,12 @@ class Gallery:
         Returns
         -------
         Tuning or None
-            None where nothing was left to choose.
+            None if nothing was left to choose.
 
         Raises
         ------
         ParameterError
-            Where there is no such parameter, or it is out of range.
+            If there is no such parameter, or it is out of range.
 
         Examples
         --------
@@ -554,19 +553,19 @@ class Gallery:
         Raises
         ------
         StateError
-            Where the gallery was made of ready vectors, or has no example.
+            If the gallery was made of ready vectors, or has no example.
         ImageError
-            Where an image cannot be read.
+            If an image cannot be read.
 
         Examples
         --------
         >>> gallery.predict(["new/1.jpg", "new/5.jpg"]).tolist()
         ['heron', 'wren']
         """
-        found = self.answering.answers(images, reject=reject, unknown=unknown)
-        return (
-            np.concatenate([a.labels for a in found]) if found else np.zeros(0, self.answering.answerer().classes.dtype)
-        )
+        answers = self.answering.answers(images, reject=reject, unknown=unknown)
+        if not answers:
+            return np.zeros(0, self.answering.answerer().classes.dtype)
+        return np.concatenate([some.labels for some in answers])
 
     def predict_proba(self, images: Sequence[Any]) -> Array:
         """The probability of each class (n, classes), columns as in ``classes``.
@@ -586,8 +585,8 @@ class Gallery:
         >>> gallery.predict_proba(["new/1.jpg", "new/5.jpg"]).shape
         (2, 3)
         """
-        found = self.answering.answers(images)
-        return np.concatenate([a.probabilities for a in found]) if found else np.zeros((0, len(self.classes)))
+        answers = self.answering.answers(images)
+        return np.concatenate([some.probabilities for some in answers]) if answers else np.zeros((0, len(self.classes)))
 
     def predict_set(self, images: Sequence[Any], *, coverage: float = 0.95) -> list[tuple[str, ...]]:
         """The classes that each image may belong to, the likeliest first.
@@ -630,7 +629,7 @@ class Gallery:
         Raises
         ------
         DataError
-            Where there is no image.
+            If there is no image.
 
         Examples
         --------
@@ -651,7 +650,7 @@ class Gallery:
         Parameters
         ----------
         ids : sequence of int, or None, default=None
-            The examples to ask about; None asks about all.
+            The examples to look at; None for all.
 
         Returns
         -------
@@ -666,11 +665,11 @@ class Gallery:
         from kcrc.images.look_alikes import with_look_alikes
 
         classifier = self.classifier()
-        found, model = classifier.audit(ids), classifier.answerer_.model
-        return with_look_alikes(found, model.ids, model.classes[model.labels], self.thumbnail, ids)
+        audit, model = classifier.audit(ids), classifier.answerer_.model
+        return with_look_alikes(audit, model.ids, model.classes[model.labels], self.thumbnail, ids)
 
     def advise(self, images: Sequence[Any] | None = None, *, count: int = 10) -> Advice:
-        """Whether there are enough examples, and which images to label next.
+        """Say whether there are enough examples, and which images to label next.
 
         It says how often each class is answered right and what it is confused with, how accuracy grew with the number
         of examples, and what more are likely to bring.
@@ -696,7 +695,7 @@ class Gallery:
         return self.classifier().advise(vectors, count=count)
 
     def likeness(self, images: Sequence[Any], *, level: float = 0.02) -> Likeness:
-        """Whether these images are like the examples.
+        """Test whether these images are like the examples.
 
         Only then do probabilities, sets and ``reject`` keep their promises. If they are not, the result says by how
         much these may be off and which images show it.
@@ -751,9 +750,9 @@ class Gallery:
         Raises
         ------
         ImageError
-            Where an image cannot be read, unless ``on_error`` is "skip".
+            If an image cannot be read, unless ``on_error`` is "skip".
         StateError
-            Where the gallery was made of ready vectors.
+            If the gallery was made of ready vectors.
 
         Examples
         --------
@@ -810,7 +809,7 @@ class Gallery:
         Raises
         ------
         DataError
-            Where the vectors are of another width or fingerprint, or the lists of different lengths.
+            If the vectors are of another width or fingerprint, or the lists of different lengths.
 
         Examples
         --------
@@ -824,7 +823,7 @@ class Gallery:
         return self.store.write(Add(batch, duplicates, None if continuing is None else continuing.command))
 
     def remove(self, ids: Iterable[int], *, erase: bool = False) -> tuple[int, ...]:
-        """Take examples out; all of them, or none where one of the ids is unknown.
+        """Remove examples; all of them, or none if one of the ids is unknown.
 
         They stay in the file, out of use, so that ``undo`` can bring them back; with ``erase`` they do not.
 
@@ -843,7 +842,7 @@ class Gallery:
         Raises
         ------
         DataError
-            Where no example has one of the ids; none is taken out then.
+            If no example has one of the ids; none is taken out then.
 
         Examples
         --------
@@ -857,10 +856,10 @@ class Gallery:
         return self.store.write(acts.Remove(examples.checked_ids(ids)))
 
     def erase(self, ids: Iterable[int]) -> Erased:
-        """Take examples, in or removed, out of the file for good: vectors, pictures, names, caches, history.
+        """Erase examples, in use or removed, for good: vectors, pictures, names, caches, history.
 
-        ``undo`` cannot bring them back. A class of which nothing is left goes with them. Where parameters were chosen
-        with them, they are chosen anew at the next question.
+        ``undo`` cannot bring them back. A class without examples goes with them. If parameters were chosen
+        with them, they are chosen again at the next question.
 
         Parameters
         ----------
@@ -883,12 +882,12 @@ class Gallery:
         (3,)
         """
         erased = erasing.erase(self.store, ids)
-        self._examples.let_go()
-        self.answering.let_go()
+        self._examples.reset()
+        self.answering.reset()
         return erased
 
     def relabel(self, ids: Iterable[int], label: str) -> tuple[int, ...]:
-        """Give examples another class; the ids of those that had a different one.
+        """Give examples another class; return the ids of those that had a different one.
 
         Parameters
         ----------
@@ -905,7 +904,7 @@ class Gallery:
         Raises
         ------
         DataError
-            Where no example has one of the ids; none is changed then.
+            If no example has one of the ids; none is changed then.
 
         Examples
         --------
@@ -915,7 +914,7 @@ class Gallery:
         return self.store.write(acts.Relabel(examples.checked_ids(ids), examples.checked_label(label)))
 
     def rename_class(self, old: str, new: str) -> tuple[int, ...]:
-        """Call a class by another name; where that class exists the two become one.
+        """Rename a class; if a class of the new name exists, the two become one.
 
         Parameters
         ----------
@@ -932,7 +931,7 @@ class Gallery:
         Raises
         ------
         DataError
-            Where there is no such class.
+            If there is no such class.
 
         Examples
         --------
@@ -949,7 +948,7 @@ class Gallery:
         seen: Mapping[int, str] | None = None,
         continuing: Added | None = None,
     ) -> Corrected:
-        """Give examples other classes and take others out, all as one change.
+        """Relabel examples and remove others, all as one change.
 
         Parameters
         ----------
@@ -958,7 +957,7 @@ class Gallery:
         remove : iterable of int, default=()
             The examples to take out.
         seen : mapping of int to str, or None, default=None
-            The labels that examples had when that was decided; where one has another now, nothing is done.
+            The labels that examples had when that was decided; if one has another now, nothing is done.
         continuing : Added or None, default=None
             What the same command added before, as in ``add``.
 
@@ -970,19 +969,19 @@ class Gallery:
         Raises
         ------
         DataError
-            Where no example has one of the ids, or one has another label than ``seen``; nothing is changed then.
+            If no example has one of the ids, or one has another label than ``seen``; nothing is changed then.
 
         Examples
         --------
         >>> gallery.correct({3: "robin"}, remove=[4]).removed
         (4,)
         """
-        wanted = {example: examples.checked_label(label) for example, label in labels.items()}
+        checked = {example: examples.checked_label(label) for example, label in labels.items()}
         command = None if continuing is None else continuing.command
-        return self.store.write(Correct(wanted, examples.checked_ids(remove), seen, command))
+        return self.store.write(Correct(checked, examples.checked_ids(remove), seen, command))
 
     def set_parameters(self, parameters: Mapping[str, Any]) -> None:
-        """Fix parameters of the classifier, in place of those fixed before; the others are chosen anew.
+        """Fix parameters of the classifier, in place of those fixed before; the others are chosen again.
 
         Parameters
         ----------
@@ -1008,10 +1007,10 @@ class Gallery:
         chosen: str | None = None,
     ) -> int:
         """Store a classifier fitted on the examples with ids below ``next_id``, and the ``parameters`` that were fixed
-        for it (None: those that were before); the number of the act.
+        for it (None: those fixed before); return the number of the act.
 
-        ``since`` is the revision it was fitted on: where examples were erased after it, it is refused. ``chosen`` says
-        how the parameters came about, where nothing was tried.
+        ``since`` is the revision it was fitted on: if examples were erased after it, it is refused. ``chosen``
+        describes parameters that were not found by trying.
 
         Parameters
         ----------
@@ -1020,13 +1019,13 @@ class Gallery:
         next_id : int
             The id that follows the last of them.
         asked : bool, default=True
-            Whether somebody asked for it.
+            Whether it was asked for, so that it can be undone.
         parameters : mapping of str to object, or None, default=None
             Those that were fixed.
         since : int or None, default=None
             The revision it was fitted on.
         chosen : str or None, default=None
-            How the parameters came about, where nothing was tried.
+            Describes parameters that were not found by trying.
 
         Returns
         -------
@@ -1043,7 +1042,7 @@ class Gallery:
         )
 
     def tuned_state(self, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
-        """What ``keep_tuned`` stored in the act: what ``kcrc.classifier.saving.rebuild`` takes.
+        """Return what ``keep_tuned`` stored in the act, as ``kcrc.classifier.saving.rebuild`` takes it.
 
         Parameters
         ----------
@@ -1061,19 +1060,19 @@ class Gallery:
         >>> len(gallery.tuned_state(act))
         2
         """
-        return self.read(lambda reading: tuned.read_state(reading, act))
+        return self.read(lambda reading: stored_choice.read_state(reading, act))
 
     def undo(self, *, to: int | None = None, past_erase: bool = False) -> Entry:
         """Revert the latest change that stands, or all that came after entry ``to`` of the history (0: everything).
 
-        Call again to go further back, and ``redo`` to come forth.
+        Call again to go further back; ``redo`` goes forward.
 
         Parameters
         ----------
         to : int or None, default=None
             An entry of the history; what came after it is reverted. None reverts the latest change.
         past_erase : bool, default=False
-            Where the latest change erased examples, revert the one before it.
+            If the latest change erased examples, revert the one before it.
 
         Returns
         -------
@@ -1083,7 +1082,7 @@ class Gallery:
         Raises
         ------
         StateError
-            Where there is nothing to revert, or it erased examples.
+            If there is nothing to revert, or it erased examples.
 
         Examples
         --------
@@ -1094,7 +1093,7 @@ class Gallery:
         return self.store.write(undoing.Undo(to, past_erase))
 
     def redo(self) -> Entry:
-        """Do again what the latest ``undo`` reverted, if nothing was changed since; the change.
+        """Do again what the latest ``undo`` reverted, if nothing was changed since; return that change.
 
         Returns
         -------
@@ -1104,7 +1103,7 @@ class Gallery:
         Raises
         ------
         StateError
-            Where nothing was reverted last.
+            If nothing was reverted last.
 
         Examples
         --------
@@ -1136,7 +1135,8 @@ class Gallery:
         return self.read(lambda reading: history.entries(reading, limit=limit))
 
     def compact(self) -> int:
-        """Drop removed examples for good and give their space back; how many. Ends what can be undone.
+        """Drop removed examples for good and free their space; return how many. Earlier changes can no longer be
+        undone.
 
         Returns
         -------
@@ -1153,12 +1153,12 @@ class Gallery:
         self.store.shrink()
         return dropped
 
-    # Out, in, and whether it is whole
+    # Export, import, backup, verify
 
     def export(self, path: str | os.PathLike[str], *, file_names: bool = False) -> int:
-        """Write all examples, vectors and settings to one plain file of arrays; how many examples.
+        """Write all examples, vectors and settings to one plain file of arrays; return the number of examples.
 
-        With ``file_names``, where each example came from is told without its folders.
+        With ``file_names``, sources are written without their folders.
 
         Parameters
         ----------
@@ -1175,7 +1175,7 @@ class Gallery:
         Raises
         ------
         FileError
-            Where it cannot be written.
+            If it cannot be written.
 
         Examples
         --------
@@ -1204,9 +1204,9 @@ class Gallery:
         Raises
         ------
         DataError
-            Where its vectors are of another fingerprint.
+            If its vectors are of another fingerprint.
         FileError
-            Where the file is damaged, or is neither.
+            If the file is damaged, or is neither.
 
         Examples
         --------
@@ -1219,9 +1219,9 @@ class Gallery:
         return import_(self, path, duplicates=duplicates)
 
     def backup(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> int:
-        """Copy the gallery as it is at this moment to another file, which is a gallery too; its size in bytes.
+        """Copy the gallery as it is at this moment to another file, which is a gallery too; return its size in bytes.
 
-        Others may go on using it. What is there under ``path`` when this returns is whole, checked, and on the disk.
+        Others may go on using it. When this returns, the copy is complete, checked, and on the disk.
 
         Parameters
         ----------
@@ -1238,7 +1238,7 @@ class Gallery:
         Raises
         ------
         FileError
-            Where something is there already, or nothing can be written.
+            If something is there already, or nothing can be written.
 
         Examples
         --------
@@ -1253,7 +1253,7 @@ class Gallery:
         Returns
         -------
         Verdict
-            ``sound``, and the sentences of what was found.
+            ``sound``, and the problems as sentences.
 
         Examples
         --------
@@ -1270,7 +1270,7 @@ class Gallery:
 
 
 def verify(gallery: str | os.PathLike[str]) -> Verdict:
-    """Read and compare everything in a gallery file; one that is too damaged to open is a verdict too."""
+    """Check everything in a gallery file against its checksums; a file too damaged to open gets a verdict too."""
     try:
         with Gallery.open(gallery, readonly=True, recover=True) as opened:
             return opened.verify()

@@ -1,4 +1,4 @@
-"""Which examples are in a gallery: by class, date or source, in the order asked for."""
+"""List the examples of a gallery by class, date or source; show all that is known of one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kcrc.gallery.history import Entry, entry_of, first_of
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery
 
-_FIRST = datetime.datetime.min.replace(tzinfo=datetime.UTC)  # a moment that is not known comes before all others
+_FIRST = datetime.datetime.min.replace(tzinfo=datetime.UTC)  # unknown moments come before all others
 ORDERS: dict[str, Callable[[Example], Any]] = {
     "id": lambda example: example.id,
     "label": lambda example: (example.label, example.id),
@@ -26,7 +26,7 @@ ORDERS: dict[str, Callable[[Example], Any]] = {
 }
 
 
-def listed(
+def list_examples(
     gallery: Gallery,
     *,
     label: str | None = None,
@@ -34,17 +34,17 @@ def listed(
     source: str | None = None,
     by: str = "id",
 ) -> list[Example]:
-    """The examples of a class, added at ``since`` or later, whose source holds the text ``source``, as far as given;
+    """Return the examples of a class, added at ``since`` or later, whose source contains ``source``; None matches all.
     ``by`` is one of ``ORDERS``."""
     if by not in ORDERS:
-        raise ParameterError(f"Examples are listed by {', '.join(ORDERS)}; given {by!r}.")
+        raise ParameterError(f"by must be one of {', '.join(ORDERS)}; got {by!r}.")
     name = None if label is None else checked_label(label)
     now = gallery.contents
-    found = (now.example(position) for position in range(len(now)))
+    examples = (now.example(position) for position in range(len(now)))
     return sorted(
         (
             example
-            for example in found
+            for example in examples
             if (name is None or example.label == name)
             and (since is None or (example.added_at is not None and example.added_at >= since))
             and (source is None or source in example.source)
@@ -53,18 +53,18 @@ def listed(
     )
 
 
-def moment_given(text: str) -> datetime.datetime:
-    """A day or a moment as people write it (2026-05-01, "2026-05-01 14:30"), by the clock of this place."""
+def parse_moment(text: str) -> datetime.datetime:
+    """Parse a day or a moment in local time (2026-05-01, "2026-05-01 14:30")."""
     try:
         return datetime.datetime.fromisoformat(text.strip()).astimezone()
     except (ValueError, OverflowError, OSError):
         raise ParameterError(
-            f"A day is written 2026-05-01, a moment 2026-05-01T14:30; given '{text[:60]}', which is neither."
+            f"A time must be a day (2026-05-01) or a moment (2026-05-01T14:30); got '{text[:60]}'."
         ) from None
 
 
 def facts_of(example: Example) -> dict[str, Any]:
-    """An example in plain values."""
+    """Return an example in plain values."""
     added = None if example.added_at is None else example.added_at.isoformat()
     return {
         "id": example.id,
@@ -75,7 +75,7 @@ def facts_of(example: Example) -> dict[str, Any]:
     }
 
 
-# All that a gallery knows of one example: where it came from, what became of it, its nearest, its own answer.
+# All that a gallery knows of one example: source, history, nearest examples, leave-one-out answer.
 
 NEAREST = 5
 
@@ -89,12 +89,12 @@ class NearExample:
     source: str
     distance: float
     near_by: tuple[str, ...] = ()
-    """The looks by which it is near, where there are several."""
+    """The looks by which it is near, if there are several."""
 
 
 @dataclass(frozen=True)
 class OwnAnswer:
-    """What the gallery answers to an example as if it were not in it; ``of_label`` is the probability of its label."""
+    """The leave-one-out answer to an example; ``of_label`` is the probability of its label."""
 
     answer: str
     probability: float
@@ -102,10 +102,10 @@ class OwnAnswer:
 
 
 @dataclass(frozen=True)
-class Portrait:
-    """One example, in or removed. ``added_by`` and ``removed_by`` are entries of the history, ``labels`` those it had
-    before and the entry that took each away. ``nearest`` are the examples nearest to it; ``own`` is None where it
-    cannot be asked: no other is of its class, and whatever is answered would be wrong, or no other is left."""
+class ExampleDetails:
+    """One example, in use or removed. ``added_by`` and ``removed_by`` are entries of the history, ``labels`` the labels
+    it had before, each with the entry that replaced it. ``nearest`` are the examples nearest to it; ``own`` is None if
+    no other example is of its class (any answer would be wrong), or if no other example is left."""
 
     example: Example
     added_by: Entry | None
@@ -116,8 +116,9 @@ class Portrait:
     nearest: tuple[NearExample, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """In plain values, for JSON; the nearest stand beside the answer too, for who knows them there."""
-        nearest = [vars(one) for one in self.nearest]
+        """Return plain values, for JSON; the nearest examples are also beside the answer, where earlier versions had
+        them."""
+        nearest = [vars(near) for near in self.nearest]
         return {
             **facts_of(self.example),
             "added_by": None if self.added_by is None else _step(self.added_by),
@@ -138,7 +139,7 @@ class Portrait:
 
     @property
     def picture_size(self) -> tuple[int, int] | None:
-        """(width, height) of the small picture that is kept."""
+        """(width, height) of the stored thumbnail."""
         from kcrc.images.decoding.reading import decode
 
         if self.picture is None:
@@ -148,38 +149,41 @@ class Portrait:
 
 
 def _step(entry: Entry) -> dict[str, Any]:
-    at = None if entry.at is None else entry.at.isoformat()
-    return {"entry": entry.id, "at": at, "summary": entry.summary}
+    moment = None if entry.at is None else entry.at.isoformat()
+    return {"entry": entry.id, "at": moment, "summary": entry.summary}
 
 
-def portrait(gallery: Gallery, example: int) -> Portrait:
-    """The portrait of one example by its id."""
+def example_details(gallery: Gallery, example: int) -> ExampleDetails:
+    """Return what is known of one example, by its id."""
 
-    def look(reading: Snapshot) -> Portrait:
-        record = next(reading.found(ExampleRecord, id=example), None)
+    def look(reading: Snapshot) -> ExampleDetails:
+        record = next(reading.find(ExampleRecord, id=example), None)
         if record is None:
             raise DataError(f"There is no example {example} in the gallery; kcrc list has their ids.")
 
         def entry(act: int | None) -> Entry | None:
-            first = None if act is None else next(reading.found(ActRecord, id=act), None)
-            first = None if first is None else next(reading.found(ActRecord, id=first_of(first)), None)
+            first = None if act is None else next(reading.find(ActRecord, id=act), None)
+            first = None if first is None else next(reading.find(ActRecord, id=first_of(first)), None)
             return None if first is None else entry_of(first)
 
-        changes = ((label.before, entry(label.act)) for label in reading.found(LabelRecord, example=example))
+        changes = ((label.before, entry(label.act)) for label in reading.find(LabelRecord, example=example))
         labels = tuple((before, by) for before, by in changes if by is not None and by.action in ("relabel", "rename"))
         picture = reading.thumbnail(record)
-        return Portrait(as_example(record), entry(record.added_by), labels, entry(record.removed_by), picture, None)
+        return ExampleDetails(
+            as_example(record), entry(record.added_by), labels, entry(record.removed_by), picture, None
+        )
 
-    found = gallery.read(look)
-    if found.removed_by is not None:
-        return found
-    own, nearest = own_answer(gallery, example)
-    return replace(found, own=own, nearest=nearest)
+    details = gallery.read(look)
+    if details.removed_by is not None:
+        return details
+    own, nearest = answer_without(gallery, example)
+    return replace(details, own=own, nearest=nearest)
 
 
-def own_answer(gallery: Gallery, example: int) -> tuple[OwnAnswer | None, tuple[NearExample, ...]]:
-    """What the others say of an example, as ``audit`` asks them, and the nearest of them. No answer where nothing of
-    its class is left to say its label, and nothing at all where it leaves with all others."""
+def answer_without(gallery: Gallery, example: int) -> tuple[OwnAnswer | None, tuple[NearExample, ...]]:
+    """Classify an example with itself (and its group) left out, as ``audit`` does; return the answer and the nearest
+    examples. The answer is None if nothing of its class is left, and there are no neighbours if nothing at all is
+    left."""
     from kcrc.tuning.left_out.answers import answers_without
     from kcrc.tuning.left_out.sample import class_stays
 

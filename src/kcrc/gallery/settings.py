@@ -14,18 +14,17 @@ from kcrc.errors import ParameterError
 DTYPES = ("float32", "float64")
 WIDTH_LIMIT = 1_000_000
 TEXT_LIMIT = 1_000_000
-_HALVES = re.compile("[\ud800-\udfff]")  # of characters, which no file can hold
-_MOST = (1 << 60) - 1  # of what is counted
+_HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates, which UTF-8 cannot encode
+_MOST = (1 << 60) - 1  # of a counter
 
 
 @dataclass(frozen=True)
 class Settings:
     """The settings of one gallery.
 
-    ``values`` is the plain part of the feature's state (its options); ``parameters`` are those of the classifier that
-    someone fixed; ``tuned`` is the act that chose the others (0: none yet); ``revision`` counts the acts; ``next_id``
-    is never given out twice.
-    """
+    ``values`` is the plain part of the feature's state (its options); ``parameters`` are the classifier's parameters
+    that a user fixed; ``tuned`` is the act that chose the others (0: none yet); ``revision`` counts the acts;
+    ``next_id`` is the id of the next example."""
 
     identity: str
     created_at: int
@@ -55,14 +54,14 @@ class Settings:
         )
         for fine, name in checks:
             if not fine:
-                given = repr(getattr(self, name))[:80]
-                raise ParameterError(f"The gallery setting '{name}' cannot be {given}.")
+                value = repr(getattr(self, name))[:80]
+                raise ParameterError(f"The gallery setting '{name}' cannot be {value}.")
         object.__setattr__(self, "parameters", parameters_of_today(self.parameters))  # of a file, perhaps an early one
         if self.tuned > self.revision:
             raise ParameterError(f"The gallery setting 'tuned' cannot be {self.tuned}: there are {self.revision} acts.")
 
     def act(self, **changes: Any) -> Settings:
-        """The settings after one more act."""
+        """Return the settings after one more act."""
         return replace(self, revision=self.revision + 1, **changes)
 
 
@@ -75,7 +74,7 @@ def _whole(value: Any, least: int, most: int) -> bool:
 
 
 def to_json(value: Any) -> str:
-    """One line of JSON; NumPy numbers are taken, what JSON cannot say is an error."""
+    """Return one line of JSON; NumPy numbers are converted, what JSON cannot hold is an error."""
     try:
         text = json.dumps(value, default=_plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
         text.encode("utf-8")

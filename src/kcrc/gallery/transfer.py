@@ -1,4 +1,4 @@
-"""Galleries out and in: export to one plain file of arrays, import from such a file or another gallery."""
+"""Export a gallery to one plain file of arrays; import from such a file or from another gallery."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kcrc._base.arrays import Array
 from kcrc._base.words import file_name
 from kcrc.errors import FileError
 from kcrc.files.archive import read_archive, write_archive
-from kcrc.gallery import acts, tuned
+from kcrc.gallery import acts, stored_choice
 from kcrc.gallery.adding import Added, Duplicates
 from kcrc.gallery.building import building
 from kcrc.gallery.contract import Snapshot
@@ -23,19 +23,19 @@ from kcrc.images.features.metadata import strip_metadata
 KIND = "kcrc-export"
 VERSION = 1
 _PREFIX = "feature-"  # before the names of the fitted feature's arrays
-_TUNED = "tuned-"  # before the pieces of what was tuned, each as bytes
+_TUNED = "tuned-"  # before the pieces of the chosen parameters, each as bytes
 
 
 def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool = False) -> int:
-    """Write all examples with their vectors, thumbnails and settings to a file ``numpy.load`` can read; how many.
+    """Write all examples with vectors, thumbnails and settings to a file ``numpy.load`` can read; return how many.
 
     Arrays: ids, labels, vectors, sources, contents (n, 32), added_at (µs), thumbnails (all bytes in a row)
-    and thumbnail_ends, where each ends; what was tuned, as bytes, in the pieces that the header names.
+    and thumbnail_ends, where each ends; the chosen parameters, as bytes, in the pieces that the header names.
     ``file_names`` leaves the folders out of the sources.
     """
 
     ready = None
-    if gallery.settings.tuned and len(gallery) and gallery.answering.choice_due is None:
+    if gallery.settings.tuned and len(gallery) and gallery.answering.why_choose is None:
         ready = gallery.answering.ready()
 
     def look(reading: Snapshot) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -57,9 +57,9 @@ def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool =
         if settings.tuned:
             known = ready is not None and ready.is_calibrated and ready.contents.revision == settings.revision
             calibrated = ready.calibrated if known and ready is not None else None
-            carried = tuned.carried(reading, settings, gallery.contents, calibrated)
-            header["tuned"] = {"pieces": list(carried.state), "summary": carried.summary, "fresh": carried.fresh}
-            pieces = enumerate(carried.state.values())
+            choice = stored_choice.portable_choice(reading, settings, gallery.contents, calibrated)
+            header["tuned"] = {"pieces": list(choice.state), "summary": choice.summary, "fresh": choice.fresh}
+            pieces = enumerate(choice.state.values())
             arrays |= {f"{_TUNED}{number}": np.frombuffer(piece, np.uint8) for number, piece in pieces}
         return header, arrays
 
@@ -69,37 +69,38 @@ def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool =
 
 
 def import_(gallery: Gallery, path: str | os.PathLike[str], *, duplicates: Duplicates = "skip") -> Added:
-    """Add the examples of an export or of another gallery, as one act; both have to have the same fingerprint."""
+    """Add the examples of an export or of another gallery, as one act; both must have the same fingerprint."""
     fingerprint, arrays = _examples_of(path)
     return _add(gallery, fingerprint, arrays, duplicates)
 
 
 def restore(path: str | os.PathLike[str], gallery: str | os.PathLike[str], *, overwrite: bool = False) -> Gallery:
-    """A new gallery from an export: feature, parameters, what was tuned, and examples (ids and history begin anew)."""
+    """Make a new gallery from an export: feature, parameters, chosen parameters, examples (with new ids and
+    history)."""
     header, arrays = read_archive(path, KIND, version=VERSION)
     feature = _Exported(header, {k[len(_PREFIX) :]: v for k, v in arrays.items() if k.startswith(_PREFIX)}, path)
     with building(gallery, feature=feature, dtype=feature.dtype, overwrite=overwrite) as made:
-        _add(made, feature.fingerprint, _checked(arrays, feature.dim, path), "keep")
+        _add(made, feature.fingerprint, _check_arrays(arrays, feature.dim, path), "keep")
         if feature.parameters:
             made.set_parameters(feature.parameters)
-        chosen = _chosen(header, arrays, path)
+        chosen = _read_choice(header, arrays, path)
         if chosen is not None:
             since = made.settings.revision if chosen.fresh else None
             made.store.write(acts.Tune(chosen.summary, chosen.state, asked=False, since=since))
     return Gallery.open(gallery)
 
 
-def _chosen(header: dict[str, Any], arrays: dict[str, Array], path: object) -> tuned.Carried | None:
-    """What was tuned, as an export brings it; what is in it is looked at, without trust, when it is first used."""
-    said = header.get("tuned")
-    if said is None:
+def _read_choice(header: dict[str, Any], arrays: dict[str, Array], path: object) -> stored_choice.PortableChoice | None:
+    """Read the chosen parameters of an export; they are validated when they are first used."""
+    tuned = header.get("tuned")
+    if tuned is None:
         return None
     try:
-        names, summary, fresh = said["pieces"], said["summary"], said["fresh"]
+        names, summary, fresh = tuned["pieces"], tuned["summary"], tuned["fresh"]
         state = {str(name): arrays[f"{_TUNED}{number}"].tobytes() for number, name in enumerate(names)}
     except (KeyError, TypeError):
         raise FileError(f"What was tuned is not readable in the export '{path}'; it is damaged.") from None
-    return tuned.Carried(str(summary), state, fresh is True)
+    return stored_choice.PortableChoice(str(summary), state, fresh is True)
 
 
 def _examples_of(path: str | os.PathLike[str]) -> tuple[str, dict[str, Array]]:
@@ -111,7 +112,7 @@ def _examples_of(path: str | os.PathLike[str]) -> tuple[str, dict[str, Array]]:
             raise not_a_gallery from None
         header, arrays = read_archive(path, KIND, version=VERSION)
         feature = _Exported(header, {}, path)
-        return feature.fingerprint, _checked(arrays, feature.dim, path)
+        return feature.fingerprint, _check_arrays(arrays, feature.dim, path)
     with other:
         return other.fingerprint, other.read(lambda reading: _arrays(other, reading))
 
@@ -149,8 +150,8 @@ def _add(gallery: Gallery, fingerprint: str, arrays: dict[str, Array], duplicate
     )
 
 
-def _checked(arrays: dict[str, Array], dim: int, path: object) -> dict[str, Array]:
-    """The arrays of an export, once their shapes and types fit one another."""
+def _check_arrays(arrays: dict[str, Array], dim: int, path: object) -> dict[str, Array]:
+    """Return the arrays of an export if their shapes and types fit one another; else raise an error."""
     try:
         n = arrays["labels"].size
         ends = arrays["thumbnail_ends"]
@@ -173,7 +174,7 @@ def _checked(arrays: dict[str, Array], dim: int, path: object) -> dict[str, Arra
 
 
 class _Exported:
-    """The feature of an export, as far as a gallery stores it."""
+    """The feature of an export, as a gallery stores it."""
 
     def __init__(self, header: dict[str, Any], state: dict[str, Array], path: object) -> None:
         try:
@@ -191,4 +192,4 @@ class _Exported:
         return {**self.values, **self._state}
 
     def keep(self) -> None:
-        """Nothing: an export brings no network file, and names none to be opened."""
+        """Do nothing: an export has no network file, and names none to be opened."""

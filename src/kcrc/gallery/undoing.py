@@ -1,10 +1,10 @@
-"""The way back, and forth again: ``Undo`` reverts the latest command that stands, ``Redo`` the latest ``Undo``.
+"""Undo and redo: ``Undo`` reverts the latest command that stands, ``Redo`` the latest ``Undo``.
 
-Acts form a stack, so the gallery an act is undone in is the one it left behind: undoing ``add`` takes out the examples
-it brought, ``remove`` puts back those it took, ``relabel`` and ``rename`` restore the labels they overwrote, ``tune``
-the parameters and the choice. An undo keeps what it overwrote in turn, which is what ``Redo`` restores; a new change
-ends what can be redone. The way back ends where the gallery was built or compacted. What was erased is gone: ``Undo``
-stops there and says so, and goes past it, to what else can be undone, when told.
+Acts form a stack, so the gallery an act is undone in is the one it left behind: undoing ``add`` removes the examples it
+added, undoing ``remove`` brings them back, undoing ``relabel`` and ``rename`` restores the labels before, undoing
+``tune`` the parameters before. An undo keeps what it overwrote in turn, which ``Redo`` restores; a new change ends what
+can be redone. Nothing can be undone from before the gallery was built or compacted. Erased examples are gone: ``Undo``
+stops there with an error, unless ``past_erase`` is given.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from kcrc.errors import FileError, StateError
 from kcrc.gallery import history
-from kcrc.gallery.acts import entered, parameters_of
+from kcrc.gallery.acts import parameters_of, part_of_command, record_act
 from kcrc.gallery.contract import ActRecord, ExampleRecord, LabelRecord, Snapshot, Transaction
 from kcrc.gallery.examples import live
 from kcrc.gallery.history import Entry, detail_of, entry_of, first_of
@@ -28,7 +28,7 @@ ENDS = {"compact": " since the gallery was compacted", "build": " since the gall
 
 @dataclass(frozen=True)
 class Undo:
-    """Revert the latest command that stands, or all that came after entry ``to``; the (earliest) command undone."""
+    """Revert the latest command that stands, or all after entry ``to``; return the (earliest) command undone."""
 
     to: int | None = None
     past_erase: bool = False
@@ -36,18 +36,18 @@ class Undo:
     def __call__(self, writing: Transaction) -> Entry:
         if self.to is not None:
             _check_stands(writing, self.to)
-        steps = [list(acts) for _, acts in itertools.groupby(self._wanted(writing), key=step)]
+        steps = [list(acts) for _, acts in itertools.groupby(self._acts_to_undo(writing), key=step)]
         commands = len({first_of(acts[0]) for acts in steps})
         first: int | None = None
         for acts in steps:
             command = first_act(writing, acts[-1])
-            told = f"undid the {commands} latest changes" if first is None and commands > 1 else None
-            by = take_back(writing, acts, told or history.undone(command.summary), part_of=first)
+            summary = f"undid the {commands} latest changes" if first is None and commands > 1 else None
+            by = take_back(writing, acts, summary or history.summarise_undo(command.summary), part_of=first)
             first = first or by
         return entry_of(command._replace(undone_by=by))
 
-    def _wanted(self, reading: Snapshot) -> Iterator[ActRecord]:
-        """The acts to undo, newest first: of one command, or of all after ``to``."""
+    def _acts_to_undo(self, reading: Snapshot) -> Iterator[ActRecord]:
+        """Yield the acts to undo, newest first: of one command, or of all after ``to``."""
         command, end = None, ""
         for act in reading.acts():
             if self.to is not None and act.id <= self.to:
@@ -74,98 +74,103 @@ class Undo:
 
 
 def step(act: ActRecord) -> tuple[int, int]:
-    """What is undone at once: the batches a command added, any other act by itself."""
+    """Return a key of what is undone at once: the batches a command added, any other act by itself."""
     return first_of(act), 0 if act.action == "add" else act.id
 
 
 def _check_stands(reading: Snapshot, entry: int) -> None:
-    """An error unless one can go back to that entry: 0 is the beginning."""
+    """Raise an error unless one can go back to that entry; 0 is the beginning."""
     if entry == 0:
         return
-    found = next(reading.found(ActRecord, id=entry), None)
-    if found is None or first_of(found) != entry:
+    act = next(reading.find(ActRecord, id=entry), None)
+    if act is None or first_of(act) != entry:
         raise StateError(
             f"There is no entry {entry} in the history. Nothing was changed; gallery.history() lists them."
         )
-    if found.undone_by is not None or found.action in ("undo", "redo"):
+    if act.undone_by is not None or act.action in ("undo", "redo"):
         raise StateError(
-            f"Entry {entry} ({found.summary}) does not stand, so there is no way back to it. Nothing was changed; give "
+            f"Entry {entry} ({act.summary}) does not stand, so there is no way back to it. Nothing was changed; give "
             "the number of a change that was not undone."
         )
 
 
 def take_back(writing: Transaction, acts: Sequence[ActRecord], summary: str, *, part_of: int | None) -> int:
-    """Undo one act of a command, or all its ``add``; the number of the undo."""
+    """Undo one act of a command, or all its ``add``; return the number of the undo."""
     had, act = writing.settings(), acts[-1]
     changes = _parameters_before(act) if act.action == "tune" else {}
-    detail = {"of": first_of(act), "redo": True, **(parameters_of(had) if changes else {}), **_part(part_of)}
-    by = entered(writing, had, "undo", summary, detail=detail, **changes)
+    detail = {
+        "of": first_of(act),
+        "redo": True,
+        **(parameters_of(had) if changes else {}),
+        **part_of_command(part_of),
+    }
+    by = record_act(writing, had, "undo", summary, detail=detail, **changes)
     if act.action == "add":
-        records = list(writing.found(ExampleRecord, added_by=[one.id for one in acts], removed_by=None))
+        records = list(writing.find(ExampleRecord, added_by=[batch.id for batch in acts], removed_by=None))
         writing.replace(records, [record._replace(removed_by=by) for record in records])
     elif act.action == "remove":
-        records = list(writing.found(ExampleRecord, removed_by=act.id))
+        records = list(writing.find(ExampleRecord, removed_by=act.id))
         _overwrite(writing, by, records, [record._replace(removed_by=None) for record in records])
     elif act.action in ("relabel", "rename"):
         _restore_labels(writing, act.id, by)
-    writing.replace(acts, [one._replace(undone_by=by) for one in acts])
+    writing.replace(acts, [batch._replace(undone_by=by) for batch in acts])
     return by
 
 
 @dataclass(frozen=True)
 class Redo:
-    """Do again what the latest undo took back; the command that stands again, of several the earliest."""
+    """Redo what the latest undo reverted; return the command that stands again, of several the earliest."""
 
     def __call__(self, writing: Transaction) -> Entry:
-        undos = self._wanted(writing)
+        undos = self._undos_to_redo(writing)
         undone = [self._undone_by(writing, undo) for undo in undos]
         commands = len({first_of(acts[0]) for acts in undone})
         first: int | None = None
         for undo, acts in zip(undos, undone, strict=True):  # what was undone last comes back first
-            told = f"redid {commands} changes" if first is None and commands > 1 else None
-            summary = told or history.redone(first_act(writing, acts[0]).summary)
+            summary = f"redid {commands} changes" if first is None and commands > 1 else None
+            summary = summary or history.summarise_redo(first_act(writing, acts[0]).summary)
             by = bring_back(writing, undo, acts, summary, part_of=first)
             first = first or by
         return entry_of(first_act(writing, undone[0][0]))
 
     def _undone_by(self, reading: Snapshot, undo: ActRecord) -> list[ActRecord]:
-        """The acts of the command that an undo took back."""
-        found = list(reading.found(ActRecord, undone_by=undo.id))
-        if not found:
+        """Return the acts of the command that an undo reverted."""
+        acts = list(reading.find(ActRecord, undone_by=undo.id))
+        if not acts:
             raise FileError(f"The history of act {undo.id} is damaged: what it took back is lost.")
-        return found
+        return acts
 
-    def _wanted(self, reading: Snapshot) -> list[ActRecord]:
-        """The acts of the latest undo that stands, newest first, if nothing was changed since."""
-        found: list[ActRecord] = []
+    def _undos_to_redo(self, reading: Snapshot) -> list[ActRecord]:
+        """Return the acts of the latest undo that stands, newest first, if nothing was changed since."""
+        undos: list[ActRecord] = []
         for act in reading.acts():
             if act.undone_by is not None:
                 continue
-            if found and (act.action != "undo" or first_of(act) != first_of(found[0])):
+            if undos and (act.action != "undo" or first_of(act) != first_of(undos[0])):
                 break
             if act.action == "undo":
-                found.append(act)
+                undos.append(act)
             elif act.action in (*UNDOABLE, *ENDS, "erase"):
                 break
-        if not found:
+        if not undos:
             raise StateError("There is nothing to redo: the latest change was not an undo.")
-        if any(detail_of(undo).get("redo") is not True for undo in found):
+        if any(detail_of(undo).get("redo") is not True for undo in undos):
             raise StateError("The latest undo was made by an older kcrc and cannot be redone. Nothing was changed.")
-        return found
+        return undos
 
 
 def bring_back(
     writing: Transaction, undo: ActRecord, acts: Sequence[ActRecord], summary: str, *, part_of: int | None
 ) -> int:
-    """Do again the acts that one undo took back; the number of the redo."""
+    """Redo the acts that one undo reverted; return the number of the redo."""
     had, action = writing.settings(), acts[0].action
     changes = _parameters_before(undo) if action == "tune" else {}
-    by = entered(writing, had, "redo", summary, detail={"of": acts[0].id, **_part(part_of)}, **changes)
+    by = record_act(writing, had, "redo", summary, detail={"of": acts[0].id, **part_of_command(part_of)}, **changes)
     if action == "add":
-        records = list(writing.found(ExampleRecord, removed_by=undo.id))
+        records = list(writing.find(ExampleRecord, removed_by=undo.id))
         _overwrite(writing, by, records, [record._replace(removed_by=None) for record in records])
     elif action == "remove":
-        records = live(writing, [label.example for label in writing.found(LabelRecord, act=undo.id)])
+        records = live(writing, [label.example for label in writing.find(LabelRecord, act=undo.id)])
         _overwrite(writing, by, records, [record._replace(removed_by=acts[0].id) for record in records])
     elif action in ("relabel", "rename"):
         _restore_labels(writing, undo.id, by)
@@ -175,28 +180,24 @@ def bring_back(
 
 
 def first_act(reading: Snapshot, act: ActRecord) -> ActRecord:
-    """The act that speaks for the command of this one."""
-    return next(reading.found(ActRecord, id=first_of(act)), act)
+    """Return the act whose summary is of the whole command of this act."""
+    return next(reading.find(ActRecord, id=first_of(act)), act)
 
 
 def _restore_labels(writing: Transaction, overwritten_by: int, by: int) -> None:
-    before = {label.example: label.before for label in writing.found(LabelRecord, act=overwritten_by)}
+    before = {label.example: label.before for label in writing.find(LabelRecord, act=overwritten_by)}
     records = live(writing, before)
     _overwrite(writing, by, records, [record._replace(label=before[record.id]) for record in records])
 
 
 def _overwrite(writing: Transaction, by: int, old: Sequence[ExampleRecord], new: Sequence[ExampleRecord]) -> None:
-    """Replace examples, and keep which they were and how they were labelled."""
+    """Replace examples, and keep their labels from before."""
     writing.insert([LabelRecord(by, record.id, record.label) for record in old])
     writing.replace(old, new)
 
 
-def _part(command: int | None) -> dict[str, int]:
-    return {} if command is None else {"part_of": command}
-
-
 def _parameters_before(act: ActRecord) -> dict[str, Any]:
-    """The settings that a ``tune``, or the undo of one, replaced. Version 2 kept no choice: it is made anew."""
+    """Return the settings that a ``tune``, or the undo of one, replaced. Version 2 kept no choice: it is made again."""
     detail = detail_of(act)
     before, tuned = detail.get("before"), detail.get("tuned", 0)
     if not isinstance(before, dict) or not isinstance(tuned, int) or isinstance(tuned, bool):
@@ -204,24 +205,23 @@ def _parameters_before(act: ActRecord) -> dict[str, Any]:
     return {"parameters": before, "tuned": tuned}
 
 
-# One change taken back alone, though others came after it: where several people work on one gallery, each takes back
-# what is their own.
+# One change undone alone, although others came after it: if several people work on one gallery, each undoes their own.
 #
-# That is done only where nothing that stands has touched the same examples since: what somebody else made of them is
-# not lost, it is shown (``Overtaken``).
+# That is refused if a later change that stands concerned the same examples; the error shows that change
+# (``Overtaken``).
 
 
 class Overtaken(StateError):
-    """Somebody changed the same since; ``by`` are those changes, newest first."""
+    """The same examples were changed since; ``by`` are those changes, newest first."""
 
-    def __init__(self, wanted: str, by: Sequence[Entry]) -> None:
-        super().__init__(f"{wanted} was overtaken: '{by[0].summary}' changed the same since. Nothing was changed.")
+    def __init__(self, change: str, by: Sequence[Entry]) -> None:
+        super().__init__(f"{change} was overtaken: '{by[0].summary}' changed the same since. Nothing was changed.")
         self.by = tuple(by)
 
 
 @dataclass(frozen=True)
 class UndoOne:
-    """Revert the command of one entry of the history; that command."""
+    """Revert the command of one entry of the history; return that command."""
 
     entry: int
 
@@ -230,17 +230,17 @@ class UndoOne:
         command = acts[-1]
         if any(act.undone_by is not None for act in acts):
             raise StateError(f"Change {self.entry} ({command.summary}) was undone already. Nothing was changed.")
-        _check_untouched(writing, acts, since=self.entry, wanted=f"Change {self.entry} ({command.summary})")
+        _check_untouched(writing, acts, since=self.entry, change=f"Change {self.entry} ({command.summary})")
         first: int | None = None
         for some in [list(group) for _, group in itertools.groupby(acts, key=step)]:
-            by = take_back(writing, some, history.undone(command.summary), part_of=first)
+            by = take_back(writing, some, history.summarise_undo(command.summary), part_of=first)
             first = first or by
         return entry_of(command._replace(undone_by=by))
 
 
 @dataclass(frozen=True)
 class RedoOne:
-    """Do again the command of one entry, which was undone; that command."""
+    """Redo the command of one entry, which was undone; return that command."""
 
     entry: int
 
@@ -250,45 +250,45 @@ class RedoOne:
         if any(act.undone_by is None for act in acts):
             raise StateError(f"Change {self.entry} ({command.summary}) stands. Nothing was changed.")
         by = sorted({act.undone_by for act in acts if act.undone_by is not None}, reverse=True)
-        undos = sorted(writing.found(ActRecord, id=by), reverse=True)
-        _check_untouched(writing, acts, since=min(by), wanted=f"Change {self.entry} ({command.summary})")
+        undos = sorted(writing.find(ActRecord, id=by), reverse=True)
+        _check_untouched(writing, acts, since=min(by), change=f"Change {self.entry} ({command.summary})")
         first: int | None = None
         for undo in undos:
             undone = [act for act in acts if act.undone_by == undo.id]
-            redo = bring_back(writing, undo, undone, history.redone(command.summary), part_of=first)
+            redo = bring_back(writing, undo, undone, history.summarise_redo(command.summary), part_of=first)
             first = first or redo
         return entry_of(first_act(writing, command)._replace(undone_by=None))
 
 
 def _command(reading: Snapshot, entry: int) -> list[ActRecord]:
-    """The acts of one command, newest first; an error where it cannot be taken back."""
-    found: list[ActRecord] = []
+    """Return the acts of one command, newest first; raise an error if it cannot be undone."""
+    acts: list[ActRecord] = []
     for act in reading.acts():
         if act.id < entry:
             break
         if act.action in ENDS:
             raise StateError(f"There is no way back to change {entry}{ENDS[act.action]}. Nothing was changed.")
         if first_of(act) == entry:
-            found.append(act)
-    if not found or any(act.action not in UNDOABLE for act in found):
+            acts.append(act)
+    if not acts or any(act.action not in UNDOABLE for act in acts):
         raise StateError(f"There is no change {entry} that could be undone. Nothing was changed.")
-    return found
+    return acts
 
 
 def _touched_by(reading: Snapshot, acts: Sequence[ActRecord]) -> list[int]:
-    """The ids of the examples that acts brought, took out or gave another class."""
+    """Return the ids of the examples that acts added, removed or relabelled."""
     numbers = [act.id for act in acts]
     undone = [act.undone_by for act in acts if act.undone_by is not None]
-    found = {record.id for record in reading.found(ExampleRecord, added_by=numbers)}
-    found |= {record.id for record in reading.found(ExampleRecord, removed_by=numbers)}
-    return sorted(found | {label.example for label in reading.found(LabelRecord, act=[*numbers, *undone])})
+    touched = {record.id for record in reading.find(ExampleRecord, added_by=numbers)}
+    touched |= {record.id for record in reading.find(ExampleRecord, removed_by=numbers)}
+    return sorted(touched | {label.example for label in reading.find(LabelRecord, act=[*numbers, *undone])})
 
 
-def _check_untouched(reading: Snapshot, acts: Sequence[ActRecord], *, since: int, wanted: str) -> None:
-    """An error where a change after ``since`` that stands touched the examples of ``acts``, or the parameters."""
+def _check_untouched(reading: Snapshot, acts: Sequence[ActRecord], *, since: int, change: str) -> None:
+    """Raise an error if a change after ``since`` that stands touched the examples of ``acts``, or the parameters."""
     mine = _touched_by(reading, acts)
-    touching = {label.act for label in reading.found(LabelRecord, example=mine)}
-    touching |= {record.removed_by for record in reading.found(ExampleRecord, id=mine) if record.removed_by is not None}
+    touching = {label.act for label in reading.find(LabelRecord, example=mine)}
+    touching |= {record.removed_by for record in reading.find(ExampleRecord, id=mine) if record.removed_by is not None}
     touching -= {act.id for act in acts}
     tuned = any(act.action == "tune" for act in acts)
     others = [
@@ -299,29 +299,29 @@ def _check_untouched(reading: Snapshot, acts: Sequence[ActRecord], *, since: int
         and (act.id in touching or (tuned and act.action == "tune" and act not in acts))
     ]
     if others:
-        raise Overtaken(wanted, others)
+        raise Overtaken(change, others)
 
 
-# The gallery as it was before a change, as what would have to be supposed of the examples there are now.
+# The gallery as it was before a change, as a supposition about the examples of now.
 
 _LOST = {**ENDS, "erase": ", for examples were erased since"}
 
 
-def before(reading: Snapshot, entry: int) -> Supposition:
-    """Of the state before the change ``entry``: what stands of it and of all later ones is thought away. An error where
-    that is not known any more."""
-    if next(reading.found(ActRecord, id=entry), None) is None:
+def state_before(reading: Snapshot, entry: int) -> Supposition:
+    """Return the state before the change ``entry``: without what stands of it and of all later changes. Raise an error
+    if that state is not known any more."""
+    if next(reading.find(ActRecord, id=entry), None) is None:
         raise StateError(f"There is no change {entry} in the history.")
     since = list(itertools.takewhile(lambda act: act.id >= entry, reading.acts()))
     lost = next((act.action for act in since if act.action in _LOST), None)
     if lost is not None:
         raise StateError(f"What was answered before change {entry} cannot be said{_LOST[lost]}.")
     standing = [act.id for act in since if act.undone_by is None and act.action in UNDOABLE]
-    gone = {record.id for record in reading.found(ExampleRecord, added_by=standing)}
-    back = {record.id: record for record in reading.found(ExampleRecord, removed_by=standing)}
-    overwritten = sorted(reading.found(LabelRecord, act=standing), reverse=True)
+    gone = {record.id for record in reading.find(ExampleRecord, added_by=standing)}
+    back = {record.id: record for record in reading.find(ExampleRecord, removed_by=standing)}
+    overwritten = sorted(reading.find(LabelRecord, act=standing), reverse=True)
     labels = {label.example: label.before for label in overwritten}  # the earliest change has the last word
-    there = {record.id for record in reading.found(ExampleRecord, id=sorted(labels), removed_by=None)}
+    there = {record.id for record in reading.find(ExampleRecord, id=sorted(labels), removed_by=None)}
     returned = [back[example] for example in sorted(back.keys() - gone)]
     return Supposition(
         labels={example: label for example, label in labels.items() if example in there - gone},

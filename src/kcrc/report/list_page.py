@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from kcrc._base.words import file_name, plural
-from kcrc.gallery.history import in_words
+from kcrc.gallery.history import format_moment
 from kcrc.report.html import Element, element, page
 from kcrc.report.pieces import facts_of, masthead, shot
 
@@ -36,7 +36,7 @@ def list_page(gallery: Gallery, found: Sequence[Example]) -> str:
 
 def _card(gallery: Gallery, example: Example) -> Element:
     spoken = f"Example {example.id} of class {example.label}"
-    added = in_words(example.added_at, "%Y-%m-%d")
+    added = format_moment(example.added_at, "%Y-%m-%d")
     words = " · ".join(part for part in (file_name(example.source) if example.source else "", added) if part)
     caption = (element("strong", f"no. {example.id}"), f" {words}")
     return element("li", shot(gallery.thumbnail(example.id), spoken, *caption))

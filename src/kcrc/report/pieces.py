@@ -12,7 +12,7 @@ import numpy as np
 
 from kcrc._base.words import file_name, plural
 from kcrc.confidence.likeness import Likeness
-from kcrc.gallery.seeing import looks_of
+from kcrc.gallery.choose_looks import looks_of
 from kcrc.images.nearness import proportioned
 from kcrc.method.fitted_model import FittedModel
 from kcrc.report.html import Element, element, picture

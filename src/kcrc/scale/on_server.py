@@ -35,7 +35,7 @@ from kcrc.classifier.stored_parts import encode
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.answers import Answers, answers_of
 from kcrc.errors import KCRCError, StateError, UnknownName
-from kcrc.gallery import Gallery, tuned
+from kcrc.gallery import Gallery, stored_choice
 from kcrc.gallery.contract import Coordinates, ExampleRecord, SearchingStore, Snapshot
 from kcrc.method.evidence import Evidence, join_evidence
 from kcrc.method.fitted_model import FittedModel
@@ -203,15 +203,15 @@ class ServerAnswerer:
         settings = reading.settings()
         if not settings.tuned:
             raise Elsewhere("the parameters have yet to be chosen")
-        key = (settings.tuned, tuned.learned_at(reading, settings.tuned))
+        key = (settings.tuned, stored_choice.learned_at(reading, settings.tuned))
         known = self._known
         if known is None or known.key != key or self._store.coordinates(reading, known.mark).upto() != known.upto:
             self._known = known = self._made(reading, key)
         return known
 
     def _made(self, reading: Snapshot, key: tuple[int, int | None]) -> ReadState:
-        header, arrays = tuned.read_state(reading, key[0])
-        first = next(reading.found(ExampleRecord, removed_by=None), None)
+        header, arrays = stored_choice.read_state(reading, key[0])
+        first = next(reading.find(ExampleRecord, removed_by=None), None)
         if first is None:
             raise Elsewhere("there are no examples")
         tip = rebuild_answerer(header, arrays, _examples(reading, [first]), path=self._gallery.path)
@@ -227,7 +227,7 @@ class ServerAnswerer:
         if upto == 0:
             return ReadState(key, tip, first.id, mark, 0, 0.0)
         ids, reach = there.longest(LONGEST)
-        live = {one.id: one for one in reading.found(ExampleRecord, id=ids.tolist(), removed_by=None)}
+        live = {one.id: one for one in reading.find(ExampleRecord, id=ids.tolist(), removed_by=None)}
         last = next((live[int(one)] for one in ids if int(one) in live), first)
         one = _examples(reading, [last])
         longest = FittedModel.build(method, one.vectors, one.classes, one.labels, one.ids)
@@ -238,7 +238,7 @@ class ServerAnswerer:
         settings, had = reading.settings(), self._seen
         if had is not None and (had.revision, had.tuned) == (settings.revision, settings.tuned):
             return had
-        facts = tuned.read_facts(reading, settings.tuned)
+        facts = stored_choice.read_facts(reading, settings.tuned)
         if had is not None and had.tuned == settings.tuned and _only_added(reading, since=had.revision):
             new = [one for one in there.from_id(had.next_id) if one.removed_by is None]
             names, changes = {*had.classes.tolist(), *(one.label for one in new)}, had.changes + len(new)
@@ -282,7 +282,7 @@ class _Search:
     def _model(self, ids: set[int]) -> FittedModel:
         """A model of these examples as far as they are in, of those without coordinates, and of the longest."""
         wanted = ids | {self.known.tip_id}
-        records = {one.id: one for one in self.reading.found(ExampleRecord, id=sorted(wanted), removed_by=None)}
+        records = {one.id: one for one in self.reading.find(ExampleRecord, id=sorted(wanted), removed_by=None)}
         records |= {one.id: one for one in self.later}
         some = _examples(self.reading, [records[one] for one in sorted(records)], self.classes)
         return FittedModel.build(self.known.tip.model.method, some.vectors, some.classes, some.labels, some.ids)

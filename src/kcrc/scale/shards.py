@@ -40,7 +40,7 @@ def fingerprint(gallery: Gallery) -> str:
     def look(reading: Snapshot) -> str:
         settings, contents = gallery.settings, gallery.contents
         digest = hashlib.sha256(f"{settings.identity}\0{settings.fingerprint}\0{settings.tuned}\0".encode())
-        for piece in sorted(reading.found(TunedRecord, act=settings.tuned), key=lambda piece: piece.name):
+        for piece in sorted(reading.find(TunedRecord, act=settings.tuned), key=lambda piece: piece.name):
             digest.update(f"{piece.name}\0{len(piece.data)}\0".encode() + piece.data)
         digest.update(contents.ids.tobytes() + contents.vector_crcs.tobytes())
         for row in contents.rows:

@@ -169,7 +169,7 @@ def test_built_by_the_command_it_predicts_with_the_hub_down(hub, tmp_path, monke
 
 def test_a_gallery_pins_the_commit_and_the_content(hub, tmp_path):
     from kcrc import Gallery
-    from kcrc.gallery.seeing import own_feature
+    from kcrc.gallery.choose_looks import restore_feature
 
     pictures, labels = striped()
     saved(tmp_path / "pictures", pictures, labels)
@@ -177,7 +177,7 @@ def test_a_gallery_pins_the_commit_and_the_content(hub, tmp_path):
         assert len(gallery) == len(pictures)
     asked = len(hub.asked)
     with Gallery.open(tmp_path / "g.kcrc") as gallery:
-        found = own_feature(gallery, None).options()
+        found = restore_feature(gallery, None).options()
         assert found["source"].startswith(f"hub:someone/encoder@{COMMIT}")
         assert len(found["sha256"]) == 64
     assert len(hub.asked) == asked

@@ -13,7 +13,7 @@ from kcrc.errors import FileError, KCRCError
 from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange import format_of
 from kcrc.gallery.exchange.contract import Labelled
-from kcrc.gallery.listing import facts_of, listed
+from kcrc.gallery.listing import facts_of, list_examples
 from kcrc.images.decoding.reading import fetch
 from kcrc.images.features.metadata import strip_metadata
 
@@ -45,7 +45,7 @@ def export_labels(
     Formats with pictures get those the gallery keeps: small, and of pixels alone. ``originals`` copies the photographs
     they came from, as far as they are still where they were, byte for byte; ``file_names`` leaves their folders out."""
     counts, sources, rows = ExportCounts(), dict[str, str](), list[Labelled]()
-    for example in listed(gallery):
+    for example in list_examples(gallery):
         facts = facts_of(example)
         sources[facts["sha256"]] = example.source
         name = file_name(example.source) if file_names else example.source

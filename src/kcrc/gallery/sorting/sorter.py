@@ -39,15 +39,15 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[
 
 def folder_names(labels: Iterable[str], *, taken: Iterable[str] = ()) -> dict[str, str]:
     """A folder name for each class; ``taken`` are names that none may have."""
-    used = {_folded(name) for name in taken}
+    used = {_fold_case(name) for name in taken}
     names: dict[str, str] = {}
     for label in sorted(set(labels)):
         name = _safe(label)
-        if name != label or _folded(name) in used:
+        if name != label or _fold_case(name) in used:
             name = f"{name[: LONGEST - 9]}-{hashlib.sha256(label.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
-        while _folded(name) in used:  # another class is called so
+        while _fold_case(name) in used:  # another class is called so
             name += "_"
-        used.add(_folded(name))
+        used.add(_fold_case(name))
         names[label] = name
     return names
 
@@ -63,7 +63,7 @@ def _safe(label: str) -> str:
     return name
 
 
-def _folded(name: str) -> str:
+def _fold_case(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold()
 
 
@@ -202,7 +202,7 @@ class Sorter:
             raise FileError(f"'{image}' is a link and was not moved.")
         content, doubtful = fetch(source), self.is_doubtful(answer)
         digest = hashlib.sha256(content).hexdigest()
-        folder = self._made(self.folder_of(answer))
+        folder = self._make_folder(self.folder_of(answer))
         for goal in _names(folder, source.name):
             if _same(goal, source, content, self.how):
                 return Outcome(goal, doubtful, done=False)
@@ -210,9 +210,9 @@ class Sorter:
                 continue
             to = goal.relative_to(self.out).as_posix()
             facts = {"how": self.how, "from": str(source), "to": to, "sha256": digest}
-            self._noted({**facts, "label": answer.label, "probability": answer.probability})
+            self._write_log({**facts, "label": answer.label, "probability": answer.probability})
             try:
-                put(source, goal, content, self.how)
+                place_file(source, goal, content, self.how)
             except NameTaken:  # by somebody else, at this moment
                 continue
             except OSError as problem:
@@ -220,17 +220,17 @@ class Sorter:
             return Outcome(goal, doubtful, done=True)
         raise FileError(f"'{image}' finds no free name in '{folder}'.")
 
-    def _made(self, name: str) -> Path:
+    def _make_folder(self, name: str) -> Path:
         folder = safe_path(self.out, name)
         if not folder.is_dir():
-            self._noted({"folder": name})
+            self._write_log({"folder": name})
             try:
                 folder.mkdir(exist_ok=True)
             except OSError as problem:
                 raise FileError(f"'{folder}' cannot be made: {problem.strerror or problem}.") from None
         return folder
 
-    def _noted(self, facts: dict[str, Any]) -> None:
+    def _write_log(self, facts: dict[str, Any]) -> None:
         if self._log is None:
             try:
                 self.out.mkdir(parents=True, exist_ok=True)
@@ -240,7 +240,7 @@ class Sorter:
         self._log.add(facts)
 
 
-def put(source: Path, goal: Path, content: bytes, how: str) -> None:
+def place_file(source: Path, goal: Path, content: bytes, how: str) -> None:
     """Copy, move or link a file, whose content was read, to a name that nothing has (else ``NameTaken``)."""
     if how == "link":
         try:
@@ -336,7 +336,7 @@ def take_back(out: str | os.PathLike[str], *, dry_run: bool = False) -> TakenBac
             told.done.append(one)
     if not dry_run:
         for name in reversed(folders):
-            _let_go(root, name)
+            _remove_empty_folder(root, name)
         if not told.refused:
             told.log.unlink()
     return told
@@ -371,7 +371,7 @@ def _way_back(root: Path, one: Placed) -> Callable[[], None]:
 
 def _put_back(goal: Path, source: Path, content: bytes) -> None:
     try:
-        put(goal, source, content, "move")
+        place_file(goal, source, content, "move")
     except NameTaken:
         raise FileError(f"Something else is in its old place, '{source}'.") from None
 
@@ -389,7 +389,7 @@ def _digest(path: Path) -> str | None:
         return None
 
 
-def _let_go(root: Path, name: str) -> None:
+def _remove_empty_folder(root: Path, name: str) -> None:
     """Delete a folder that the sorting made, if it is empty."""
     try:
         folder = safe_path(root, name)

@@ -1,7 +1,7 @@
-"""A gallery copied from one store to another, whole: examples with their ids, history, what was tuned, all counters.
+"""Copy a gallery from one store to another: examples with their ids, history, chosen parameters, all counters.
 
-The copy is filled where nobody sees it, read again and compared with the original before it gets its name, so that
-after an error there is none.
+The copy is filled under a temporary name, read back and compared with the original before it gets its own name. After
+an error there is no copy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_AT_ONCE = 2000  # examples, whose pictures are held
 _COPYING = 0.6  # the share of the time that comparing does not take
 
 
-def copied(
+def copy_gallery(
     source: Store,
     goal: str | os.PathLike[str],
     *,
@@ -36,26 +36,26 @@ def copied(
     overwrite: bool = False,
     report: Report | None = None,
 ) -> int:
-    """Copy one state of ``source`` to another address; how many examples, removed ones included. A state of which
-    ``check`` says that it is damaged is not copied."""
+    """Copy one state of ``source`` to another address and return the number of examples, removed ones included. If
+    ``check`` finds the state damaged, it is not copied."""
 
-    def copy(reading: Snapshot) -> int:
+    def run(reading: Snapshot) -> int:
         kind = kind_of(goal)
-        with kind.making(goal, reading.settings(), reading.feature_state(), overwrite=overwrite) as made:
-            return _Copy(source, reading, made, check, report or _nobody).run()
+        with kind.making(goal, reading.settings(), reading.feature_state(), overwrite=overwrite) as copy:
+            return _Copy(source, reading, copy, check, report or _report_nothing).run()
 
-    return source.read(copy)
+    return source.read(run)
 
 
-def _nobody(share: float) -> None:
-    """Where nobody wants to know how far it is."""
+def _report_nothing(share: float) -> None:
+    """Ignore the progress."""
 
 
 class _Copy:
-    """One state of ``source`` on its way to ``made``."""
+    """The copying of one state of ``source`` to ``copy``."""
 
-    def __init__(self, source: Store, reading: Snapshot, made: Store, check: Check, report: Report) -> None:
-        self.source, self.reading, self.made, self.check, self.report = source, reading, made, check, report
+    def __init__(self, source: Store, reading: Snapshot, copy: Store, check: Check, report: Report) -> None:
+        self.source, self.reading, self.copy, self.check, self.report = source, reading, copy, check, report
         settings = reading.settings()
         self.at_once = max(1, min(_MOST_AT_ONCE, _BYTES_AT_ONCE // (8 * settings.dim)))
         self.examples = reading.all(ExampleRecord)
@@ -64,15 +64,15 @@ class _Copy:
         for start in range(0, len(self.examples), self.at_once):
             self._fill(self.examples[start : start + self.at_once])
             self.report(_COPYING * (start + self.at_once) / max(len(self.examples), self.at_once))
-        self.made.write(self._fill_rest)
-        self.made.read(self._compare)
+        self.copy.write(self._fill_rest)
+        self.copy.read(self._compare)
         self.report(1.0)
         return len(self.examples)
 
     def _fill(self, some: Sequence[ExampleRecord]) -> None:
         vectors = self.reading.vectors(some)
-        pictures = [self.reading.thumbnail(one) for one in some]
-        self.made.write(lambda writing: writing.insert_examples(some, vectors, pictures))
+        pictures = [self.reading.thumbnail(record) for record in some]
+        self.copy.write(lambda writing: writing.insert_examples(some, vectors, pictures))
 
     def _fill_rest(self, writing: Transaction) -> None:
         writing.insert(self.reading.all(ActRecord))

@@ -74,9 +74,9 @@ def _value_as_bytes(value: Any) -> bytes:
     return b"%b%d:%b" % (kind, len(data), data)
 
 
-def damaged(table: str, row: Row) -> FileError:
+def row_error(table: str, row: Row) -> FileError:
     return FileError(f"A row of the table '{table}' is damaged (key {str(row[0])[:60]!r}).")
 
 
-def broken_seal(table: str) -> FileError:
+def seal_error(table: str) -> FileError:
     return FileError(f"The table '{table}' does not match its seal: rows were lost or changed.")

@@ -1,101 +1,83 @@
 // The bar of answers: right, it is …, a new class. Hovering, focusing or holding a number key shows first what the
 // answer would change; letting go stores it, Esc does neither.
 
-import { api } from "./api.js";
 import { pickClass } from "./dialogs.js";
-import { button, fill, h, named, shot, upload } from "./dom.js";
+import { button, h, named, shot, upload } from "./dom.js";
+import { session } from "./session.js";
 import { line, say } from "./words.js";
 
 const OTHERS = 3;
 const REST = 140; // milliseconds the pointer rests on a button before anything is asked
 
+// The classes on offer: the first as right (null: nothing), then what else it may be.
+export function offered(q) {
+  const known = q.now.likely.map(([label]) => label);
+  const first = q.now.unknown ? null : q.now.label;
+  const rest = session.gallery.classes.map((one) => one.name).filter((name) => !known.includes(name));
+  return [first, ...[...known, ...rest].filter((label) => label !== first).slice(0, OTHERS)];
+}
+
 export class Answers {
-  // `answer(label, fresh)` stores it; `picture()` is the id of what is asked about.
-  constructor(place, { answer, picture }) {
-    Object.assign(this, { place, answer, picture });
-    this.ripple = h("div", { class: "ripple", role: "status", hidden: true });
-    this.row = h("div", { class: "row" });
-    this.cache = new Map();
-    this.held = null;
+  // `question()` is the question; `answer(label, fresh)` stores.
+  constructor({ question, answer }) {
+    Object.assign(this, { question, held: null });
+    this.answer = (label, fresh) => this.question()?.act === null && answer(label, fresh);
   }
 
-  // `first` is what is offered as right (null: nothing), `others` what else it may be.
-  draw({ first, others, stored = null }) {
-    this.offered = [first, ...others.filter((label) => label !== first).slice(0, OTHERS)];
-    this.cache.clear();
-    this.hush();
-    this.place.hidden = false;
-    if (stored !== null) {
-      fill(this.place, stored);
-      return;
-    }
-    const options = this.offered.slice(first === null ? 0 : 1).filter((label) => label !== null);
-    fill(this.row,
-      h("span", { class: "question" }, first === null ? line("whatIsIt") : say("isIt", { label: named(first) })),
-      first === null ? null : this.option(first, [line("yes"), " ", named(first)], "↵", "main"),
-      options.map((label, at) => this.option(label, named(label), `${at + 2}`, at > 0 ? "extra" : "")),
-      button(line("anotherClass"), { press: () => this.other(), hint: "/", kind: "other" }),
-      button(line("newClass"), { press: () => this.other(), hint: "N", kind: "extra" }),
-      h("span", { class: "quiet push" }, line("nothingStored")));
-    fill(this.place, this.ripple, this.row);
+  bar(q) {
+    const [first, ...others] = offered(q);
+    const found = q.saying === null ? null
+      : q.preview({ picture: q.picture.id, label: q.saying, act: "add" });
+    return [
+      h("div", { class: "ripple", role: "status", hidden: !found }, found ? changes(q.saying, found) : null),
+      h("div", { class: "row", "data-group": "answers" },
+        h("span", { class: "question" }, first === null ? line("whatIsIt") : say("isIt", { label: named(first) })),
+        first === null ? null : this.option(first, [line("yes"), " ", named(first)], "↵", "main"),
+        others.map((label, at) => this.option(label, named(label), `${at + 2}`, at > 0 ? "extra" : "")),
+        button(line("anotherClass"), { press: () => this.other(), hint: "/", kind: "other" }),
+        button(line("newClass"), { press: () => this.other(), hint: "N", kind: "extra" }),
+        h("span", { class: "quiet push" }, line("nothingStored"))),
+    ];
   }
 
   option(label, words, hint, kind = "") {
-    const node = button(words, { press: () => this.answer(label, false), hint, kind: `option ${kind}` });
-    let timer = 0;
     const look = () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => this.show(label), REST);
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.question()?.say(label), REST);
     };
     const leave = () => {
-      clearTimeout(timer);
-      if (this.held === null) this.hush();
+      clearTimeout(this.timer);
+      if (this.held === null) this.question()?.say(null);
     };
-    node.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && look());
-    node.addEventListener("pointerleave", leave);
-    node.addEventListener("focus", () => node.matches(":focus-visible") && look());
-    node.addEventListener("blur", leave);
-    return node;
+    return button(words, {
+      press: () => this.answer(label, false), hint, kind: `option ${kind}`, "data-key": `answer ${label}`,
+      onpointerenter: (event) => event.pointerType === "mouse" && look(), onpointerleave: leave,
+      onfocus: (event) => event.target.matches(":focus-visible") && look(), onblur: leave,
+    });
   }
 
   async other() {
+    if (this.question()?.act !== null) return;
     const found = await pickClass(line("whichClass"));
     if (found !== null) await this.answer(found.label, found.fresh);
   }
 
-  // What storing this answer would change of the last answers, with their pictures.
-  async show(label) {
-    this.wanted = label;
-    if (!this.cache.has(label)) this.cache.set(label, api.preview({ picture: this.picture(), label, act: "add" }));
-    const found = await this.cache.get(label).catch(() => null);
-    if (this.wanted !== label || found === null) return;
-    this.ripple.hidden = false;
-    fill(this.ripple, changes(label, found));
-  }
-
-  hush() {
-    this.wanted = null;
-    this.ripple.hidden = true;
-    fill(this.ripple);
-  }
-
   keys() {
+    const label = (at) => (this.question()?.act === null ? offered(this.question())[at] : null);
     const table = {
-      Enter: () => this.offered?.[0] && this.answer(this.offered[0], false),
+      Enter: () => label(0) && this.answer(label(0), false),
       "/": () => this.other(), n: () => this.other(),
     };
     for (let digit = 2; digit <= OTHERS + 1; digit += 1) {
       table[`${digit}`] = () => {
-        const label = this.offered?.[digit - 1];
-        if (!label) return;
-        this.held = label;
-        this.show(label);
+        if (!label(digit - 1)) return;
+        this.held = label(digit - 1);
+        this.question().say(this.held);
       };
       table[`up ${digit}`] = () => {
-        const label = this.held;
-        this.held = null;
-        this.hush();
-        if (label !== null) this.answer(label, false);
+        const given = this.held;
+        this.letGo();
+        if (given !== null) this.answer(given, false);
       };
     }
     return table;
@@ -105,7 +87,7 @@ export class Answers {
   letGo() {
     const had = this.held !== null;
     this.held = null;
-    this.hush();
+    this.question()?.say(null);
     return had;
   }
 }

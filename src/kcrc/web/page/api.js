@@ -73,11 +73,11 @@ export const api = {
   health: () => get("/api/health"),
   gallery: () => get("/api/gallery"),
   classify: (file) => bytes("/api/classify", file),
-  classifyAgain: async (pictures) => (await post("/api/classify", { pictures })).verdicts,
+  classifyAgain: async (pictures, signal) => (await post("/api/classify", { pictures }, { signal })).verdicts,
   upload: (file) => bytes("/api/pictures", file),
   whatIf: (question, signal) => post("/api/what-if", question, { signal }),
   turning: (picture, signal) => post("/api/turning", { picture }, { signal }),
-  whyNot: (picture, label, signal) => post("/api/why-not", { picture, label }, { signal }),
+  whyNot: (question, signal) => post("/api/why-not", question, { signal }),
   preview: (change, signal) => post("/api/preview", change, { signal }),
   // A change names the revision that the page showed: if somebody else changed the same since, it is refused.
   add: (pictures, label, newClass, revision) => post("/api/add", { pictures, label, new_class: newClass, revision }),

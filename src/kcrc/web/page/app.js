@@ -22,19 +22,19 @@ const OWN = 600; // milliseconds in which one's own act is answered after it was
 let open = null;
 
 function route() {
-  const name = location.hash.slice(1).split("/")[0];
+  const [name, detail] = location.hash.slice(1).split("/");
   const wanted = VIEWS[name] === undefined ? "ask" : name;
   if (open?.name === wanted) return;
   open?.view.close?.();
   open?.unbind();
-  unsaid();
+  if (waiting === null) unsaid();
   fill(document.getElementById("toast"));
-  fill(place.main);
+  fill(place.main, h("section", { class: "empty waits" }, h("p", { class: "lead" }, line("looking"))));
   fill(place.bar);
   place.bar.hidden = true;
   document.body.className = `view-${wanted}`;
   document.title = `${line(wanted)} · kcrc`;
-  const view = VIEWS[wanted].open(place, { pick, camera, received, go });
+  const view = VIEWS[wanted].open(place, { pick, camera, received, go, detail });
   open = { name: wanted, view, unbind: bind(view.keys ?? {}) };
   drawNav();
 }
@@ -131,15 +131,21 @@ function events(said) {
   if (said.kind === "confidence") session.tell("confidence");
 }
 
-// Says that the server is away, and looks for it until it is back.
+let waiting = null; // the timer that looks for a server that is away
+
+// Says that the server is away for as long as it is, whatever is looked at meanwhile; once it is back, what could not
+// be loaded is.
 function waitForServer() {
   const look = () => session.refresh().catch(trouble);
   notice(line("away"), line("awayLong"), { words: line("tryAgain"), press: look });
-  const timer = setInterval(look, LOOK);
-  link.addEventListener("back", () => {
-    clearInterval(timer);
-    unsaid();
-  }, { once: true });
+  waiting ??= setInterval(look, LOOK);
+}
+
+function serverIsBack() {
+  clearInterval(waiting);
+  waiting = null;
+  unsaid();
+  open?.view.load?.();
 }
 
 async function start() {
@@ -149,6 +155,7 @@ async function start() {
   session.addEventListener("doubts", drawNav);
   session.addEventListener("steps", drawSteps);
   link.addEventListener("away", waitForServer);
+  link.addEventListener("back", serverIsBack);
   bind({ z: () => session.step("undo"), "Shift+z": () => session.step("redo"), o: pick, c: camera, "?": help });
   drawSteps();
   try {

@@ -14,15 +14,16 @@ export const KEYS = () => [
   [["←"], line("keyKeep")], [["→"], line("keyMoveOver")], [["X"], line("remove")], [["Space"], line("later")],
 ];
 
-export function open(place) {
-  const view = new Audit(place);
+export function open(place, shell) {
+  const view = new Audit(place, Number(shell.detail) || null);
   view.load();
   return view;
 }
 
 class Audit {
-  constructor(place) {
-    Object.assign(this, { place, suspects: null, decided: [], later: new Set() });
+  // `first`: the example that was asked for, which comes before all others
+  constructor(place, first) {
+    Object.assign(this, { place, first, suspects: null, decided: [], later: new Set() });
     this.keys = {
       ArrowLeft: () => this.keep(),
       ArrowRight: () => this.moveOver(),
@@ -45,6 +46,8 @@ class Audit {
       const none = { suspects: [], revision: session.gallery.revision };
       const { suspects, revision } = session.gallery.classes.length < 2 ? none : await api.audit();
       Object.assign(this, { suspects, revision });
+      session.doubt(suspects);
+      suspects.sort((a, b) => (b.id === this.first) - (a.id === this.first));
       const there = new Set(suspects.map((one) => one.id));
       this.decided = this.decided.filter((one) => !there.has(one.id));
       this.draw();

@@ -247,7 +247,8 @@ class Browse {
       });
       const words = changes(found.label, preview, "relabelling");
       const sure = preview.changed.length === 0 || await confirmed(title, words, line("move"));
-      return sure ? api.relabel(examples, found.label, Object.fromEntries(this.selected), this.revision, found.fresh) : null;
+      if (!sure) return null;
+      return api.relabel(examples, found.label, Object.fromEntries(this.selected), this.revision, found.fresh);
     });
   }
 

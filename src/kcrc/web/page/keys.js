@@ -1,4 +1,4 @@
-// Keys: a view's own first, then those of the whole page. Whoever types, or has a dialog open, is left alone.
+// Keys: a view's own first, then those of the whole page; none while somebody types or a dialog is open.
 
 const tables = [];
 
@@ -11,10 +11,10 @@ function typing(target) {
   return target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, dialog") !== null;
 }
 
-// Space and Enter belong to what has the focus; a view's Space and Enter are for when nothing has.
+// Space and Enter belong to what has the focus where they press it; Enter presses no tick box.
 function taken(event) {
-  const own = event.key === " " || event.key === "Enter";
-  return own && event.target.closest("button, a, input, summary, label") !== null;
+  if (event.key === "Enter") return event.target.closest("button, a, summary") !== null;
+  return event.key === " " && event.target.closest("button, a, input, summary, label") !== null;
 }
 
 function dispatched(event) {

@@ -1,105 +1,76 @@
-// "What would change its mind?": the smallest set of examples without which the answer turns; what was set aside; and
-// whether the example that tips it is labelled rightly.
+// "What would change its mind?": the smallest set of examples without which the answer turns; or what is set aside;
+// and whether the example that tips it is labelled rightly. All of it follows from the question.
 
-import { about, api } from "./api.js";
-import { button, fill, h, key, named, shot, thumbnail } from "./dom.js";
 import { changes } from "./answers.js";
-import { session, trouble } from "./session.js";
-import { chance, line, say } from "./words.js";
+import { button, h, key, named, shot, thumbnail } from "./dom.js";
+import { session } from "./session.js";
+import { line, say } from "./words.js";
 
 const SHOWN = 5; // pictures on a card
+const TRAY = 12; // pictures that are set aside
 
-export class Mind {
-  constructor({ picture, whatIf, restore, bring, stored }) {
-    Object.assign(this, { picture, whatIf, restore, bring, done: stored });
-    this.title = h("h2", {});
-    this.cards = h("div", { class: "cards" });
-    this.node = h("section", { class: "mind" },
-      h("div", { class: "title" }, this.title, h("span", { class: "quiet" }, line("untick"))), this.cards);
+// `setAside(ids)`, `toggle(id)`, `toggleClass(label)`, `restore()` and `relabel()` do what they say.
+export function mind(q, acts) {
+  const { turning } = q;
+  const title = (words, more) => h("div", { class: "title" }, h("h2", {}, line(words)), more);
+  if (q.open) {
+    return [title("setAside"), h("div", { class: "cards", "data-group": "mind" }, tray(q, acts), doubted(q, acts))];
   }
-
-  async base(verdict) {
-    this.verdict = verdict;
-    this.found = null;
-    this.title.textContent = line("changeMind");
-    fill(this.cards, h("p", { class: "quiet" }, line("trying")));
-    try {
-      const found = await about(this.picture, (picture) => api.turning(picture));
-      this.found = found;
-      if (this.title.textContent === line("changeMind")) this.drawTurning();
-    } catch (error) {
-      fill(this.cards);
-      trouble(error);
-    }
-  }
-
-  drawTurning() {
-    this.title.textContent = line("changeMind");
-    if (this.found === null) return;
-    const { found, sentence } = this.found;
-    const single = found[0]?.ids.length === 1;
-    if (single) this.doubt(found[0].ids, this.verdict.parts, found[0].label);
-    fill(this.cards, found.slice(0, 2).map((one, at) => h("button", {
-      type: "button", class: "card press", onclick: () => this.whatIf(one.ids),
-      "aria-keyshortcuts": at === 0 ? "w" : null,
+  if (turning === null) return [];
+  const head = title("changeMind", h("span", { class: "quiet" }, line("untick")));
+  if (turning === undefined) return [head, h("div", { class: "cards" }, h("p", { class: "quiet" }, line("trying")))];
+  return [head, h("div", { class: "cards", "data-group": "mind" },
+    turning.found.slice(0, 2).map((one, at) => h("button", {
+      type: "button", class: "card press", onclick: () => acts.setAside(one.ids),
+      "aria-keyshortcuts": at === 0 ? "w" : null, "data-key": one.ids.join(),
     }, pictures(one.ids), h("span", { class: "words" },
-      h("small", {}, line("withoutThese", { n: one.ids.length })),
-      h("strong", {}, named(one.label), one.probability === null ? "" : ` ${chance(one.probability)}`)),
+      h("small", {}, line("withoutThese", { n: one.ids.length })), named(one.label, { class: "strong" })),
     at === 0 ? key("W") : null)),
-    single ? this.suspect && this.question() : h("p", { class: "card plain" }, sentence));
-  }
+    doubted(q, acts) ?? h("p", { class: "card plain" }, line(noted(turning))))];
+}
 
-  tip() {
-    const first = this.found?.found[0];
-    if (first !== undefined) this.whatIf(first.ids);
-  }
+// What is known of smaller sets.
+function noted({ found, exact }) {
+  if (found.length === 0) return "noSmallSet";
+  if (found[0].ids.length === 1) return "oneDecides";
+  return exact ? "noneAlone" : "smallerMayDo";
+}
 
-  // After an un-tick: what is set aside, and the question whether its label is right.
-  aside({ without, parts, verdict }) {
-    if (without.length === 0) {
-      this.suspect = null;
-      this.drawTurning();
-      return;
-    }
-    this.title.textContent = line("setAside");
-    this.doubt(without, parts, verdict.label);
-    const tray = h("div", { class: "card tray" },
-      h("ul", { class: "strip" }, without.slice(0, 12).map((id) => h("li", {}, h("button", {
-        type: "button", class: "back", onclick: () => this.bring(id),
-        "aria-label": line("bringBack", { id }), title: line("bringBack", { id }),
-      }, shot(thumbnail(id), ""))))),
-      h("span", { class: "words" }, button(line("bringAllBack"), { press: this.restore, hint: "Esc", kind: "quiet" }),
-        h("small", {}, line("setAsideLong", { n: without.length }))));
-    fill(this.cards, tray, this.suspect === null ? null : this.question());
-  }
+function tray(q, acts) {
+  const { ids, classes } = q.aside;
+  const back = (words, press, picture, name) => h("li", {}, h("button", {
+    type: "button", class: "back", onclick: press, "aria-label": words, title: words, "data-key": `back ${name}`,
+  }, picture));
+  return h("div", { class: "card tray" },
+    h("ul", { class: "strip" },
+      classes.map((label) => back(line("bringClassBack", { label }), () => acts.toggleClass(label),
+        named(label, { class: "class-back" }), label)),
+      ids.slice(0, TRAY).map((id) =>
+        back(line("bringBack", { id }), () => acts.toggle(id), shot(thumbnail(id), ""), id))),
+    h("span", { class: "words" }, button(line("bringAllBack"), { press: acts.restore, hint: "Esc", kind: "quiet" }),
+      h("small", {}, ids.length === 0 ? line("classesAside", { n: classes.length })
+        : line("setAsideLong", { n: ids.length }))));
+}
 
-  // One example without which the answer is its own class no longer may have the wrong label.
-  doubt(without, parts, to) {
-    const one = without.length === 1 ? parts.find((part) => part.id === without[0]) : undefined;
-    const doubted = one !== undefined && to !== this.verdict.label && one.label !== to && !session.gallery.readonly;
-    this.suspect = doubted ? { id: one.id, label: one.label, to } : null;
-  }
+// One example without which the answer is another may have the wrong label, where its label is not that other class.
+export function suspect(q) {
+  if (session.gallery.readonly || q.aside.classes.length > 0) return null;
+  const [ids, to] = q.open ? [q.aside.ids, q.now.unknown ? null : q.now.label]
+    : [q.turning?.found[0]?.ids ?? [], q.turning?.found[0]?.label];
+  const one = ids.length === 1 ? q.base.parts.find((part) => part.id === ids[0]) : undefined;
+  const other = one !== undefined && to && to !== q.base.label && one.label !== to;
+  return other ? { id: one.id, label: one.label, to } : null;
+}
 
-  question() {
-    const { id, label, to } = this.suspect;
-    const ripple = h("div", { class: "ripple" });
-    api.preview({ examples: [id], label: to, act: "relabel" })
-      .then((found) => fill(ripple, changes(to, found, "relabelling")), () => {}); // the question stands without it
-    return h("div", { class: "card strong-card" }, shot(thumbnail(id), ""), h("div", { class: "words" },
-      h("strong", {}, say("reallyA", { label: named(label) })), ripple),
-    button(say("relabelTo", { label: named(to) }), { press: () => this.relabel(), hint: "R" }));
-  }
-
-  async relabel() {
-    if (!this.suspect) return;
-    const { id, label, to } = this.suspect;
-    try {
-      await session.stored(await api.relabel([id], to, { [id]: label }, this.verdict.revision));
-      this.done();
-    } catch (error) {
-      trouble(error);
-    }
-  }
+function doubted(q, acts) {
+  const one = suspect(q);
+  if (one === null) return null;
+  const { id, label, to } = one;
+  const found = q.preview({ examples: [id], label: to, act: "relabel" });
+  return h("div", { class: "card strong-card", "data-key": `really ${id}` }, shot(thumbnail(id), ""),
+    h("div", { class: "words" }, h("strong", {}, say("reallyA", { label: named(label) })),
+      h("div", { class: "ripple" }, found ? changes(to, found, "relabelling") : null)),
+    button(say("relabelTo", { label: named(to) }), { press: acts.relabel, hint: "R" }));
 }
 
 const pictures = (ids) => h("span", { class: "few" }, ids.slice(0, SHOWN).map((id) => shot(thumbnail(id), "")),

@@ -1,21 +1,24 @@
 // The examples that decided, as pictures whose areas are their shares: one class left, its rival right, the strongest
 // meeting at the seam. Tiles stay the same elements from one answer to the next, so they move instead of blinking.
 
-import { fill, h, named, placed, shaped, shot, thumbnail } from "./dom.js";
+import { fill, h, named, placed, shaped, shot, stand, thumbnail } from "./dom.js";
 import { even, sides, tiled } from "./tiling.js";
-import { line, say, wholePercents } from "./words.js";
+import { short } from "./verdict.js";
+import { brief, line, say, wholePercents } from "./words.js";
 
 const TILES = 32; // pictures at most
-const LEAST = 0.01; // the share of an example that has room for a picture
 const PHONE = 620; // pixels of width below which one side is above the other
 const GAP = 14;
+const SMALLEST = 34; // pixels: an example that would be smaller is counted among "the others"
+const SMALL = 44;
+const PICTURED = 9; // small pictures among "the others"
 
 export class Seam {
   // `toggle(id)` un-ticks, `look(id | null)` says over which example the pointer or the focus is
   constructor({ toggle, look, list }) {
     Object.assign(this, { toggle, look, list });
     this.tiles = new Map();
-    this.field = h("div", { class: "tiles", role: "group" });
+    this.field = h("div", { class: "tiles", role: "group", "data-group": "tiles" });
     this.heads = [h("p", { class: "side-head" }), h("p", { class: "side-head" })];
     this.knob = h("span", { class: "knob" });
     this.solid = h("span", { class: "solid" });
@@ -30,14 +33,20 @@ export class Seam {
     this.watch.observe(this.field);
   }
 
-  // `answer` is a verdict; `left` the class that stays left whatever wins.
-  draw(answer, left) {
-    const turned = answer.runner_up !== null && answer.label !== left;
-    this.shown = sideModels(answer, turned);
-    this.answer = answer;
-    this.lay({ still: false });
-    this.drawBeam(answer, turned);
-    this.drawOthers(answer);
+  // `turns` are the examples without which the answer is another, `doubted` those whose label is in doubt.
+  draw(q, { turns, doubted }) {
+    const answer = q.now;
+    const turned = answer.runner_up !== null && answer.label !== q.left;
+    const same = this.answer === answer && this.turned === turned &&
+      `${this.turns}|${this.doubted}` === `${turns}|${doubted}`;
+    Object.assign(this, { answer, turned, turns, doubted });
+    if (!same) {
+      this.shown = sideModels(answer, turned);
+      this.lay({ still: false });
+      this.drawBeam(answer, turned);
+      this.drawOthers(answer);
+    }
+    this.say(q);
   }
 
   lay({ still }) {
@@ -46,49 +55,57 @@ export class Seam {
     const stacked = width < PHONE && this.shown.length > 1;
     const height = stacked ? 400 : width < PHONE ? 260 : Math.max(220, Math.min(280, width * 0.32));
     this.node.classList.toggle("stacked", stacked);
-    const places = sides(this.shown.map((side) => side.share), width, height, { gap: stacked ? 34 : GAP, stacked });
+    this.shown.forEach((side, number) => this.drawHead(number, side));
+    if (this.shown.length < 2) fill(this.heads[1]);
+    const gap = stacked ? this.heads[1].offsetHeight + 12 : GAP;
+    const places = sides(this.shown.map((side) => side.share), width, height + (stacked ? gap - 34 : 0),
+      { gap, stacked });
     placed(this.field, { height: `${Math.max(...places.map((place) => place.y + place.height))}px` });
+    placed(this.heads[1], { "--down": stacked ? `${places[1].y - gap + 4}px` : "auto" });
     this.field.classList.toggle("still", still);
-    const percents = wholePercents(this.shown.flatMap((side) => side.weights));
-    const seen = new Set();
+    const percents = wholePercents(this.shown.flatMap((side) => side.parts.map((part) => Math.abs(part.share))
+      .concat(side.beyond)));
+    const focus = [...this.field.querySelectorAll("input, button")].indexOf(document.activeElement);
+    const order = [];
     let at = 0;
     this.shown.forEach((side, number) => {
       const place = places[number];
-      const mine = percents.slice(at, at + side.weights.length);
-      at += side.weights.length;
-      const boxes = side.equal ? even(side.weights.length, place.width, place.height)
-        : tiled(side.weights, place.width, place.height);
+      const mine = percents.slice(at, at + side.parts.length + 1);
+      at += side.parts.length + 1;
+      const fit = fitted(side, place);
       const mirrored = !stacked && number === 0 && this.shown.length > 1;
-      side.weights.forEach((weight, which) => {
-        const box = boxes[which];
+      fit.boxes.forEach((box, which) => {
         const x = place.x + (mirrored ? place.width - box.x - box.width : box.x);
         const part = side.parts[which];
-        const name = part === undefined ? `rest ${number}` : `${part.id}`;
-        seen.add(name);
-        const start = mirrored ? place.x + place.width : place.x;
-        this.tile(name, part, side, mine[which], { ...box, x, y: place.y + box.y }, start);
+        const rest = which >= fit.count;
+        const name = rest ? `rest ${number}` : `${part.id}`;
+        order.push(name);
+        const facts = { side, percent: mine[which], left: side.parts.slice(fit.count), count: side.count - fit.count };
+        this.tile(name, rest ? undefined : part, facts, { ...box, x, y: place.y + box.y },
+          mirrored ? place.x + place.width : place.x);
       });
-      this.drawHead(number, side, mine.reduce((a, b) => a + b, 0), stacked ? place : null);
     });
-    if (this.shown.length < 2) fill(this.heads[1]);
     for (const [name, tile] of this.tiles) {
-      if (!seen.has(name)) {
+      if (!order.includes(name)) {
         tile.node.remove();
         this.tiles.delete(name);
       }
     }
-    // Read in the order of their weight, whatever the order they came in.
-    const order = [...this.shown.flatMap((side, number) => [
-      ...side.parts.map((part) => `${part.id}`), ...(side.rest > 0 ? [`rest ${number}`] : []),
-    ])];
-    if (!order.every((name, place) => this.field.children[place] === this.tiles.get(name).node)) {
-      const focus = document.activeElement;
-      this.field.append(...order.map((name) => this.tiles.get(name).node));
-      if (this.field.contains(focus)) focus.focus();
-    }
+    this.arrange(order, focus);
   }
 
-  tile(name, part, side, percent, box, start) {
+  // Read in the order of their weight, whatever the order they came in; the focus stays, or is where it was.
+  arrange(order, focus) {
+    const had = document.activeElement;
+    if (!order.every((name, place) => this.field.children[place] === this.tiles.get(name).node)) {
+      this.field.append(...order.map((name) => this.tiles.get(name).node));
+    }
+    if (focus < 0 || document.activeElement === had && this.field.contains(had)) return;
+    if (this.field.contains(had)) had.focus({ preventScroll: true });
+    else stand(this.field, focus);
+  }
+
+  tile(name, part, { side, percent, left, count }, box, start) {
     let tile = this.tiles.get(name);
     if (tile === undefined) {
       tile = part === undefined ? restTile(() => this.list()) : this.pictureTile(part);
@@ -101,34 +118,40 @@ export class Seam {
     }
     put(tile.node, box);
     const small = Math.min(box.width, box.height);
+    const turns = part === undefined ? left.some((one) => this.turns.includes(one.id)) : this.turns.includes(part.id);
+    const tips = part !== undefined && this.answer.tips === part.id;
+    const doubted = part !== undefined && this.doubted.includes(part.id);
     tile.node.className = ["tile", side.kind, part === undefined ? "rest" : "", part?.step_in ? "steps-in" : "",
-      small < 44 ? "tiny" : small > 120 ? "big" : "", box.width < 34 || box.height < 30 ? "bare" : "",
-      part !== undefined && this.answer.tips === part.id ? "tips" : ""].join(" ");
+      small < SMALL ? "tiny" : "", tips ? "tips" : "", turns ? "turns" : "", doubted ? "doubted" : ""].join(" ");
     if (part === undefined) {
-      fill(tile.words, h("span", {}, line("restCount", { n: side.rest })),
-        small > 30 && box.height > 40 ? h("span", {}, `${percent} %`) : null);
+      const words = line("restLong", { n: count, label: side.label });
+      tile.node.setAttribute("aria-label", words);
+      tile.node.title = words;
+      const pictures = small < 2 * SMALL ? [] : left.slice(0, PICTURED).map((one) => shot(thumbnail(one.id), ""));
+      fill(tile.words, h("span", { class: "heap" }, pictures), h("strong", {}, line("restCount", { n: count })));
       return;
     }
     tile.part = part;
-    tile.small = small < 40;
-    tile.share.textContent = side.equal ? "" : percent < 1 ? "< 1 %" : `${percent} %`;
-    tile.share.hidden = Boolean(side.equal);
-    const tips = this.answer.tips === part.id;
-    const mark = tips ? line(box.width > 170 ? "tips" : "tipsShort") : part.step_in ? line("stepsIn") : null;
-    fill(tile.mark, mark);
-    tile.mark.hidden = mark === null || box.width < 96 || box.height < 80;
+    tile.small = small < SMALL;
+    const mark = doubted ? "inDoubtShort" : tips ? (box.width > 170 ? "tips" : "tipsShort")
+      : part.step_in ? "stepsIn" : null;
+    fill(tile.mark, mark === null ? null : line(mark), doubted ? h("kbd", { "aria-hidden": "true" }, "D") : null);
+    tile.mark.hidden = mark === null || box.width < 120 || box.height < 80;
     const how = side.equal ? "tileAgrees" : side.kind === "for" ? "tileFor" : "tileAgainst";
-    tile.box.setAttribute("aria-label", line(how, { label: part.label, id: part.id, percent }) +
-      (tips ? ` ${line("tipsLong")}` : ""));
+    tile.says = side.equal ? line("exampleOf", { id: part.id, label: brief(part.label) })
+      : line("shareOf", { id: part.id, label: brief(side.label), percent: percent < 1 ? "< 1" : percent });
+    const named = line(how, { label: part.label, id: part.id, percent, answer: this.answer.label });
+    tile.box.setAttribute("aria-label",
+      [named, tips ? line("tipsLong") : "", doubted ? line("inDoubtLong") : ""].filter(Boolean).join(" "));
     tile.node.title = tile.box.getAttribute("aria-label");
     shaped(tile.shot, box.width - 8, box.height - 10);
   }
 
   pictureTile(part) {
     const box = h("input", { type: "checkbox", checked: true });
-    const tile = { box, share: h("span", { class: "share" }), mark: h("span", { class: "pill" }), part };
+    const tile = { box, mark: h("span", { class: "pill" }), part };
     tile.shot = shot(thumbnail(part.id), "");
-    tile.node = h("label", { class: "tile" }, tile.shot, box, tile.mark, tile.share);
+    tile.node = h("label", { class: "tile" }, tile.shot, box, tile.mark);
     box.addEventListener("change", () => {
       box.checked = true; // it leaves by itself once the new answer is there
       if (tile.small && matchMedia("(pointer: coarse)").matches) this.list();
@@ -141,33 +164,33 @@ export class Seam {
     return tile;
   }
 
-  drawHead(number, side, percent, place) {
+  drawHead(number, side) {
     const head = this.heads[number];
     head.className = `side-head ${side.kind}`;
-    const swatch = h("i", { class: `swatch ${side.kind}`, "aria-hidden": "true" });
-    const count = { n: side.count };
-    if (side.equal) fill(head, swatch, h("strong", {}, named(side.label)), h("span", {}, line("allFor", count)));
-    else {
-      fill(head, swatch, h("strong", {}, named(side.label), ` ${percent} %`),
-        h("span", {}, line(side.kind === "for" ? "sideFor" : "sideAgainst", count)));
-    }
-    placed(head, { "--down": place === null ? "auto" : `${place.y - 26}px` });
+    const how = side.equal ? "allFor" : side.kind === "for" ? "sideFor" : "sideAgainst";
+    fill(head, h("i", { class: `swatch ${side.kind}`, "aria-hidden": "true" }),
+      h("strong", {}, named(side.label)), h("span", {}, line(how, { n: side.count })));
   }
 
   drawBeam(answer, turned) {
-    this.beam.hidden = this.words.hidden = this.shown.length < 2;
+    this.beam.hidden = this.shown.length < 2;
     const left = turned ? 1 - answer.support : answer.support;
     this.beam.classList.toggle("turned", turned);
     this.beam.classList.toggle("inexact", !answer.exact_line);
     placed(this.solid, { width: `${100 * left}%` });
     placed(this.knob, { left: `${100 * left}%` });
-    this.say(null);
   }
 
-  // The line below the beam: what the pointer is asking, or what the mark means.
-  say(words) {
-    this.words.classList.toggle("asking", words !== null);
-    fill(this.words, words ?? (this.answer?.exact_line ? say("evenLine") : say("noLine")));
+  // The line below the beam: what one example counts and what would be without it, or what the mark means.
+  say(q) {
+    const tile = q.looked === null ? undefined : this.tiles.get(`${q.looked}`);
+    this.words.classList.toggle("asking", tile !== undefined);
+    const found = tile === undefined ? null : q.glance;
+    const glance = found ? [" ", say("withoutIt", {
+      answer: h("strong", { dir: "auto" }, brief(short(found, { hypothetical: true }))),
+    })] : null;
+    const even = this.shown.length < 2 ? null : line(this.answer.exact_line ? "evenLine" : "noLine");
+    fill(this.words, tile === undefined ? even : [tile.says, glance]);
   }
 
   drawOthers(answer) {
@@ -180,40 +203,53 @@ export class Seam {
   }
 }
 
+// As many of a side's examples as have room for a picture, and their boxes; what is left shares one box.
+function fitted(side, place) {
+  const lay = side.equal ? (weights) => even(weights.length, place.width, place.height)
+    : (weights) => tiled(weights, place.width, place.height);
+  const all = side.parts.map((part) => (side.equal ? 1 : Math.abs(part.share)));
+  const least = (SMALLEST * SMALLEST) / (place.width * place.height);
+  for (let count = all.length; ; count -= 1) {
+    const others = side.count > count;
+    const sum = all.reduce((a, b) => a + b, 0) + side.beyond || 1;
+    const left = all.slice(count).reduce((a, b) => a + b, 0) + side.beyond;
+    const weights = [...all.slice(0, count), ...(others ? [Math.max(left, least * sum)] : [])];
+    const boxes = lay(weights);
+    if (count <= 1 || boxes.every((box) => Math.min(box.width, box.height) >= SMALLEST)) return { count, boxes };
+  }
+}
+
 const put = (node, box) => placed(node, {
   left: `${box.x.toFixed(1)}px`, top: `${box.y.toFixed(1)}px`,
   width: `${box.width.toFixed(1)}px`, height: `${box.height.toFixed(1)}px`,
 });
 
 function restTile(list) {
-  const words = h("span", {});
+  const words = h("span", { class: "inside" });
   const node = h("button", { type: "button", class: "tile rest", onclick: list }, words);
   return { node, words };
 }
 
-// What is drawn left and right: { kind, label, share, parts, rest, weights, count, equal }.
+// What is drawn left and right of the seam: { kind, label, share, parts, beyond, count, equal }. The parts are the
+// strongest examples, `beyond` is what those that are not sent have together, `count` is how many there are in all.
+
 function sideModels(answer, turned) {
   if (answer.runner_up === null) {
     const parts = answer.parts.slice(0, TILES);
-    const rest = answer.parts.length - parts.length + answer.rest.count;
-    const weights = [...parts, ...(rest > 0 ? [null] : [])].map(() => 1);
-    const count = parts.length + rest;
-    return [{ kind: "for", label: answer.label, share: 1, parts, rest, weights, equal: true, count }];
+    const count = answer.parts.length + answer.rest.count;
+    return [{ kind: "for", label: answer.label, share: 1, parts, beyond: 0, equal: true, count }];
   }
   const models = ["for", "against"].map((kind) => {
     const sign = kind === "for" ? 1 : -1;
     const all = answer.parts.filter((part) => part.share * sign > 0);
-    const strong = new Set(answer.parts.slice(0, TILES).filter((part) => Math.abs(part.share) >= LEAST));
-    const parts = all.filter((part) => strong.has(part));
-    const small = all.filter((part) => !strong.has(part));
-    const beyond = answer.rest[`share_${kind}`];
-    const rest = small.length + answer.rest[`count_${kind}`];
-    const left = small.reduce((sum, part) => sum + Math.abs(part.share), 0) + beyond;
-    const weights = [...parts.map((part) => Math.abs(part.share)), ...(rest > 0 ? [Math.max(left, 0.006)] : [])];
+    const parts = all.slice(0, TILES / 2);
+    const small = all.slice(parts.length).reduce((sum, part) => sum + Math.abs(part.share), 0);
+    const beyond = small + answer.rest[`share_${kind}`];
+    const share = parts.reduce((sum, part) => sum + Math.abs(part.share), beyond);
     const label = kind === "for" ? answer.label : answer.runner_up;
-    return { kind, label, parts, rest, weights, share: weights.reduce((a, b) => a + b, 0), count: parts.length + rest };
+    return { kind, label, share, parts, beyond, count: all.length + answer.rest[`count_${kind}`] };
   }).filter((side) => side.count > 0);
   const sum = models.reduce((total, side) => total + side.share, 0);
-  for (const side of models) side.share /= sum;
+  for (const side of models) side.share /= sum || 1;
   return turned ? models.reverse() : models;
 }

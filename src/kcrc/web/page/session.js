@@ -1,17 +1,21 @@
 // What all views share: the gallery, the picture in question, what can be taken back. It tells of changes by events:
 // "gallery" (counts), "steps" (what can be undone), "stepped" (something was), "elsewhere" (somebody else changed the
-// examples), "queue", "confidence", "doubts".
+// examples), "queue", "confidence", "doubts", "suspects".
 
-import { api, Away, Refused } from "./api.js";
+import { api, Away, link, Refused } from "./api.js";
 import { fill, h, button, setPicturesKey } from "./dom.js";
 import { line, say } from "./words.js";
+
+const AUDITED = 3000; // examples
 
 class Session extends EventTarget {
   gallery = null;
   asked = null; // { id, file, url, verdict }
+  question = null; // what is asked about it (question.js), while another view is open
   undo = null; // a sentence
   redo = null;
   doubts = null; // how many examples the audit has left
+  suspects = []; // examples whose label the audit doubts, the surest first
 
   tell(name, detail = null) {
     this.dispatchEvent(new CustomEvent(name, { detail }));
@@ -26,7 +30,7 @@ class Session extends EventTarget {
     this.tell("steps");
   }
 
-  // An act that was stored: remember its steps, say it (unless the view does: `quiet`), count anew.
+  // An act that was stored: remember its steps, say it (unless the view does: `quiet`), count again.
   async stored(act, { quiet = false } = {}) {
     Object.assign(this, { undo: act.undo, redo: act.redo, revision: act.revision });
     const undo = act.undo === null ? null : { words: line("undo"), hint: "Z", press: () => this.step("undo") };
@@ -44,6 +48,21 @@ class Session extends EventTarget {
     } catch (error) {
       trouble(error);
     }
+  }
+
+  // What the audit doubts, for those who look at something else: worked out behind the requests, once per revision,
+  // and for a large gallery only by the audit itself, as it takes a while.
+  async findSuspects() {
+    const { revision, examples, classes } = this.gallery;
+    if (this.audited === revision || examples > AUDITED || classes.length < 2) return;
+    this.audited = revision;
+    const found = await api.audit().catch(() => null);
+    if (found !== null) this.doubt(found.suspects);
+  }
+
+  doubt(suspects) {
+    this.suspects = suspects.filter((one) => one.finding !== "doubtful").map((one) => one.id);
+    this.tell("suspects");
   }
 
   // A revision that was told to all: were others at it?
@@ -75,7 +94,11 @@ export function announce(words) {
 
 // What went wrong, in words, where it is seen and heard; everything is as it was.
 export function trouble(error) {
-  if (error.name === "AbortError" || error instanceof Away) return; // the notice says that the server is away
+  if (error.name === "AbortError") return;
+  if (error instanceof Away) { // it says so as long as it is true, whatever was closed or left meanwhile
+    link.dispatchEvent(new Event("away"));
+    return;
+  }
   if (!(error instanceof Refused)) throw error;
   const again = { words: line("lookAgain"), press: () => session.refresh().then(() => session.tell("elsewhere")) };
   if (error.status === 409) notice(say("conflict"), error.message, again);

@@ -1,5 +1,6 @@
 // Every word of the page. {name} is filled in; { one, other } is chosen by n. Another language is another table here.
-// Two kinds of per cent are kept apart: a chance (headline, bars) and a share (pictures).
+// A chance (headline, bars) is the number of an answer; a share of the evidence is said only of one example that is
+// pointed at, and in lists.
 
 const en = {
   // The shell
@@ -19,7 +20,7 @@ const en = {
   keyOpen: "Choose a picture", keyYes: "Right: store the answer",
   keyOther: "It is another class (hold to see what changes)",
   keyTips: "Without the examples that tip it", keyRelabel: "Relabel the example that tips it",
-  keyBack: "Take everything back in",
+  keyBack: "Take everything back in", keyDoubt: "Open the example whose label is in doubt",
   keyAnswer: "Answer (hold to see what changes)", keyMove: "The picture before, the next", keyKeep: "Keep the label",
   keyMoveOver: "Move to the class it resembles",
 
@@ -48,41 +49,71 @@ const en = {
   ifWrong: "If it is wrong, it is most likely {label}.",
   noneFits: "No class fits as well as its own examples usually do.",
   cannotRuleOut: "Cannot be ruled out: {labels}.",
-  chances: "Chances", longer: "longer is better", whyNotShort: "why not?", leftOut: "left out",
+  chances: "Chances", nearestClasses: "The nearest classes first", longer: "longer is better",
+  whyNotShort: "why not?", leftOut: "left out",
   countClass: "Count the examples of {label}",
   otherClasses: { one: "{n} other class is hardly possible.", other: "The {n} other classes are hardly possible." },
+  furtherClasses: { one: "and {n} other class.", other: "and {n} other classes." },
   whyNot: "Why not {label}?",
-  whatIfWas: "What if… it was {answer}", restore: "Restore",
+  noneNear: "No {label} is among the {n} examples nearest to it.",
+  strongestMore: "The strongest example of {label} counts more than the strongest of {answer}.",
+  strongestEven: "The strongest example of {label} counts about as much as the strongest of {answer}.",
+  strongestLess: "The strongest example of {label} counts less than the strongest of {answer}.",
+  strongestHalf: "The strongest example of {label} counts less than half as much as the strongest of {answer}.",
+  togetherMore: "All examples of {label} together count more, but that alone does not decide.",
+  togetherEven: "All examples of {label} together count about as much as those of {answer}.",
+  togetherLess: "All examples of {label} together count less than those of {answer}.",
+  togetherHalf: "All examples of {label} together count less than half as much as those of {answer}.",
+  withAll: "With all examples: {answer}", restore: "Restore",
+  numberWords: "one two three four five six seven eight nine ten eleven twelve",
+  because: "because of these examples.",
+  becauseAll: "because of these examples; no small set of them decides alone.",
+  becauseWithout: {
+    one: "because of these; without the one outlined it would be {label}.",
+    other: "because of these; without the {count} outlined it would be {label}.",
+  },
+  whatIf: "would be the answer without what is set aside. Nothing is stored.",
+  noChance: "How often an answer is right is only known for answers from all examples.",
   saveCase: "Save this answer as one page", saved: "Saved: one file that can be sent to anyone.",
 
   // The examples that decided
-  sideFor: { one: "of the evidence · {n} example for", other: "of the evidence · {n} examples for" },
+  sideFor: { one: "{n} example for it", other: "{n} examples for it" },
   sideAgainst: { one: "{n} example against", other: "{n} examples against" },
   allFor: { one: "{n} example, and nothing against it", other: "{n} examples, and all agree" },
   restCount: "+{n}",
-  tips: "⇄ tips the answer", tipsShort: "⇄ tips it", tipsLong: "Without it the answer changes.", stepsIn: "steps in",
-  tileFor: "{label}, example {id}: share {percent} %, for the answer. Un-tick to try without it.",
-  tileAgainst: "{label}, example {id}: share {percent} %, against the answer. Un-tick to try without it.",
-  tileAgrees: "{label}, example {id}. Un-tick to try without it.",
-  evenLine: "even: past this line the answer changes", noLine: "the further right, the more speaks for the left",
-  withoutIt: "without it: {answer}",
-  thirdClasses: {
-    one: "{n} near example of another class has no say between these two:",
-    other: "{n} near examples of other classes have no say between these two:",
+  restLong: {
+    one: "{n} more example for {label}: show all as a list", other: "{n} more examples for {label}: show all as a list",
   },
-  asList: "All of them as a list", partFor: "example {id} · share {percent} % for",
-  partAgainst: "example {id} · share {percent} % against",
+  tips: "⇄ tips the answer", tipsShort: "⇄ tips it", tipsLong: "Without it the answer changes.", stepsIn: "steps in",
+  inDoubtShort: "label in doubt ", inDoubtLong: "Its label is in doubt: D opens it in Audit.",
+  tileFor: "{label}, example {id}: share {percent} %, for {answer}. Untick to try without it.",
+  tileAgainst: "{label}, example {id}: share {percent} %, against {answer}. Untick to try without it.",
+  tileAgrees: "{label}, example {id}. Untick to try without it.",
+  evenLine: "past the middle mark the answer changes", noLine: "the further right, the more speaks for the left",
+  shareOf: "Example {id}: {percent} % of the evidence, for {label}.", exampleOf: "Example {id}, {label}.",
+  withoutIt: "Without it: {answer}",
+  thirdClasses: {
+    one: "{n} near example of another class counts for neither of the two:",
+    other: "{n} near examples of other classes count for neither of the two:",
+  },
+  asList: "All of them as a list", partFor: "example {id} · {percent} % of the evidence, for {label}",
+  partAgainst: "example {id} · {percent} % of the evidence, against {label}",
   setAsideOne: "example {id}, set aside",
 
   // Changing its mind
-  changeMind: "What would change its mind?", untick: "Un-tick any picture above to try", trying: "Trying…",
+  changeMind: "What would change its mind?", untick: "Untick any picture above to try", trying: "Trying…",
   withoutThese: { one: "Without this one example", other: "Without these {n} examples" },
+  noSmallSet: "No small set of examples was found without which the answer would be another.",
+  oneDecides: "One example decides it. That can be right; look whether its label is.",
+  noneAlone: "No single example decides it.",
+  smallerMayDo: "A smaller set may do: not all sets were tried.",
   setAside: "Set aside, for this question only",
   setAsideLong: {
-    one: "{n} is un-ticked. The next nearest stepped in.",
-    other: "{n} are un-ticked. The next nearest stepped in.",
+    one: "{n} is unticked. The next nearest stepped in.",
+    other: "{n} are unticked. The next nearest stepped in.",
   },
-  bringAllBack: "Bring back", bringBack: "Bring example {id} back",
+  classesAside: { one: "{n} class is left out.", other: "{n} classes are left out." },
+  bringAllBack: "Bring back", bringBack: "Bring example {id} back", bringClassBack: "Bring {label} back",
   reallyA: "Is this example really {label}?", relabelTo: "Relabel: {label}",
 
   // Answering
@@ -124,7 +155,7 @@ const en = {
   queueEmpty: "Nothing waits for a name", queueEmptyLong: "Drop pictures here: several at once can be named together.",
   whatAreThese: { one: "What is it?", other: "What are these {n} pictures?" },
   thisOrThat: "{a} or {b}?", firstClass: "Write what they show. That is all there is to teaching.",
-  nameThem: "One answer names them all. Un-tick below what does not belong.", nameIt: "Say what it shows.",
+  nameThem: "One answer names them all. Untick below what does not belong.", nameIt: "Say what it shows.",
   leans: "It leans to {label}: {percent} %.", teachIt: "Teach it",
   skip1: "Skip", changesCount: { one: "changes {n}", other: "changes {n}" },
   holdKey: "Hold a number key to look, let go to answer",
@@ -198,7 +229,7 @@ const en = {
 
   // History
   whatWasDone: "What was done", historyLong: "The newest first. You can take back your own steps, and do them again.",
-  nothingDone: "Nothing yet.", tuned: "Chose anew how to compare",
+  nothingDone: "Nothing yet.", tuned: "Chose again how to compare",
   askFirst: "Ask a picture first, and each change here can tell what the answer was before it.",
   nowAnswers: "Now it answers {answer}", before: "What was the answer before?",
   beforeThis: "Before this it was {answer}.",

@@ -1,7 +1,8 @@
-// An answer in words: its headline, how sure it is, what cannot be ruled out, and the bars of the chances.
+// An answer in words: its headline, the sentence that says why, how sure it is, and the bars of the chances. A chance
+// says how often such answers are right; only an answer from all examples that is no "unknown" has one.
 
-import { fill, h, named } from "./dom.js";
-import { chance, either, line, say } from "./words.js";
+import { h, named, shot, thumbnail } from "./dom.js";
+import { chance, either, inWords, line, say } from "./words.js";
 
 const SURE = 0.995;
 const CLOSE = 0.5; // of the first chance: a second of this much is too close to call
@@ -10,35 +11,42 @@ const BARS = 6;
 // The class that comes nearest, which is no answer where the answer is "unknown".
 export const nearest = (verdict) => verdict.likely[0]?.[0] ?? verdict.parts[0]?.label ?? verdict.label;
 
-function rivals(verdict) {
-  const [first, ...others] = verdict.likely;
-  return { first, others };
-}
+const rivals = ({ likely: [first, ...others] }) => ({ first, others });
 
 export function tooClose(verdict) {
   const { first, others } = rivals(verdict);
   return !verdict.unknown && others.length > 0 && others[0][1] >= CLOSE * first[1];
 }
 
-// The headline's pieces. `count` is the element of the number, for those who let it run.
-export function headline(verdict) {
-  if (verdict.unknown) return { words: [h("span", { class: "name" }, line("unknown"))], number: null };
-  const name = named(verdict.label, { class: "name" });
-  if (verdict.probability === null) return { words: [name], number: null };
-  const number = h("span", { class: "number" });
-  number.textContent = shortChance(verdict.probability);
-  return { words: [name, " ", h("span", { class: "chance" }, number, h("small", {}, "%"))], number };
+const hasChance = (q) => !q.open && !q.now.unknown && q.now.probability !== null;
+
+export function headline(q) {
+  if (q.now.unknown) return h("span", { class: "name" }, line("unknown"));
+  const name = named(q.now.label, { class: "name" });
+  return hasChance(q) ? [name, " ", h("span", { class: "chance" }, chance(q.now.probability))] : name;
 }
 
-const shortChance = (p) => chance(p).replace(" %", "");
+// "because of these; without these six it would be flamingo": those outlined in the seam.
+export function because(q) {
+  if (q.open) return line("whatIf", { n: q.aside.ids.length + q.aside.classes.length });
+  if (q.now.unknown || q.now.how === "nearest") return null;
+  const first = q.turning?.found[0];
+  if (first === undefined) return line(q.turning ? "becauseAll" : "because");
+  return say("becauseWithout", {
+    n: first.ids.length, count: inWords(first.ids.length),
+    label: strong(first.label),
+  });
+}
 
-export const lead = (verdict) => [sure(verdict), setLine(verdict)];
+export function lead(q) {
+  if (q.now.unknown) {
+    const why = sentence(q.now.why ?? line("resemblesNone"));
+    return [why, " ", say("nearestIs", { label: strong(nearest(q.now)) })];
+  }
+  return q.open ? line("noChance") : [sure(q.now), setLine(q.now)];
+}
 
 function sure(verdict) {
-  if (verdict.unknown) {
-    const why = sentence(verdict.why ?? line("resemblesNone"));
-    return [why, " ", say("nearestIs", { label: strong(nearest(verdict)) })];
-  }
   if (verdict.how === "nearest") return say("onlyNearest");
   const { first, others } = rivals(verdict);
   if (verdict.probability === null || first === undefined) {
@@ -53,7 +61,7 @@ function sure(verdict) {
 
 // Classes that cannot be ruled out, where they are several or none: one alone would read as certainty.
 function setLine(verdict) {
-  if (verdict.unknown || verdict.probability === null || verdict.set.length === 1) return [];
+  if (verdict.probability === null || verdict.set.length === 1) return [];
   if (verdict.set.length === 0) return [" ", say("noneFits")];
   return [" ", say("cannotRuleOut", { labels: h("bdi", { dir: "auto", class: "strong" }, either(verdict.set)) })];
 }
@@ -67,48 +75,63 @@ function wrongIn(share) {
 const strong = (label) => named(label, { class: "strong" });
 const sentence = (words) => `${words.charAt(0).toUpperCase()}${words.slice(1)}`.replace(/[^.!?…]$/, "$&.");
 
-// A short answer for cards: "ibis 57 %", "unknown".
-export function short(verdict) {
+// A short answer: "ibis 57 %", "unknown"; without its chance where it has none.
+export function short(verdict, { hypothetical = false } = {}) {
   if (verdict.unknown) return line("unknown").toLocaleLowerCase();
-  return verdict.probability === null ? verdict.label : `${verdict.label} ${chance(verdict.probability)}`;
+  const bare = hypothetical || verdict.probability === null;
+  return bare ? verdict.label : `${verdict.label} ${chance(verdict.probability)}`;
 }
 
-// Bars of the chances, longer is better. `without` are classes left out; `toggle(label)` leaves one out or takes it in.
-export function chances(node, verdict, { without, toggle, whyNot }) {
-  const all = verdict.likely;
-  const shown = all.filter(([, p], at) => at < 2 || p >= 0.005).slice(0, BARS);
-  const rest = all.slice(shown.length);
-  const out = without.filter((label) => !shown.some(([name]) => name === label)).map((label) => [label, null]);
-  const unsure = line(verdict.confidence === "learning" ? "learning" : "tooFewToSay");
-  fill(node, h("div", { class: "title" }, h("h2", {}, line("chances")), h("span", { class: "quiet" }, line("longer"))),
-    all.length === 0 ? h("p", { class: "quiet" }, unsure) : null,
-    h("ul", { class: "bars" },
-      [...shown, ...out].map(([label, p]) => row(label, p, verdict, { without, toggle, whyNot }))),
-    rest.length === 0 ? null : h("p", { class: "quiet" }, line("otherClasses", { n: rest.length })));
+// The classes with their chances, longer is better; or, where there are no chances, merely the nearest first.
+// `toggleClass` leaves a class out or takes it in.
+export function chances(q, { toggleClass, whyNot }) {
+  const { now, aside } = q;
+  const sure = hasChance(q);
+  const shown = now.likely.filter(([, p], at) => at < 2 || p >= 0.005).slice(0, BARS);
+  const rest = now.likely.length - shown.length;
+  const out = aside.classes.filter((label) => !shown.some(([name]) => name === label)).map((label) => [label, null]);
+  const unsure = line(now.confidence === "learning" ? "learning" : "tooFewToSay");
+  return [
+    h("div", { class: "title" }, h("h2", {}, line(sure ? "chances" : "nearestClasses")),
+      sure ? h("span", { class: "quiet" }, line("longer")) : null),
+    now.likely.length === 0 ? h("p", { class: "quiet" }, unsure) : null,
+    h("ul", { class: "bars", "data-group": "bars" },
+      [...shown, ...out].map(([label, p]) => row(q, label, sure ? p : null, { toggleClass, whyNot }))),
+    rest === 0 ? null : h("p", { class: "quiet" }, line(sure ? "otherClasses" : "furtherClasses", { n: rest })),
+  ];
 }
 
-function row(label, p, verdict, { without, toggle, whyNot }) {
-  const out = without.includes(label);
-  const kind = label === nearest(verdict) ? "for" : label === verdict.runner_up ? "against" : "";
+function row(q, label, p, { toggleClass, whyNot }) {
+  const out = q.aside.classes.includes(label);
+  const first = label === nearest(q.now);
+  const kind = first ? "for" : label === q.now.runner_up ? "against" : "";
   const words = line("countClass", { label });
-  const box = h("input", { type: "checkbox", checked: !out, "aria-label": words, onchange: () => toggle(label) });
-  const bar = h("span", { class: `bar ${kind}` }, h("span", {}));
-  bar.firstChild.style.width = `${100 * (p ?? 0)}%`;
-  const why = kind === "for" || out || verdict.unknown ? null
-    : h("button", { type: "button", class: "why", onclick: () => whyNot(label) }, line("whyNotShort"));
-  return h("li", { class: out ? "out" : "" },
+  const box = h("input", { type: "checkbox", checked: !out, "aria-label": words, onchange: () => toggleClass(label) });
+  const bar = p === null ? null : h("span", { class: `bar ${kind}` }, h("span", { style: { width: `${100 * p}%` } }));
+  const why = first || out || q.now.unknown ? null : h("button", {
+    type: "button", class: "why", onclick: () => whyNot(label), "aria-pressed": `${q.asked === label}`,
+    "aria-label": line("whyNot", { label }),
+  }, line("whyNotShort"));
+  return h("li", { class: out ? "out" : "", "data-key": `class ${label}` },
     h("label", { title: words }, box, named(label, { class: "strong" })), why,
     h("span", { class: "value" }, out ? line("leftOut") : p === null ? "" : chance(p)), bar);
 }
 
-// A number that runs from one chance to the next, unless motion is unwanted.
-export function run(node, from, to) {
-  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-  const start = performance.now();
-  const step = (now) => {
-    const part = Math.min(1, (now - start) / 400);
-    node.textContent = shortChance(from + (to - from) * (1 - (1 - part) ** 3));
-    if (part < 1 && node.isConnected) requestAnimationFrame(step);
-  };
-  requestAnimationFrame(step);
+const BEST = 4; // examples of the other class
+
+// "Why not lotus?" in words; how much exactly, where the pointer rests on it.
+export function whyNot(q) {
+  const { asked, whyNot: found } = q;
+  if (asked === null || !found) return [];
+  const told = (name) => say(name, { label: named(asked), answer: named(found.answer), n: found.near });
+  return [
+    h("h2", {}, told("whyNot")),
+    h("p", { title: found.sentence }, found.support === null ? told("noneNear") : [
+      told(`strongest${compared(...found.strongest)}`), " ",
+      told(`together${compared(1 - found.support, found.support)}`)]),
+    h("ul", { class: "strip" }, found.best.slice(0, BEST).map((one) => h("li", {}, shot(thumbnail(one.id), asked)))),
+  ];
 }
+
+const compared = (theirs, mine) =>
+  (theirs > 1.1 * mine ? "More" : theirs >= 0.9 * mine ? "Even" : theirs >= 0.5 * mine ? "Less" : "Half");

@@ -25,6 +25,9 @@ export function say(name, values = {}) {
 
 export const line = (name, values = {}) => say(name, values).join("");
 
+// A small number as a word.
+export const inWords = (n) => texts.numberWords.split(" ")[n - 1] ?? number.format(n);
+
 // A chance at a glance, in whole per cent and never certain: 97 %, < 1 %, > 99 %
 export function chance(p) {
   if (p < 0.01) return "< 1 %";
@@ -41,6 +44,9 @@ export function wholePercents(shares) {
   for (const [, at] of lost.slice(0, missing)) whole[at] += 1;
   return whole;
 }
+
+// A name or an answer where there is room for one line.
+export const brief = (text) => (text.length > 48 ? `${text.slice(0, 45)}…` : text);
 
 export const listed = (names) => new Intl.ListFormat(language, { type: "conjunction" }).format(names);
 export const either = (names) => new Intl.ListFormat(language, { type: "disjunction" }).format(names);

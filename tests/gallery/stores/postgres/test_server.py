@@ -17,7 +17,7 @@ from kcrc.errors import FileError, KCRCError, StateError, WriteNeeded
 from kcrc.gallery import Gallery, verify
 from kcrc.gallery.stores import postgres
 from kcrc.gallery.stores.postgres import schema
-from kcrc.gallery.stores.postgres.address import parsed
+from kcrc.gallery.stores.postgres.address import parse
 from lab.bench.postgres_server import PostgresServer
 
 
@@ -30,7 +30,7 @@ def birds(postgres_address: str) -> str:
 
 def run(address: str, statement: str) -> None:
     """Do something to a gallery behind its back; {} stands for its schema."""
-    where = parsed(address)
+    where = parse(address)
     with psycopg.connect(**where.connection, autocommit=True) as db:  # type: ignore[arg-type]
         db.execute(statement.format(where.schema))  # type: ignore[arg-type]
 
@@ -110,7 +110,7 @@ def test_a_user_who_may_only_read_reads_and_is_told_so(birds: str, postgres_serv
         "CREATE ROLE {0}_guest LOGIN; GRANT USAGE ON SCHEMA {0} TO {0}_guest; "
         "GRANT SELECT ON ALL TABLES IN SCHEMA {0} TO {0}_guest",
     )
-    guest = birds.replace("postgres@", f"{parsed(birds).schema}_guest@")
+    guest = birds.replace("postgres@", f"{parse(birds).schema}_guest@")
     with Gallery.open(guest, readonly=True) as opened:
         assert opened.counts == {"robin": 1, "wren": 1}
         assert opened.verify().sound
@@ -139,9 +139,9 @@ def test_a_forked_process_neither_uses_nor_closes_what_it_inherits(birds: str) -
 
 def test_nothing_stays_connected_after_close(birds: str) -> None:
     def connected() -> int:
-        with psycopg.connect(**parsed(birds).connection) as db:  # type: ignore[arg-type]
+        with psycopg.connect(**parse(birds).connection) as db:  # type: ignore[arg-type]
             query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'kcrc' AND query LIKE %s"
-            return int(db.execute(query, (f"%{parsed(birds).schema}%",)).fetchone()[0])  # type: ignore[index]
+            return int(db.execute(query, (f"%{parse(birds).schema}%",)).fetchone()[0])  # type: ignore[index]
 
     with Gallery.open(birds) as opened:
         threads = [threading.Thread(target=lambda: opened.counts) for _ in range(8)]
@@ -193,7 +193,7 @@ def test_an_older_version_is_brought_up_to_date_in_one_transaction(birds: str, m
     for _ in range(2):
         with Gallery.open(birds) as opened:
             assert len(opened) == 2
-    assert steps == [parsed(birds).schema]
+    assert steps == [parse(birds).schema]
 
 
 def test_what_a_killed_process_was_making_is_swept(postgres_address: str, postgres_server: PostgresServer) -> None:

@@ -150,7 +150,7 @@ def test_without_a_folder_to_write_in_it_goes_on_in_memory(
     def refuse(*_: object, **__: object) -> None:
         raise FileError("read-only")
 
-    monkeypatch.setattr(vector_file, "aside", refuse)
+    monkeypatch.setattr(vector_file, "atomic_write", refuse)
     assert gallery.vectors()[1].shape == (6, 4)
     assert not cache_of(path).exists()
 

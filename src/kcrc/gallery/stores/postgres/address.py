@@ -37,7 +37,7 @@ class Address:
         return self.shown
 
 
-def parsed(address: str | os.PathLike[str]) -> Address:
+def parse(address: str | os.PathLike[str]) -> Address:
     """An address as it was given."""
     text = os.fspath(address)
     shown = address_without_secrets(text)

@@ -131,12 +131,12 @@ def connect(address: Address) -> Connection:
             which = "one of its options" if option is None else f"its option '{option}'"
             raise FileError(f"'{address}' cannot be used: {which} has no value that it could have.") from None
         if _is_absent(problem):
-            raise Lost(told(problem)) from None
-        raise _refused(address, problem) from None
+            raise Lost(server_message(problem)) from None
+        raise _refusal(address, problem) from None
     try:
         if db.info.parameter_status("server_encoding") != "UTF8":
             raise FileError(f"The database of '{address}' is not in UTF-8, so that names would be lost in it.")
-        with translated(address):  # it may go away between the two
+        with translate_errors(address):  # it may go away between the two
             db.execute(_SESSION)
     except BaseException:
         db.close()
@@ -153,18 +153,18 @@ def _is_absent(problem: psycopg.Error) -> bool:
     return state.startswith(("08", "57P"))
 
 
-def _refused(address: Address, problem: psycopg.Error) -> KCRCError:
-    return FileError(f"The server of '{address}' does not let us in: {told(problem)}")
+def _refusal(address: Address, problem: psycopg.Error) -> KCRCError:
+    return FileError(f"The server of '{address}' does not let us in: {server_message(problem)}")
 
 
-def told(problem: psycopg.Error) -> str:
+def server_message(problem: psycopg.Error) -> str:
     """What the server said, in a line, without secrets."""
     lines = [line.strip() for line in without_secrets(str(problem)).splitlines() if line.strip()]
     return (lines[0] if lines else type(problem).__name__)[:_LONGEST]
 
 
 @contextlib.contextmanager
-def translated(address: Address) -> Iterator[None]:
+def translate_errors(address: Address) -> Iterator[None]:
     """What the server refuses, as errors of the library; ``Lost`` where it went away."""
     try:
         yield
@@ -173,15 +173,17 @@ def translated(address: Address) -> Iterator[None]:
     except (errors.UndefinedTable, errors.InvalidSchemaName):
         raise StateError(f"'{address}' is not there any more. Open it again.") from None
     except errors.InsufficientPrivilege as problem:
-        raise StateError(f"The server does not allow that in '{address}': {told(problem)}.") from None
+        raise StateError(f"The server does not allow that in '{address}': {server_message(problem)}.") from None
     except (errors.DiskFull, errors.OutOfMemory) as problem:
-        raise StateError(f"The server of '{address}' has no room: {told(problem)}. Nothing was changed.") from None
+        raise StateError(
+            f"The server of '{address}' has no room: {server_message(problem)}. Nothing was changed."
+        ) from None
     except psycopg.OperationalError as problem:
         if problem.sqlstate is None or problem.sqlstate.startswith(("08", "57P", _HELPER_LOST)):
-            raise Lost(told(problem)) from None
-        raise StateError(f"The server of '{address}' could not do that: {told(problem)}.") from None
+            raise Lost(server_message(problem)) from None
+        raise StateError(f"The server of '{address}' could not do that: {server_message(problem)}.") from None
     except psycopg.Error as problem:
-        raise FileError(f"'{address}' holds something else than a gallery does: {told(problem)}.") from None
+        raise FileError(f"'{address}' holds something else than a gallery does: {server_message(problem)}.") from None
 
 
 class Retries:
@@ -202,18 +204,18 @@ class Retries:
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
 
 
-def asked(address: Address, work: Callable[[Connection], T]) -> T:
+def run_with_retries(address: Address, work: Callable[[Connection], T]) -> T:
     """What ``work`` gives over a new connection, begun again where the server goes away meanwhile."""
     retries = Retries(address)
     while True:
         try:
-            with contextlib.closing(connect(address)) as db, translated(address):
+            with contextlib.closing(connect(address)) as db, translate_errors(address):
                 return work(db)
         except Lost as lost:
             retries.wait(lost)
 
 
-def reached(address: Address) -> Connection:
+def connect_with_retries(address: Address) -> Connection:
     """A new connection, waited for as long as anyone waits for a server."""
     retries = Retries(address)
     while True:

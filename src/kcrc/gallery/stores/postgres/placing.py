@@ -13,7 +13,14 @@ from psycopg.sql import SQL, Identifier
 from kcrc.errors import FileError, KCRCError, StateError
 from kcrc.gallery.stores.postgres import schema
 from kcrc.gallery.stores.postgres.address import Address
-from kcrc.gallery.stores.postgres.connections import Connection, Lost, Retries, connect, reached, translated
+from kcrc.gallery.stores.postgres.connections import (
+    Connection,
+    Lost,
+    Retries,
+    connect,
+    connect_with_retries,
+    translate_errors,
+)
 
 _PASSING = "kcrcnew_"
 
@@ -22,8 +29,8 @@ _PASSING = "kcrcnew_"
 def placing(address: Address, *, overwrite: bool) -> Iterator[tuple[Address, str]]:
     """The address and mark of an empty schema; at the end of the block it has the name of ``address``, after an error
     there is none."""
-    with contextlib.closing(reached(address)) as db:
-        with translated(address):
+    with contextlib.closing(connect_with_retries(address)) as db:
+        with translate_errors(address):
             _refuse_existing(db, address, overwrite=overwrite)
             _sweep(db)
             passing = replace(address, schema=_PASSING + secrets.token_hex(8))
@@ -32,19 +39,19 @@ def placing(address: Address, *, overwrite: bool) -> Iterator[tuple[Address, str
                 mark = schema.create(db, passing.schema)
         try:
             yield passing, mark
-            _put(address, passing, mark, overwrite=overwrite)
+            _publish(address, passing, mark, overwrite=overwrite)
         except BaseException:
             with contextlib.suppress(Lost, KCRCError, psycopg.Error), contextlib.closing(connect(address)) as again:
                 _drop(again, passing.schema)
             raise
 
 
-def _put(address: Address, passing: Address, mark: str, *, overwrite: bool) -> None:
+def _publish(address: Address, passing: Address, mark: str, *, overwrite: bool) -> None:
     """Give the new schema its name; asked again where the answer was lost, it is done once."""
     retries = Retries(address)
     while True:
         try:
-            with contextlib.closing(connect(address)) as db, translated(address), db.transaction():
+            with contextlib.closing(connect(address)) as db, translate_errors(address), db.transaction():
                 if schema.is_there(db, passing.schema):
                     _refuse_existing(db, address, overwrite=overwrite)
                     _drop(db, address.schema)

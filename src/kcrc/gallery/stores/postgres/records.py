@@ -101,7 +101,7 @@ class ServerSnapshot:
     def all(self, kind: type[R]) -> list[R]:
         return [kind._make(row) for row in self.tables.select_all(TABLES[kind])]
 
-    def found(self, kind: type[R], **where: Any) -> Iterator[R]:
+    def find(self, kind: type[R], **where: Any) -> Iterator[R]:
         listed = next((column for column, value in where.items() if isinstance(value, list)), None)
         if listed is None:
             yield from self._equal(kind, where)

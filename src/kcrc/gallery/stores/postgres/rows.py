@@ -20,10 +20,10 @@ from kcrc.gallery.stores.row_sums import (
     MODULUS,
     TYPES,
     Row,
-    broken_seal,
     checksum,
-    damaged,
     key_of,
+    row_error,
+    seal_error,
 )
 
 _LONGEST = {"text": 4_000_000, "bytea": 256 * 1024 * 1024}  # bytes of a value
@@ -63,10 +63,10 @@ class Tables:
         sums = [checksum(table, row) for row in new]
         setting = [SQL("{0} = given.{0}").format(Identifier(c)) for c in columns if c not in keys]
         query = SQL("UPDATE {} AS kept SET {} FROM {} WHERE {}").format(
-            self.name(table), SQL(", ").join(setting), self._given(table, columns), _same(keys)
+            self.name(table), SQL(", ").join(setting), self._value_lists(table, columns), _same(keys)
         )
         rows = [(*row, total) for row, total in zip(new, sums, strict=True)]
-        self._changed(table, query, rows)
+        self._execute_for_all(table, query, rows)
         self._reseal(table, 0, sum(sums) - sum(checksum(table, row) for row in old))
 
     def delete(self, table: str, rows: Sequence[Row]) -> None:
@@ -78,21 +78,21 @@ class Tables:
         """Take rows out by their keys."""
         columns = list(schema.TABLES[table][0])[: schema.TABLES[table][1]]
         query = SQL("DELETE FROM {} AS kept USING {} WHERE {}").format(
-            self.name(table), self._given(table, columns), _same(columns)
+            self.name(table), self._value_lists(table, columns), _same(columns)
         )
-        self._changed(table, query, keys)
+        self._execute_for_all(table, query, keys)
 
-    def _given(self, table: str, columns: Sequence[str]) -> Composed:
+    def _value_lists(self, table: str, columns: Sequence[str]) -> Composed:
         """A table of what is given: a list for each column."""
         kinds = schema.TABLES[table][0]
         lists = [SQL("%s::{}[]").format(SQL(kinds[column][0])) for column in columns]
         named = SQL(", ").join(map(Identifier, columns))
         return SQL("unnest({}) AS given({})").format(SQL(", ").join(lists), named)
 
-    def _changed(self, table: str, query: Composed, rows: Sequence[Row]) -> None:
+    def _execute_for_all(self, table: str, query: Composed, rows: Sequence[Row]) -> None:
         done = self.db.execute(query, [list(column) for column in zip(*rows, strict=True)])
         if table not in ("vectors", "thumbnails") and done.rowcount != len(rows):
-            raise broken_seal(table)
+            raise seal_error(table)
 
     def select(
         self, table: str, where: Composable = _EVERYTHING, values: Sequence[Any] = (), *, descending: bool = False
@@ -101,15 +101,15 @@ class Tables:
         order = SQL(", ").join(
             SQL("{} DESC" if descending else "{}").format(Identifier(column)) for column in key_of(table)
         )
-        columns = SQL(", ").join(_bounded(column, kind) for column, (kind, _) in schema.TABLES[table][0].items())
+        columns = SQL(", ").join(_limit_length(column, kind) for column, (kind, _) in schema.TABLES[table][0].items())
         query = SQL("SELECT {} FROM {} {} ORDER BY {}").format(columns, self.name(table), where, order)
-        for *found, given in self._fetched(query, values):
+        for *found, given in self._fetch(query, values):
             row = tuple(found)
             if tuple(map(type, row)) not in TYPES[table] or checksum(table, row) != given:
-                raise damaged(table, row)
+                raise row_error(table, row)
             yield row
 
-    def _fetched(self, query: Composed, values: Sequence[Any]) -> Iterator[Row]:
+    def _fetch(self, query: Composed, values: Sequence[Any]) -> Iterator[Row]:
         """Rows some at a time, by a cursor of the server's, which ends with the transaction: others may be asked for
         in between, and not all have to be taken."""
         name = Identifier(f"kcrc_{next(_numbers)}")
@@ -126,7 +126,7 @@ class Tables:
         """All rows by rising key, compared with their checksums and with the table's seal."""
         rows = list(self.select(table))
         if self.seal(table) != (len(rows), sum(checksum(table, row) for row in rows) % MODULUS):
-            raise broken_seal(table)
+            raise seal_error(table)
         return rows
 
     def seal(self, table: str) -> tuple[int, int]:
@@ -147,7 +147,7 @@ def _same(keys: Sequence[str]) -> Composed:
     return SQL(" AND ").join(SQL("kept.{0} = given.{0}").format(Identifier(key)) for key in keys)
 
 
-def _bounded(column: str, kind: str) -> Composable:
+def _limit_length(column: str, kind: str) -> Composable:
     """A column, NULL in place of a value that is too long to be one."""
     most = _LONGEST.get(kind)
     if most is None:

@@ -22,10 +22,17 @@ from kcrc.errors import FileError, StateError, WriteNeeded
 from kcrc.gallery.contract import Check, Report, Snapshot, Transaction
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings
-from kcrc.gallery.stores.copying import copied
+from kcrc.gallery.stores.copying import copy_gallery
 from kcrc.gallery.stores.postgres import rewriting, schema, searching
-from kcrc.gallery.stores.postgres.address import Address, parsed
-from kcrc.gallery.stores.postgres.connections import Connection, Connections, Lost, Retries, asked, translated
+from kcrc.gallery.stores.postgres.address import Address, parse
+from kcrc.gallery.stores.postgres.connections import (
+    Connection,
+    Connections,
+    Lost,
+    Retries,
+    run_with_retries,
+    translate_errors,
+)
 from kcrc.gallery.stores.postgres.placing import placing
 from kcrc.gallery.stores.postgres.records import ServerSnapshot, ServerTransaction
 from kcrc.gallery.stores.postgres.rows import Tables
@@ -106,7 +113,7 @@ class Turn:
             old = SQL("DELETE FROM {} WHERE at < %s").format(tables.name("writers"))
             tables.db.execute(old, (now - _KEPT_FOR,))
 
-    def kept(self, tables: Tables) -> bool:
+    def was_kept(self, tables: Tables) -> bool:
         """Whether it was kept after all; asked in a later turn, when the transaction of this one has ended."""
         query = SQL("SELECT 1 FROM {} WHERE writer = %s AND turn = %s").format(tables.name("writers"))
         return tables.db.execute(query, (self.writer, self.number)).fetchone() is not None
@@ -130,13 +137,13 @@ _UNSURE = "Whether the change was kept is not known: 'kcrc history' tells, once 
 
 def exists(address: str | os.PathLike[str]) -> bool:
     """Whether there is a gallery of that name, or anything in its place."""
-    where = parsed(address)
-    return asked(where, lambda db: schema.is_there(db, where.schema))
+    where = parse(address)
+    return run_with_retries(where, lambda db: schema.is_there(db, where.schema))
 
 
 def open(address: str | os.PathLike[str], *, readonly: bool = False, recover: bool = False) -> PostgresStore:
     """The gallery at an address, after an audit of what is in its schema."""
-    where = parsed(address)
+    where = parse(address)
 
     def audited(db: Connection) -> str:
         if not schema.is_there(db, where.schema):
@@ -149,7 +156,7 @@ def open(address: str | os.PathLike[str], *, readonly: bool = False, recover: bo
             _, mark = schema.audit(db, where)
         return mark
 
-    return PostgresStore(where, asked(where, audited), readonly=readonly)
+    return PostgresStore(where, run_with_retries(where, audited), readonly=readonly)
 
 
 @contextlib.contextmanager
@@ -158,7 +165,7 @@ def making(
 ) -> Iterator[PostgresStore]:
     """A gallery that is filled under another name, and has its own at the end of the block."""
     with (
-        placing(parsed(address), overwrite=overwrite) as (passing, mark),
+        placing(parse(address), overwrite=overwrite) as (passing, mark),
         contextlib.closing(PostgresStore(passing, mark)) as store,
     ):
         store.write(lambda writing: writing.begin(settings, feature_state))  # type: ignore[attr-defined]
@@ -206,21 +213,21 @@ class PostgresStore:
         with self._connections.place():
             while True:
                 try:
-                    with self._connected() as db, reading(db, self._where, self._mark) as tables:
-                        return self._holding(ServerSnapshot(tables), look)
+                    with self._connection() as db, reading(db, self._where, self._mark) as tables:
+                        return self._run_within(ServerSnapshot(tables), look)
                 except Lost as lost:
                     self._connections.forget_idle()
                     retries.wait(lost)
 
     def write(self, change: Callable[[Transaction], T]) -> T:
-        return self._written(change, alone=False)
+        return self._write(change, alone=False)
 
     def erase(self, change: Callable[[Transaction], T]) -> T:
         """As ``write``; the tables get new files, and what was made from them is dropped."""
-        self._at_hand.let_go()
-        return self._written(change, alone=True)
+        self._at_hand.reset()
+        return self._write(change, alone=True)
 
-    def _written(self, change: Callable[[Transaction], T], *, alone: bool) -> T:
+    def _write(self, change: Callable[[Transaction], T], *, alone: bool) -> T:
         self._connections.check_usable()
         if self.readonly:
             raise StateError(f"'{self.address}' was opened for reading only.")
@@ -231,11 +238,11 @@ class PostgresStore:
         with self._connections.place():
             while True:
                 try:
-                    with self._connected() as db, writing(db, self._where, self._mark, alone=alone) as tables:
-                        if tried and turn.kept(tables):
+                    with self._connection() as db, writing(db, self._where, self._mark, alone=alone) as tables:
+                        if tried and turn.was_kept(tables):
                             return tried[0]
                         tried.clear()
-                        done = self._holding(ServerTransaction(tables), change)
+                        done = self._run_within(ServerTransaction(tables), change)
                         turn.leave(tables)
                         if alone:
                             rewriting.rewrite(tables)
@@ -246,20 +253,20 @@ class PostgresStore:
                     retries.wait(lost, **({"more": _UNSURE} if tried else {}))
 
     @contextlib.contextmanager
-    def _connected(self) -> Iterator[Connection]:
-        with translated(self._where), self._connections.one() as db:
+    def _connection(self) -> Iterator[Connection]:
+        with translate_errors(self._where), self._connections.one() as db:
             yield db
 
     @contextlib.contextmanager
-    def _connected_once(self) -> Iterator[Connection]:
+    def _connection_without_retries(self) -> Iterator[Connection]:
         """A connection for what is not begun again where the server goes away."""
         try:
-            with self._connections.place(), self._connected() as db:
+            with self._connections.place(), self._connection() as db:
                 yield db
         except Lost as lost:
             raise StateError(f"The server of '{self.address}' went away: {lost}. Try again.") from None
 
-    def _holding(self, state: Any, work: Callable[[Any], T]) -> T:
+    def _run_within(self, state: Any, work: Callable[[Any], T]) -> T:
         """What ``work`` gives, with this state for whatever this thread reads meanwhile."""
         self._within.snapshot = state
         try:
@@ -283,7 +290,7 @@ class PostgresStore:
     ) -> None:
         """Whoever else is at it is not waited for."""
         key = (zlib.crc32(self._where.schema.encode()) << 8,)
-        with self._connected_once() as db:
+        with self._connection_without_retries() as db:
             if db.execute("SELECT pg_try_advisory_lock(%s)", key).fetchone() != (True,):
                 return
             try:
@@ -305,12 +312,12 @@ class PostgresStore:
         return self.read(look)
 
     def shrink(self) -> None:
-        with self._connected_once() as db:
+        with self._connection_without_retries() as db:
             for name in schema.TABLES:
                 db.execute(SQL("VACUUM (FULL) {}").format(schema.table(self._where, name)))
 
     def backup(self, goal: Path, *, check: Check, overwrite: bool = False, report: Report | None = None) -> int:
-        copied(self, goal, check=check, overwrite=overwrite, report=report)
+        copy_gallery(self, goal, check=check, overwrite=overwrite, report=report)
         return os.stat(goal).st_size
 
 
@@ -323,7 +330,7 @@ class VectorsAtHand:
         self._crcs: Array = np.zeros(0, np.uint32)
         self._vectors: Array | None = None
 
-    def let_go(self) -> None:
+    def reset(self) -> None:
         with self._lock:
             self._ids, self._crcs, self._vectors = self._ids[:0], self._crcs[:0], None
 

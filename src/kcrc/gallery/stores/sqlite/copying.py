@@ -59,7 +59,7 @@ def copy(
     with placing(goal, "copying", overwrite=overwrite, mode=os.stat(source).st_mode & 0o777) as (passing, made):
         with file.transaction(db, source, write=False):
             schema.audit(db, str(source))  # the first look takes the lock, and the state that is copied
-            with file.translated(passing):
+            with file.translate_errors(passing):
                 db.backup(made, pages=_PAGES, progress=_Patience(source, report), sleep=0.05)
         _check(made, source, check)
         size = os.stat(passing).st_size
@@ -69,12 +69,12 @@ def copy(
 def _to_read(source: Path) -> Connection:
     """A connection for reading; what an interrupted writer began is taken back first, where we may."""
     try:
-        return file.audited(source, readonly=True)[0]
+        return file.open_audited(source, readonly=True)[0]
     except WriteNeeded:
         if not file.may_write(source):
             raise
-    file.audited(source, readonly=False)[0].close()
-    return file.audited(source, readonly=True)[0]
+    file.open_audited(source, readonly=False)[0].close()
+    return file.open_audited(source, readonly=True)[0]
 
 
 def _check(made: Connection, source: Path, check: Check | None) -> None:
@@ -121,16 +121,16 @@ class _Patience:
 T = TypeVar("T")
 
 
-def rewritten(db: Connection, path: Path, change: Callable[[Transaction], T]) -> T:
+def rewrite_without(db: Connection, path: Path, change: Callable[[Transaction], T]) -> T:
     """Run ``change`` on a copy of the file that ``db`` has alone, and put what is left of it in the file's place."""
     with contextlib.closing(sqlite3.connect("", isolation_level=None, factory=Connection)) as copy:
-        with file.translated(path):
+        with file.translate_errors(path):
             db.backup(copy)
             for pragma in ("trusted_schema = OFF", "secure_delete = ON"):
                 copy.execute(f"PRAGMA {pragma}")
         with file.transaction(copy, path):
             done = change(TableTransaction(copy))
-        with file.translated(path):
+        with file.translate_errors(path):
             copy.execute("VACUUM")
             side_files.drop_caches(path)
             copy.backup(db)
@@ -138,13 +138,13 @@ def rewritten(db: Connection, path: Path, change: Callable[[Transaction], T]) ->
 
 
 @contextlib.contextmanager
-def alone(db: Connection, path: Path) -> Iterator[None]:
+def hold_alone(db: Connection, path: Path) -> Iterator[None]:
     """Nobody else reads or writes the file until the end of the block, nor between the transactions in it."""
-    with file.translated(path):
+    with file.translate_errors(path):
         (locking,) = db.execute("PRAGMA locking_mode").fetchone()
         (journal,) = db.execute("PRAGMA journal_mode").fetchone()
     try:
-        with file.translated(path):
+        with file.translate_errors(path):
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             db.execute("BEGIN EXCLUSIVE")
             db.execute("COMMIT")  # the lock stays
@@ -153,7 +153,7 @@ def alone(db: Connection, path: Path) -> Iterator[None]:
                 db.execute("PRAGMA journal_mode = TRUNCATE")
         yield
     finally:
-        with file.translated(path):
+        with file.translate_errors(path):
             db.execute(f"PRAGMA locking_mode = {locking}")
             db.execute(f"PRAGMA journal_mode = {journal}")
             db.execute("SELECT key FROM settings LIMIT 1").fetchone()  # the lock goes with the next look

@@ -46,13 +46,13 @@ class Connection(sqlite3.Connection):
         _open.add(self)
 
     @property
-    def inherited(self) -> bool:
+    def is_inherited(self) -> bool:
         """Whether another process opened it, and this one is a fork of that."""
         return os.getpid() != self.process
 
     def check_process(self) -> None:
         """An error in a process that has only inherited it."""
-        if self.inherited:
+        if self.is_inherited:
             raise StateError(
                 f"The gallery '{self.path}' was opened by the process that this one was forked from. Open it again "
                 "here with Gallery.open."
@@ -68,7 +68,7 @@ class Connection(sqlite3.Connection):
 
     def close(self) -> None:
         """Let go of the file; in a forked child this does nothing, for it is not the child's."""
-        if not self.inherited:
+        if not self.is_inherited:
             super().close()
 
 
@@ -109,7 +109,7 @@ _LIMITS = {
 }
 
 
-def audited(path: Path, *, readonly: bool) -> tuple[Connection, int]:
+def open_audited(path: Path, *, readonly: bool) -> tuple[Connection, int]:
     """A connection to a file that is a gallery and nothing else, and the version of it, which may be an older one."""
     try:
         there = os.stat(path)
@@ -122,15 +122,15 @@ def audited(path: Path, *, readonly: bool) -> tuple[Connection, int]:
     side_files.check(os.path.realpath(path))  # SQLite follows links, and keeps its journal beside the file itself
     db = connect(path, "ro" if readonly else "rw", inode=(there.st_dev, there.st_ino))
     try:
-        with translated(path):
+        with translate_errors(path):
             if _keeps_log(path):
-                raise _logged(path)
+                raise _log_error(path)
             # Each setting before the first look at the schema, which is then read under it.
             for pragma in _SETTINGS:
                 db.execute(f"PRAGMA {pragma}")
             version = schema.audit(db, str(path))
             if db.execute("PRAGMA journal_mode").fetchone() == ("wal",):  # as a planted journal may make it
-                raise _logged(path)
+                raise _log_error(path)
             if not readonly:
                 db.execute("PRAGMA journal_mode = DELETE")
     except BaseException:
@@ -142,7 +142,7 @@ def audited(path: Path, *, readonly: bool) -> tuple[Connection, int]:
 def connect(path: Path, mode: str, *, inode: tuple[int, int]) -> Connection:
     """A bare connection to the file that is there, by SQLite's modes: "ro", "rw"."""
     refuse_inherited_lock(inode, path)
-    with translated(path):
+    with translate_errors(path):
         db = sqlite3.connect(
             _address(path, mode),
             uri=True,
@@ -180,7 +180,7 @@ def _keeps_log(path: Path) -> bool:
     return False
 
 
-def _logged(path: Path) -> FileError:
+def _log_error(path: Path) -> FileError:
     return FileError(
         f"'{path}' is set to keep a write-ahead log beside it, which kcrc never does; another program changed it. "
         "Nothing was read from it; set its journal mode back to DELETE there, or restore it from a copy."
@@ -190,19 +190,19 @@ def _logged(path: Path) -> FileError:
 @contextlib.contextmanager
 def transaction(db: Connection, path: Path, *, write: bool = True) -> Iterator[None]:
     """All or nothing: committed at the end of the block, rolled back by any error or interruption in it."""
-    with translated(path):
+    with translate_errors(path):
         db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         try:
             yield
             db.execute("COMMIT")
         except BaseException:
-            if db.in_transaction and not db.inherited:
+            if db.in_transaction and not db.is_inherited:
                 db.execute("ROLLBACK")
             raise
 
 
 @contextlib.contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """SQLite's errors in the library's own words."""
     try:
         yield

@@ -33,7 +33,7 @@ def open_file(path: Path, *, readonly: bool, recover: bool = False) -> Connectio
 
 
 def _to_read(path: Path) -> Connection:
-    db, version = file.audited(path, readonly=True)
+    db, version = file.open_audited(path, readonly=True)
     if version < schema.VERSION:
         db.close()
         raise WriteNeeded(
@@ -44,11 +44,11 @@ def _to_read(path: Path) -> Connection:
 
 
 def _current(path: Path) -> Connection:
-    db, version = file.audited(path, readonly=False)
+    db, version = file.open_audited(path, readonly=False)
     try:
         if version < schema.VERSION:
             _bring_up(db, path)
-            with file.translated(path):
+            with file.translate_errors(path):
                 schema.audit(db, str(path))
     except BaseException:
         db.close()
@@ -66,7 +66,7 @@ def _bring_up(db: Connection, path: Path) -> None:
                 kept = _keep_copy(path, version)
                 schema.migrate(db, version)
     except BaseException:
-        if kept is not None and not db.inherited:
+        if kept is not None and not db.is_inherited:
             with contextlib.suppress(OSError):
                 kept.unlink()  # the gallery is as it was
         raise
@@ -81,7 +81,7 @@ def _keep_copy(path: Path, version: int) -> Path:
         if goal is None:
             raise FileError(f"there are {_COPIES} beside it already")
         # By a second connection: the first has begun to write, and SQLite does not copy from such a one.
-        with contextlib.closing(file.audited(path, readonly=True)[0]) as reader:
+        with contextlib.closing(file.open_audited(path, readonly=True)[0]) as reader:
             copying.copy(reader, path, goal)
     except KCRCError as problem:
         raise FileError(

@@ -33,14 +33,14 @@ def placing(goal: Path, ending: str, *, overwrite: bool, mode: int = 0o644) -> I
     check_free(goal, overwrite)
     _clear_deserted(goal.parent, ending)
     passing = goal.with_name(f".{goal.name}.{ending}")
-    with _spoken(goal):
+    with _translate_os_errors(goal):
         db = _fresh(passing, goal, mode)
     try:
         yield passing, db
-        with _spoken(goal):
+        with _translate_os_errors(goal):
             _publish(db, passing, goal, overwrite)
     except BaseException:
-        if not db.inherited:  # a forked child that ends in the block has made nothing here
+        if not db.is_inherited:  # a forked child that ends in the block has made nothing here
             with contextlib.suppress(OSError):
                 passing.unlink()
         raise
@@ -59,7 +59,7 @@ def check_free(goal: Path, overwrite: bool) -> None:
 
 
 @contextlib.contextmanager
-def _spoken(goal: Path) -> Iterator[None]:
+def _translate_os_errors(goal: Path) -> Iterator[None]:
     """What the system says, in the library's own words."""
     try:
         yield
@@ -85,7 +85,7 @@ def _fresh(passing: Path, goal: Path, mode: int) -> Connection:
     os.close(descriptor)
     db = file.connect(passing, "rw", inode=(made.st_dev, made.st_ino))
     try:
-        with file.translated(passing):
+        with file.translate_errors(passing):
             for pragma in ("trusted_schema = OFF", "mmap_size = 0", "locking_mode = EXCLUSIVE"):
                 db.execute(f"PRAGMA {pragma}")
             # The file is ours alone until it is published, so nothing need reach the disk yet.
@@ -161,14 +161,14 @@ def _nobody_writing(goal: Path) -> Iterator[None]:
 
     They look whether the gallery is still in its place once they have the lock (``SQLiteStore.write``)."""
     try:
-        db = file.audited(goal, readonly=False)[0] if os.access(goal, os.W_OK) else None
+        db = file.open_audited(goal, readonly=False)[0] if os.access(goal, os.W_OK) else None
     except FileError:  # it is no gallery, or none that can be used
         db = None
     if db is None:
         yield
         return
     with contextlib.closing(db):
-        with file.translated(goal):
+        with file.translate_errors(goal):
             db.execute("BEGIN EXCLUSIVE")
         yield
 

@@ -28,9 +28,9 @@ from kcrc.gallery.stores.row_sums import (
     TYPES,
     Row,
     as_bytes,
-    broken_seal,
     checksum,
-    damaged,
+    row_error,
+    seal_error,
 )
 
 # Rows that can tell when they were damaged: a checksum on each, and a seal on each table.
@@ -48,7 +48,7 @@ def checksum_of_version_3(table: str, row: Row) -> int:
     return zlib.crc32(repr((table, *row)).encode("utf-8", "backslashreplace"))
 
 
-def summed_anew(db: sqlite3.Connection) -> None:
+def recompute_checksums(db: sqlite3.Connection) -> None:
     """Give every row of a file of version 3 the checksum of now; a row that does not match its own is damage."""
     for table in COLUMNS:
         width = KEY_WIDTH.get(table, 1)
@@ -59,11 +59,11 @@ def summed_anew(db: sqlite3.Connection) -> None:
             new = checksum(table, row)
             # Rows that were brought up from a still older version in this transaction have the new one already.
             if tuple(map(type, row)) not in TYPES[table] or given not in (checksum_of_version_3(table, row), new):
-                raise damaged(table, row)
+                raise row_error(table, row)
             db.execute(f"UPDATE {table} SET checksum = ? WHERE {naming}", (new, *row[:width]))
             total, count = total + new, count + 1
         if seal(db, table)[0] != count:
-            raise broken_seal(table)
+            raise seal_error(table)
         db.execute("UPDATE seals SET total = ? WHERE name = ?", (total % MODULUS, table))
 
 
@@ -115,7 +115,7 @@ def select(
     file_bytes: int,
 ) -> Iterator[Row]:
     """The rows by rising key, or ``descending``, each compared with its checksum as it is read."""
-    for row, _ in _summed(db, table, where, values, descending, file_bytes):
+    for row, _ in _select_with_sums(db, table, where, values, descending, file_bytes):
         yield row
 
 
@@ -123,15 +123,15 @@ def select_all(db: sqlite3.Connection, table: str, *, file_bytes: int) -> list[R
     """All rows by rising key, compared with their checksums and with the table's seal."""
     rows: list[Row] = []
     total = 0
-    for row, given in _summed(db, table, "", (), False, file_bytes):
+    for row, given in _select_with_sums(db, table, "", (), False, file_bytes):
         rows.append(row)
         total += given
     if seal(db, table) != (len(rows), total % MODULUS):
-        raise broken_seal(table)
+        raise seal_error(table)
     return rows
 
 
-def _summed(
+def _select_with_sums(
     db: sqlite3.Connection, table: str, where: str, values: Sequence[Any], descending: bool, file_bytes: int
 ) -> Iterator[tuple[Row, int]]:
     """Rows and their checksums.
@@ -148,7 +148,7 @@ def _summed(
         row = tuple(found)
         encoded = as_bytes(table, row)
         if tuple(map(type, row)) not in kinds or zlib.crc32(encoded) != given:
-            raise damaged(table, row)
+            raise row_error(table, row)
         held += len(encoded)
         key = row[:width]
         again = previous is not None and (key >= previous if descending else key <= previous)
@@ -234,7 +234,7 @@ def stray(db: sqlite3.Connection) -> Iterator[str]:
 # The settings of a gallery file and the arrays of its fitted feature, as rows.
 
 
-def read(db: sqlite3.Connection, *, file_bytes: int) -> Settings:
+def read_settings(db: sqlite3.Connection, *, file_bytes: int) -> Settings:
     """The settings of the file. One that this version does not know is passed over, and one that it misses is told
     from the examples: whatever another version writes here, they are not lost."""
     found: dict[str, Any] = {}
@@ -278,7 +278,7 @@ def _told_by_examples(db: sqlite3.Connection, found: Mapping[str, Any]) -> dict[
     }
 
 
-def write(db: sqlite3.Connection, settings: Settings, *, old: Settings | None) -> None:
+def write_settings(db: sqlite3.Connection, settings: Settings, *, old: Settings | None) -> None:
     """Store what differs from ``old`` (everything, for a new file)."""
     there = {key for (key,) in db.execute("SELECT key FROM settings")}
     new_rows = _rows(settings)
@@ -310,13 +310,13 @@ class TableSnapshot:
         self.db = db
 
     def settings(self) -> Settings:
-        return read(self.db, file_bytes=self.file_bytes())
+        return read_settings(self.db, file_bytes=self.file_bytes())
 
     def all(self, kind: type[R]) -> list[R]:
         rows = select_all(self.db, TABLES[kind], file_bytes=self.file_bytes())
         return [kind._make(row) for row in rows]
 
-    def found(self, kind: type[R], **where: Any) -> Iterator[R]:
+    def find(self, kind: type[R], **where: Any) -> Iterator[R]:
         listed = next((column for column, value in where.items() if isinstance(value, list)), None)
         if listed is None:
             yield from self._equal(kind, where)
@@ -372,7 +372,7 @@ class TableTransaction(TableSnapshot):
     """A transaction of ``db`` that writes."""
 
     def set_settings(self, new: Settings) -> None:
-        write(self.db, new, old=self.settings())
+        write_settings(self.db, new, old=self.settings())
 
     def insert(self, records: Sequence[R]) -> None:
         if records:

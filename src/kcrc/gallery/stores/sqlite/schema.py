@@ -170,7 +170,7 @@ def _from_2_to_3(db: sqlite3.Connection) -> None:
 _STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {
     1: _from_1_to_2,
     2: _from_2_to_3,
-    3: records.summed_anew,
+    3: records.recompute_checksums,
 }
 
 

@@ -43,7 +43,7 @@ def making(
     with placing(Path(address), "building", overwrite=overwrite) as (passing, db):
         with file.transaction(db, passing):
             schema.create(db)
-            records.write(db, settings, old=None)
+            records.write_settings(db, settings, old=None)
             records.write_state(db, feature_state)
         store = SQLiteStore(passing, db)
         yield store
@@ -68,13 +68,13 @@ class SQLiteStore:
     def close(self) -> None:
         """Let go of the file. An act that returned has long been written."""
         db = self._db
-        with self._lock if db is not None and not db.inherited else contextlib.nullcontext():
+        with self._lock if db is not None and not db.is_inherited else contextlib.nullcontext():
             if db is not None:
                 db.close()
             self._db = None
 
     @contextlib.contextmanager
-    def _held(self) -> Iterator[Connection]:
+    def _connection(self) -> Iterator[Connection]:
         """The connection, for this thread alone."""
         if self._db is not None:
             self._db.check_process()  # before the lock, which may be held by a thread that is not in this process
@@ -84,7 +84,7 @@ class SQLiteStore:
             yield self._db
 
     def read(self, look: Callable[[Snapshot], T]) -> T:
-        with self._held() as db:
+        with self._connection() as db:
             if db.in_transaction:
                 return look(TableSnapshot(db))
             side_files.check(self._real)
@@ -98,13 +98,13 @@ class SQLiteStore:
 
     def erase(self, change: Callable[[Transaction], T]) -> T:
         """As ``write``; the file is written anew, and what is kept of it beside is deleted."""
-        with self._to_write() as db, copying.alone(db, self.address):
+        with self._to_write() as db, copying.hold_alone(db, self.address):
             self._check_in_place()
-            return copying.rewritten(db, self.address, change)
+            return copying.rewrite_without(db, self.address, change)
 
     @contextlib.contextmanager
     def _to_write(self) -> Iterator[Connection]:
-        with self._held() as db:
+        with self._connection() as db:
             if self.readonly:
                 raise StateError(f"'{self.address}' was opened for reading only.")
             side_files.check(self._real)
@@ -115,7 +115,7 @@ class SQLiteStore:
 
     def vectors(self, contents: Contents) -> Array:
         """From the cache beside the file where it holds, else from the file."""
-        with self._held() as db:
+        with self._connection() as db:
             return self.read(lambda _: self._vectors(TableSnapshot(db), contents))
 
     def _vectors(self, reading: TableSnapshot, contents: Contents) -> Array:
@@ -133,7 +133,7 @@ class SQLiteStore:
         return os.stat(self.address).st_size
 
     def shrink(self) -> None:
-        with self._held() as db, file.translated(self.address):
+        with self._connection() as db, file.translate_errors(self.address):
             db.execute("VACUUM")
 
     def backup(self, goal: Path, *, check: Check, overwrite: bool = False) -> int:

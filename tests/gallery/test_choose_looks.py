@@ -11,9 +11,9 @@ from PIL import Image
 
 from kcrc import Gallery, looks
 from kcrc.errors import ParameterError
-from kcrc.gallery import seeing
+from kcrc.gallery import choose_looks
 from kcrc.gallery.building import build_from_folder
-from kcrc.gallery.seeing import choose_feature, choosing_seconds, default_feature, looks_of
+from kcrc.gallery.choose_looks import choose_feature, choosing_seconds, default_feature, looks_of
 from kcrc.gallery.settings import Settings
 from kcrc.images.features import make, restore
 from kcrc.images.features.joined import JoinedLooks
@@ -46,7 +46,7 @@ def only(monkeypatch: pytest.MonkeyPatch):
 def test_looks_that_tell_the_classes_apart_only_together_are_joined(two: Path, only) -> None:
     only("fine hog", "colour")
     told: list[tuple[float, str]] = []
-    found = choose_feature(*files_of(two), told=lambda share, leader: told.append((share, leader)))
+    found = choose_feature(*files_of(two), report=lambda share, leader: told.append((share, leader)))
     assert isinstance(found.feature, JoinedLooks)
     assert [place.name for place in found.feature.stretches] == ["fine hog", "colour"]
     assert found.sentence.startswith("Pictures are compared by fine outlines and colours, 5 to 5; ")
@@ -95,7 +95,7 @@ def test_no_more_files_are_read_than_the_sample_has(two: Path, only, monkeypatch
     from kcrc.images.decoding import reading
 
     only("pixels")
-    monkeypatch.setattr(seeing, "PICTURES", 10)
+    monkeypatch.setattr(choose_looks, "PICTURES", 10)
     opened: list[str] = []
     fetch = reading.fetch
 
@@ -148,7 +148,7 @@ def test_of_too_many_pictures_only_the_shortest_vectors_are_kept(
     two: Path, only, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     only("fine hog", "colour")
-    monkeypatch.setattr(seeing, "LARGEST", 1000)
+    monkeypatch.setattr(choose_looks, "LARGEST", 1000)
     assert choose_feature(*files_of(two)).feature.kind == "hog"
 
 

@@ -10,7 +10,7 @@ import pytest
 from kcrc import KCRCClassifier
 from kcrc.classifier.saving import wrap_as_estimator
 from kcrc.errors import FileError, ParameterError, StateError, UnreadableTuning
-from kcrc.gallery import Gallery, acts, tuned
+from kcrc.gallery import Gallery, acts, stored_choice
 from kcrc.gallery.contract import TunedRecord
 from kcrc.gallery.stores.sqlite import schema
 
@@ -194,7 +194,7 @@ def test_damage_to_what_was_tuned_is_noticed(many: Gallery, path: Path, damage: 
     db.close()
     with Gallery.open(path) as again:
         assert not again.verify().sound
-        with pytest.warns(UnreadableTuning, match="chosen anew"):
+        with pytest.warns(UnreadableTuning, match="chosen again"):
             again.classifier()
         again.classifier()  # the examples are whole: choosing anew mended it
 
@@ -235,7 +235,7 @@ def test_no_field_taken_from_or_put_into_the_tuned_state_costs_an_example(many: 
         at(wider, place[:-1])["of a later version"] = {"list": [1]}
         for other in (wider, spoiled):
             try:
-                answerer = tuned.answerer_from(other, arrays, ids, labels, X, path="x")
+                answerer = stored_choice.answerer_from(other, arrays, ids, labels, X, path="x")
                 made = wrap_as_estimator(other, arrays, answerer, path="x")
             except FileError:
                 assert other is spoiled, place
@@ -250,7 +250,7 @@ def test_no_field_taken_from_or_put_into_the_tuned_state_costs_an_example(many: 
 @pytest.mark.parametrize("name", ["facts", "classifier"])
 def test_a_gallery_whose_tuned_state_lost_a_part_tunes_again(many: Gallery, path: Path, name: str) -> None:
     made = many.classifier()
-    state = tuned.state_of(made, 61)
+    state = stored_choice.state_of(made, 61)
     state[name] = b"{}"
     many.store.write(acts.Tune("tuned: by another version", state))
     many.close()

@@ -1,12 +1,11 @@
-"""The fitted classifier of a gallery, kept in its file: chosen once, then used by whatever opens the gallery.
+"""The fitted classifier of a gallery, stored in it: chosen once, then used by every program that opens the gallery.
 
-All but the examples is stored (``kcrc.classifier.saving.describe``): the chosen parameters, the fitted scaling, what
-the examples' own answers said. New examples join it as ``partial_fit`` lets them join, so that adding one changes no
-other's place.
+Everything except the examples is stored (``kcrc.classifier.saving.describe``): the chosen parameters, the fitted
+scaling, the leave-one-out answers. New examples join as in ``partial_fit``, which moves no other example.
 
-An edit writes none of this. The next question calibrates again: it asks those examples whose answers the edit touches,
-and keeps all answers for the question after it. Where more than a share ``STALE`` of the examples changed, the scaling
-and whatever else was learned from them is learned again too.
+An edit writes none of this. The next question calibrates again: it classifies the left-out examples whose answers the
+edit touches, and keeps all answers for the question after it. If more than a share ``STALE`` of the examples changed,
+the scaling and all else that was learned from examples is learned again too.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ LEARNED_AT = "learned at"
 STALE = 0.05
 """The share of examples that may change before all that was learned from them (a covariance, the width of a kernel) is
 learned again: 3 of 60, 100 of 2000."""
-_LONGEST = 4_000_000  # bytes of a description; what is written has at most a million characters
-_TRIED = 200  # lines of the table of what was tried that are kept, the best
-USUAL: dict[str, Any] = {  # parameters that serve where choosing has to wait
+_LONGEST = 4_000_000  # bytes of a description; those written have at most a million characters
+_TRIED = 200  # of the settings tried that are kept, the best
+DEFAULT_PARAMETERS: dict[str, Any] = {  # used while choosing has to wait
     "n_neighbors": 25,
     "kernel": "linear",
     "mu": 0.1,
@@ -63,41 +62,43 @@ NOT_CHOSEN = "the usual ones, not chosen from the examples"
 
 @dataclass(frozen=True)
 class Facts:
-    """On what the choice rests: ``examples`` of them, all with ids below ``next_id``; ``chosen`` in words, or None
-    where the examples were too few to try anything."""
+    """What the choice was made on: ``examples`` examples with ids below ``next_id``; ``chosen`` describes it, or is
+    None if the examples were too few to try anything."""
 
     examples: int
     next_id: int
     chosen: str | None
 
     def changes(self, now: Contents) -> int:
-        """How many examples came or went since."""
+        """Return how many examples came or went since."""
         old = int(np.searchsorted(now.ids, self.next_id))
         return (self.examples - old) + (len(now) - old)
 
     def growth(self, now: Contents) -> Growth:
-        """The same as a classifier counts it."""
+        """Return the same as a classifier counts it."""
         return Growth(int(now.ids[-1]) + 1, self.examples, self.changes(now))
 
     def outgrown(self, now: Contents) -> bool:
-        """Whether the choice is no longer to be used: it was made blindly, or on less than half of what is there."""
+        """Return whether the choice is out of date: made without trying, or on less than half of the examples of
+        now."""
         return self.outgrown_by(self.changes(now))
 
     def outgrown_by(self, changes: int) -> bool:
-        """The same where so many examples came or went."""
+        """Return the same after so many changes."""
         return changes > self.examples or (self.chosen is None and changes > 0)
 
-    def due(self, now: Contents) -> str | None:
-        """Why tuning again is due, or None."""
+    def why_retune(self, now: Contents) -> str | None:
+        """Return why tuning again is due, or None."""
         return why_retune(self.changes(now), self.examples)
 
 
 def state_of(
     classifier: KCRCClassifier, next_id: int, facts: Facts | None = None, *, chosen: str | None = None
 ) -> dict[str, bytes]:
-    """A classifier fitted on examples with ids below ``next_id``, as the rows of the table ``tuned``; ``facts`` are
-    those of an earlier moment, where its parameters were chosen then; ``chosen`` says how they came about, where
-    nothing was tried."""
+    """Return a classifier fitted on examples with ids below ``next_id`` as rows of the table ``tuned``.
+
+    ``facts`` are those of an earlier choice, if the parameters are still that choice; ``chosen`` describes parameters
+    that were not found by trying."""
     tuning = classifier.tuning_
     if facts is None:
         facts = Facts(len(classifier.examples_), next_id, chosen or (None if tuning is None else repr(tuning)))
@@ -118,13 +119,13 @@ def state_of(
 
 
 def calibration_state(calibrated: Calibrated) -> dict[str, bytes]:
-    """How sure answers are, as the rows of the table ``tuned`` that are written again after an edit."""
+    """Return the calibration as rows of the table ``tuned``, those that are written again after an edit."""
     arrays: dict[str, Array] = {}
-    said = encode(calibrated.confidence, "confidence", arrays)
+    description = encode(calibrated.confidence, "confidence", arrays)
     model = calibrated.model
     examples = {"ids": model.ids, "labels": model.labels.astype(np.int32), "classes": model.classes}
     return {
-        _CONFIDENCE: to_json(said).encode(),
+        _CONFIDENCE: to_json(description).encode(),
         **{f"{_CONFIDENCE} {name}": to_npy(array) for name, array in arrays.items()},
         **{_CALIBRATED_ON + name: to_npy(array) for name, array in examples.items()},
         _CHANGED: b"%d %d" % (calibrated.changed, calibrated.next_id),
@@ -132,85 +133,88 @@ def calibration_state(calibrated: Calibrated) -> dict[str, bytes]:
 
 
 def is_of_calibration(name: str) -> bool:
-    """Whether a row of the table ``tuned`` is written again after an edit."""
+    """Return whether a row of the table ``tuned`` belongs to the calibration."""
     return name.startswith((_CONFIDENCE, _CALIBRATED_ON)) or name in (_CHANGED, LEARNED_AT)
 
 
 @dataclass(frozen=True)
-class Carried:
-    """What was tuned, for a gallery of the same examples with ids from 1 on; ``fresh``: learned from just those."""
+class PortableChoice:
+    """A stored choice for a gallery of the same examples with ids from 1 on; ``fresh`` if learned from exactly
+    those."""
 
     summary: str
     state: dict[str, bytes]
     fresh: bool
 
 
-def carried(reading: Snapshot, settings: Settings, now: Contents, calibrated: Calibrated | None) -> Carried:
-    """What is in use of what was tuned, fit to go to another gallery; ``calibrated`` on the examples of now, if it
-    is known."""
+def portable_choice(
+    reading: Snapshot, settings: Settings, now: Contents, calibrated: Calibrated | None
+) -> PortableChoice:
+    """Return the choice in use, for another gallery; ``calibrated`` is the calibration on the examples of now, if
+    known."""
     facts = read_facts(reading, settings.tuned)
-    there = int(np.searchsorted(now.ids, facts.next_id))
-    state = {piece.name: piece.data for piece in reading.found(TunedRecord, act=settings.tuned)}
+    chosen_on = int(np.searchsorted(now.ids, facts.next_id))
+    state = {piece.name: piece.data for piece in reading.find(TunedRecord, act=settings.tuned)}
     state.pop(LEARNED_AT, None)
     if calibrated is not None:
         state = {name: data for name, data in state.items() if not is_of_calibration(name)}
         state |= calibration_state(calibrated.numbered_from_1())
-    state[_FACTS] = to_json(vars(dataclasses.replace(facts, next_id=there + 1))).encode()
-    summary = next((act.summary for act in reading.found(ActRecord, id=settings.tuned)), "tuned")
-    return Carried(summary, state, calibrated is not None)
+    state[_FACTS] = to_json(vars(dataclasses.replace(facts, next_id=chosen_on + 1))).encode()
+    summary = next((act.summary for act in reading.find(ActRecord, id=settings.tuned)), "tuned")
+    return PortableChoice(summary, state, calibrated is not None)
 
 
 def read_facts(reading: Snapshot, act: int) -> Facts:
-    """What act ``act`` chose on."""
-    for piece in reading.found(TunedRecord, act=act, name=_FACTS):
-        facts = _parsed(piece.data)
+    """Return the facts of the choice of act ``act``."""
+    for piece in reading.find(TunedRecord, act=act, name=_FACTS):
+        facts = _parse(piece.data)
         hints = hints_of(Facts)
         if facts.keys() == hints.keys() and all(fits(facts[name], hint) for name, hint in hints.items()):
             return Facts(**facts)
-    raise FileError("What was tuned cannot be read; the file is damaged. 'kcrc tune' chooses anew.")
+    raise FileError("What was tuned cannot be read; the file is damaged. 'kcrc tune' chooses again.")
 
 
 def learned_at(reading: Snapshot, act: int) -> int | None:
-    """The revision whose examples what ``act`` keeps was learned from; None where that is not known."""
-    for piece in reading.found(TunedRecord, act=act, name=LEARNED_AT):
+    """Return the revision from whose examples the calibration of ``act`` was learned; None if not known."""
+    for piece in reading.find(TunedRecord, act=act, name=LEARNED_AT):
         if piece.data.isdigit() and len(piece.data) < 19:
             return int(piece.data)
     return None
 
 
 def read_state(reading: Snapshot, act: int) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The description and the arrays of the classifier that ``act`` chose."""
+    """Return the description and the arrays of the classifier that ``act`` chose."""
     header: dict[str, Any] = {}
     confidence: dict[str, Any] | None = None
     arrays: dict[str, Array] = {}
-    for piece in reading.found(TunedRecord, act=act):
+    for piece in reading.find(TunedRecord, act=act):
         name = piece.name
         if name.startswith((_ARRAY, f"{_CONFIDENCE} ", _CALIBRATED_ON)):
             arrays[name.removeprefix(_ARRAY)] = from_npy(piece.data, what=f"tuned {name}")
         elif name == _CLASSIFIER:
-            header = _parsed(piece.data)
+            header = _parse(piece.data)
         elif name == _CONFIDENCE:
-            confidence = _parsed(piece.data)
+            confidence = _parse(piece.data)
     if confidence is not None:
-        header["confidence"] = _renamed_arrays(confidence)
+        header["confidence"] = _rename_arrays(confidence)
     return header, _with_matrix(arrays)
 
 
-def _renamed_arrays(said: Any) -> Any:
-    """A description that names its arrays as the rows of the table do."""
-    if isinstance(said, list):
-        return [_renamed_arrays(item) for item in said]
-    if not isinstance(said, dict):
-        return said
-    if said.keys() == {"array"}:
-        return {"array": f"{_CONFIDENCE} {said['array']}"}
-    return {name: _renamed_arrays(item) for name, item in said.items()}
+def _rename_arrays(value: Any) -> Any:
+    """Return a description that names its arrays as the rows of the table do."""
+    if isinstance(value, list):
+        return [_rename_arrays(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"array"}:
+        return {"array": f"{_CONFIDENCE} {value['array']}"}
+    return {name: _rename_arrays(item) for name, item in value.items()}
 
 
 def answerer_from(
     header: dict[str, Any], arrays: dict[str, Array], ids: Array, labels: Array, vectors: Array, *, path: object
 ) -> Answerer:
-    """What answers in the stored classifier, with the examples ids (n,), their labels (n,) and vectors (n, dim)."""
+    """Rebuild the stored classifier with examples: ids (n,), labels (n,) and vectors (n, dim)."""
     classes, numbers = np.unique(labels, return_inverse=True)
     made = rebuild_answerer(header, arrays, Examples(classes, vectors, numbers, ids), path=path)
     if made.samples.width != vectors.shape[1]:
@@ -218,20 +222,20 @@ def answerer_from(
     return made
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
+def _parse(data: bytes) -> dict[str, Any]:
     try:
-        found = read_json(data) if len(data) <= _LONGEST else None
+        value = read_json(data) if len(data) <= _LONGEST else None
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise FileError("What was tuned cannot be read; the file is damaged.")
-    return found
+    return value
 
 
 def warn_unreadable(problem: FileError) -> None:
-    """Say that what was chosen is lost, and that nothing else is."""
+    """Warn that the stored choice is lost, and that the examples are not."""
     warnings.warn(
-        f"What was tuned cannot be read ({problem}) The examples are whole; the parameters are chosen anew from them.",
+        f"What was tuned cannot be read ({problem}) The examples are whole; the parameters are chosen again from them.",
         UnreadableTuning,
         stacklevel=3,
     )
@@ -258,7 +262,7 @@ class WhiteningFactors:
 
     @classmethod
     def of(cls, model: FittedModel) -> WhiteningFactors | None:
-        """Of a model's within-class scaling; None where it has none, or the matrix takes less space."""
+        """Factorise a model's within-class scaling; None if it has none, or if the matrix takes less space."""
         scaling = model.method.scaling.by_class
         if scaling is None or scaling is not model.method.scaling or scaling.whitening is None:
             return None
@@ -284,7 +288,7 @@ class WhiteningFactors:
 
 
 def compact_scaling(model: FittedModel) -> FittedModel | None:
-    """The model with a whitening matrix as it is stored; None where it is stored whole."""
+    """Return the model with a whitening matrix as it is stored; None if it is stored whole."""
     factors, scaling = WhiteningFactors.of(model), model.method.scaling.by_class
     if factors is None or scaling is None or scaling.whitening is None:
         return None
@@ -296,7 +300,7 @@ def compact_scaling(model: FittedModel) -> FittedModel | None:
 
 
 def _without_matrix(model: FittedModel, arrays: dict[str, Array]) -> dict[str, bytes]:
-    """The rows that stand for the whitening matrix among ``arrays``, which is taken out; none where it stays."""
+    """Return rows that replace the whitening matrix among ``arrays``, which is removed; empty if it stays."""
     factors = WhiteningFactors.of(model)
     if factors is None:
         return {}
@@ -310,7 +314,7 @@ def _without_matrix(model: FittedModel, arrays: dict[str, Array]) -> dict[str, b
 
 
 def _with_matrix(arrays: dict[str, Array]) -> dict[str, Array]:
-    """The arrays with the whitening matrix that their factors stand for."""
+    """Return the arrays with the whitening matrix restored from its factors."""
     begins = f"{_FACTOR}basis "
     for name in [name.removeprefix(begins) for name in arrays if name.startswith(begins)]:
         basis, gains, scale = (arrays.pop(f"{_FACTOR}{part} {name}", None) for part in ("basis", "gains", "scale"))
@@ -322,12 +326,12 @@ def _with_matrix(arrays: dict[str, Array]) -> dict[str, Array]:
     return arrays
 
 
-# What answers at one revision of a gallery, and how it follows the examples to the next.
+# The answerer at one revision of a gallery, and how it is updated to the next.
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
-    """The examples of one moment, their vectors (n, dim), the act that chose the parameters, and on what."""
+class GalleryState:
+    """The examples at one revision, their vectors (n, dim), the act that chose the parameters, and its facts."""
 
     contents: Contents
     vectors: Array
@@ -337,8 +341,8 @@ class Moment:
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """How sure the answers of ``model`` are; ``changed`` says how many examples had changed since its scaling, and all
-    else that is learned from examples, was learned. Nothing was learned from examples with ids from ``next_id`` on."""
+    """The calibration of ``model``. ``changed`` counts the examples changed since its scaling, and all else that is
+    learned from examples, was learned. Nothing was learned from examples with ids from ``next_id`` on."""
 
     model: FittedModel
     confidence: Confidence
@@ -349,8 +353,8 @@ class Calibrated:
         object.__setattr__(self, "next_id", max(self.next_id, int(self.model.ids.max(initial=0)) + 1))
 
     def following(self, model: FittedModel, revision: int) -> Calibrated | None:
-        """The same for the examples of ``model`` now: only answers that a change touches are asked for again. None
-        where so many changed that everything is to be learned again, or the answers are not known any more."""
+        """Return the calibration of ``model`` as it is now, computing only the answers that a change touches. None if
+        so many examples changed that everything has to be learned again, or if the answers are not known any more."""
         if not _differences(self.model, model):
             return replace(self, model=model)
         known = self._with_new_names(model)
@@ -365,13 +369,13 @@ class Calibrated:
         return Calibrated(model, replace(made, groups=had.groups), changed, self.next_id)
 
     def numbered_from_1(self) -> Calibrated:
-        """The same where the examples have the ids from 1 on."""
+        """Return the same with the examples renumbered from 1 on."""
         ids, had = self.model.ids, self.confidence
 
         def numbers(rows: Array) -> Array:
             return np.searchsorted(ids, rows) + 1
 
-        def numbered(left: LeftOut | None) -> LeftOut | None:
+        def renumber(left: LeftOut | None) -> LeftOut | None:
             return None if left is None else replace(left, rows=numbers(left.rows))
 
         out = had.exclusion
@@ -381,7 +385,7 @@ class Calibrated:
             weights=None if out.weights is None else out.weights[stay],
         )  # fmt: skip
         confidence = replace(
-            had, exclusion=out, left_out=numbered(had.left_out), strangers=numbered(had.strangers),
+            had, exclusion=out, left_out=renumber(had.left_out), strangers=renumber(had.strangers),
             asked=None if had.asked is None else numbers(had.asked),
             groups=None if had.groups is None else had.groups[stay],
         )  # fmt: skip
@@ -389,41 +393,41 @@ class Calibrated:
         return Calibrated(model, confidence, self.changed)
 
     def _with_new_names(self, model: FittedModel) -> Calibrated:
-        """The same, with the classes renamed that only have another name in ``model``."""
+        """Return the same with classes renamed that only have another name in ``model``."""
         names = _renamed_classes(self.model, model)
         old, had = self.model, self.confidence
         if not names:
             return self
 
-        def renamed(labels: Array) -> Array:
+        def rename(labels: Array) -> Array:
             return np.array([names.get(label, label) for label in labels.tolist()])
 
-        order = np.argsort(renamed(old.classes))
+        order = np.argsort(rename(old.classes))
         number = np.argsort(order)  # of a class of before, now
 
-        def numbered(left: LeftOut | None) -> LeftOut | None:
+        def reorder(left: LeftOut | None) -> LeftOut | None:
             return left and replace(
                 left, truth=number[left.truth], winner=number[left.winner], residuals=left.residuals[:, order]
             )
 
-        sets = had.sets and ConformalSets(had.sets.scores, renamed(had.sets.names))
+        sets = had.sets and ConformalSets(had.sets.scores, rename(had.sets.names))
         confidence = replace(
-            had, left_out=numbered(had.left_out), strangers=numbered(had.strangers), sets=sets,
-            answered=None if had.answered is None else renamed(had.answered),
+            had, left_out=reorder(had.left_out), strangers=reorder(had.strangers), sets=sets,
+            answered=None if had.answered is None else rename(had.answered),
         )  # fmt: skip
-        model = old.relabel(renamed(old.classes)[order], number[old.labels])
+        model = old.relabel(rename(old.classes)[order], number[old.labels])
         return replace(self, model=model, confidence=confidence)
 
 
 def _differences(one: FittedModel, other: FittedModel) -> int:
-    """How many examples are in one of two models only, or have other labels there."""
+    """Return how many examples are in only one of two models, or have different labels in them."""
     _, here, there = np.intersect1d(one.ids, other.ids, assume_unique=True, return_indices=True)
     moved = one.classes[one.labels[here]] != other.classes[other.labels[there]]
     return len(one) + len(other) - 2 * len(here) + int(moved.sum())
 
 
 def _renamed_classes(old: FittedModel, now: FittedModel) -> dict[str, str]:
-    """The classes of ``old`` that have another name now, with all of their examples and with no others of before."""
+    """Return the new names of classes of ``old`` that kept all their examples and got none of another class."""
     _, then, there = np.intersect1d(old.ids, now.ids, assume_unique=True, return_indices=True)
     pairs = np.unique(np.stack([old.labels[then], now.labels[there]]), axis=1)
     names: dict[str, str] = {}
@@ -435,8 +439,8 @@ def _renamed_classes(old: FittedModel, now: FittedModel) -> dict[str, str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Ready:
-    """What answers from the examples of one moment, and the act that chose its parameters (0: not in the file)."""
+class CurrentAnswerer:
+    """The answerer of the examples at one revision, and the act that chose its parameters (0: not in the file)."""
 
     contents: Contents
     tuned: int
@@ -445,7 +449,7 @@ class Ready:
     calibrated: Calibrated | None
     """The latest calibration that is known, of these examples or earlier ones."""
     classifier: KCRCClassifier | None = None
-    """The same with scikit-learn's face, once somebody wanted that."""
+    """The same as a scikit-learn classifier, once it was asked for."""
     stored: bool = True
     """Whether the calibration is in the file."""
     learned_again: bool = False
@@ -458,11 +462,11 @@ class Ready:
 
 
 def model_following(model: FittedModel, ids: Array, labels: Array, vectors: Array) -> FittedModel:
-    """The model by the same method with other examples: ids (n,) rising, labels (n,) and vectors (n, dim). What is
-    kept of those that stay is not made again, and ``model`` stays as it was."""
+    """Return a model of the same method with other examples: ids (n,) rising, labels (n,) and vectors (n, dim). What
+    was prepared of examples that stay is reused; ``model`` itself does not change."""
     kept, old = np.isin(model.ids, ids), np.isin(ids, model.ids)
     stay = int(kept.sum())
-    if stay and old[:stay].all():  # others came behind those that stay
+    if stay and old[:stay].all():  # new ones follow those that stay
         if stay < len(model):
             model = without_examples(model, model.ids[~kept])
         if stay < len(ids):
@@ -480,17 +484,17 @@ def model_following(model: FittedModel, ids: Array, labels: Array, vectors: Arra
 
 
 def next_id_learned(reading: Snapshot, act: int) -> int:
-    """The id from which on no example has anything to do with what ``act`` keeps."""
-    learned = _changed(reading, act)
+    """Return the id from which on no example influenced what ``act`` keeps."""
+    learned = _read_changes(reading, act)
     if learned is not None:
         return max(read_facts(reading, act).next_id, learned[1])
     known = learned_at(reading, act) in (None, act)  # earlier versions learned later, and did not say from what
     return read_facts(reading, act).next_id if known else reading.settings().next_id
 
 
-def _changed(reading: Snapshot, act: int) -> tuple[int, int] | None:
-    """How many examples had changed at the calibration that ``act`` keeps, and ``Calibrated.next_id``."""
-    for piece in reading.found(TunedRecord, act=act, name=_CHANGED):
+def _read_changes(reading: Snapshot, act: int) -> tuple[int, int] | None:
+    """Return ``Calibrated.changed`` and ``Calibrated.next_id`` of the calibration that ``act`` keeps."""
+    for piece in reading.find(TunedRecord, act=act, name=_CHANGED):
         numbers = piece.data.split()
         if len(numbers) == 2 and all(number.isdigit() and len(number) < 19 for number in numbers):
             return int(numbers[0]), int(numbers[1])
@@ -500,9 +504,9 @@ def _changed(reading: Snapshot, act: int) -> tuple[int, int] | None:
 def calibrated_on(
     reading: Snapshot, arrays: dict[str, Array], act: int, now: Contents, vectors: Array
 ) -> tuple[Array, Array, Array, tuple[int, int]] | None:
-    """The examples that the calibration stored by ``act`` was learned from: ids, labels and vectors; and ``changed``
-    and ``next_id`` of it. None where they are not known any more."""
-    changed = _changed(reading, act)
+    """Return the examples that the calibration of ``act`` was learned from (ids, labels, vectors), and its ``changed``
+    and ``next_id``. None if they are not known any more."""
+    changed = _read_changes(reading, act)
     try:
         ids, numbers, classes = (arrays[_CALIBRATED_ON + name] for name in ("ids", "labels", "classes"))
         labels = classes[numbers]
@@ -512,11 +516,11 @@ def calibrated_on(
     if changed is None or not rising or labels.ndim != 1 or labels.dtype.kind != "U":
         return None
     gone = ids[~np.isin(ids, now.ids)].tolist()
-    records = sorted(reading.found(ExampleRecord, id=gone)) if gone else []
+    records = sorted(reading.find(ExampleRecord, id=gone)) if gone else []
     if len(records) < len(gone):
         return None
-    there = np.empty((len(ids), vectors.shape[1]), vectors.dtype)
-    there[np.isin(ids, now.ids)] = vectors[np.isin(now.ids, ids)]
+    before = np.empty((len(ids), vectors.shape[1]), vectors.dtype)
+    before[np.isin(ids, now.ids)] = vectors[np.isin(now.ids, ids)]
     if gone:
-        there[np.isin(ids, gone)] = reading.vectors(records)
-    return ids, labels, there, changed
+        before[np.isin(ids, gone)] = reading.vectors(records)
+    return ids, labels, before, changed

@@ -13,7 +13,7 @@ import pytest
 from gallery.forged_files import reseal
 from kcrc.cli import main
 from kcrc.gallery import Gallery, verify
-from kcrc.gallery.history import in_words, moment
+from kcrc.gallery.history import format_moment, moment
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 YEAR = 365 * 86_400 * 1_000_000_000
@@ -36,7 +36,7 @@ def test_a_moment_is_exact(stored: int, iso: str) -> None:
 @pytest.mark.parametrize("stored", [LEAST, MOST, -62_135_596_800_000_001, 253_402_300_800_000_000, 10**400, -(10**400)])
 def test_what_no_calendar_has_is_unknown(stored: int) -> None:
     assert moment(stored) is None
-    assert in_words(moment(stored)) == "unknown"
+    assert format_moment(moment(stored)) == "unknown"
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone is set the POSIX way")
@@ -45,7 +45,7 @@ def test_the_ends_of_the_calendar_can_be_shown_everywhere(zone: str, monkeypatch
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     for stored in (-62_135_596_800_000_000, 253_402_300_799_999_999, 0, -1):
-        assert in_words(moment(stored))
+        assert format_moment(moment(stored))
     monkeypatch.undo()
     time.tzset()
 

