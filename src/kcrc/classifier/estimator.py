@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc._base import validation
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, in_precision_of
 from kcrc._base.views import are_views, layout_of
 from kcrc.classifier.incremental import Incremental, row_numbers
 from kcrc.classifier.parameters import precomputed_kind, refuses_earlier_names
@@ -32,6 +32,15 @@ from kcrc.updates.turning_points import Turning, turning_points
 from kcrc.updates.what_if import evidence_if
 
 T = TypeVar("T")
+
+
+def _in_use(name: str) -> Any:
+    """Return a property: the value of a parameter that answers are computed with."""
+
+    def value(self: Any) -> Any:
+        return getattr(self.settings_[0], name)
+
+    return property(value, doc=f'``{name}`` as it is used, never "auto".')
 
 
 class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
@@ -114,16 +123,21 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray
         The class names, sorted.
+    n_neighbors_, scaling_, kernel_, gamma_, mu_, form_, decision_, locality_, projection_ : object
+        The parameters that answers are computed with, given or chosen, as the constructor takes them; ``gamma_`` is 1
+        for a kernel without one, ``mu_`` 0 for a coder without one.
+    settings_ : tuple of MemberSettings
+        The same as a list of settings, each with the ``weight`` of its answers. Today there is one, of weight 1.
     confidence_ : Confidence
-        How sure answers are, learned by asking stored examples as if they were not stored.
+        The calibration, fitted to leave-one-out answers when it is first needed.
     tuning_ : Tuning or None
-        What leave-one-out tried and chose; None if all parameters were given. ``plot_tuning()`` shows it.
+        What leave-one-out tried and chose; None if all parameters were given. ``plot_tuning()`` draws it.
     growth_ : Growth
         How many examples came or went since the parameters were chosen.
     retune_due_ : str or None
         Why ``retune()`` is advisable, because examples came or went; None if it is not.
     renewal_due_ : str or None
-        What is learned again from the examples at the next question; None if nothing is.
+        What is learned again from the examples at the next query; None if nothing is.
     receipt_ : Receipt
         After ``forget``: what was forgotten, and a digest of what is left.
     pair_counts_ : PairCounts
@@ -131,9 +145,9 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
     n_features_in_ : int
         The width of a sample.
     model_ : FittedModel
-        The resolved method and the stored examples.
+        The method and the stored examples. Nothing is learned when it is looked at.
     answerer_ : Answerer
-        Gives labels, probabilities and evidence in one call, and answers as if some examples were not stored.
+        The updated model with its calibration: labels, probabilities and evidence in one call.
 
     Raises
     ------
@@ -153,8 +167,13 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
     Examples in half or single precision whose mean is more than 100 times as far from the origin as they are from it
     are stored and compared in double precision: distances between them are differences of large squares.
 
+    The index that finds neighbours is built once, by the first query after ``fit``. What is learned from the examples
+    is learned again by the first query after examples came or went.
+
+    Outputs are in single precision if the queries are an array in single precision, as elsewhere in scikit-learn.
+
     Threads may share a classifier. Those that change it (``fit``, ``partial_fit``, ``forget``, ``forget_class``,
-    ``retune``, ``learn_anew``) wait for each other, so no change is lost and no row number is given twice. Those that
+    ``retune``) wait for each other, so no change is lost and no row number is given twice. Those that
     ask, save or pickle it need not wait: each call answers from the examples as they were when it began. Two calls may
     see different examples, and ``receipt_`` is that of the last ``forget`` of any thread. Setting parameters is not
     safe while another thread changes the classifier.
@@ -171,6 +190,16 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
 
     The examples of the methods go on from here.
     """
+
+    n_neighbors_ = _in_use("n_neighbors")
+    scaling_ = _in_use("scaling")
+    kernel_ = _in_use("kernel")
+    gamma_ = _in_use("gamma")
+    mu_ = _in_use("mu")
+    form_ = _in_use("form")
+    decision_ = _in_use("decision")
+    locality_ = _in_use("locality")
+    projection_ = _in_use("projection")
 
     @refuses_earlier_names
     def __init__(
@@ -228,7 +257,8 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
         """Store the examples X (n, d) with their labels y, in place of any before, and choose what is "auto".
 
         When parameters are chosen, examples of one group (photographs of the same bird) are left out together, so that
-        they cannot answer for each other. Exact duplicates are always left out together.
+        they cannot answer for each other. Exact duplicates are always left out together. The index that finds
+        neighbours is built by the first query.
 
         Parameters
         ----------
@@ -364,7 +394,8 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         now = self._snapshot()
         two = len(now.classes_) == 2
-        return np.concatenate(now._read(X, lambda evidence: leaning(evidence) if two else evidence.scores))
+        scores = np.concatenate(now._read(X, lambda evidence: leaning(evidence) if two else evidence.scores))
+        return in_precision_of(X, scores)
 
     def explain(self, X: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each query.

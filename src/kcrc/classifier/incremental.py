@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kcrc._base.arrays import Array, in_double, widen
 from kcrc._base.mapped import apply_by_blocks
+from kcrc._base.registry import Registry
 from kcrc._base.validation import seed_of
 from kcrc._base.views import Layout
 from kcrc.classifier.confidence_methods import ConfidenceHolder, Confident, Groups
@@ -25,10 +26,12 @@ from kcrc.classifier.receipts import ExampleDigests, Receipt, choices, receipt_f
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.calibration import Confidence
 from kcrc.errors import DataError, ParameterError, UnknownName
+from kcrc.method import kernels, local_problem, scaling
 from kcrc.method.distances.pair_cache import PairCounts
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.samples import SampleForm
 from kcrc.method.scaling import far_out, is_fixed
+from kcrc.tuning.settings import MemberSettings, is_open
 from kcrc.tuning.tune import tune
 from kcrc.updates.pending import Growth, PendingUpdates, learning_model, sample_rows, sample_size, touches
 from kcrc.updates.what_if import with_examples
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from kcrc.tuning.result import Tuning
 
 C = TypeVar("C", bound="Incremental")
+
 
 class Incremental(Confident):
     """A classifier whose examples come and go."""
@@ -51,6 +55,7 @@ class Incremental(Confident):
     memory_budget: int | str
     random_state: Any
     scaling: Any
+    kernel: Any
     sample_shape_: tuple[int, ...]
     views_: Layout
     _validate: Callable[..., tuple[Array, Array]]
@@ -120,6 +125,26 @@ class Incremental(Confident):
     @model_.setter
     def model_(self, model: FittedModel) -> None:
         self._pending = PendingUpdates(model)
+
+    @property
+    def settings_(self) -> tuple[MemberSettings, ...]:
+        """The settings that answers are computed with, nothing "auto": one member, of weight 1. Each value is as the
+        constructor takes it. They are those after all pending updates."""
+        check_is_fitted(self)
+        method = self._snapshot()._updated_model().method
+        with_options = is_open(self.scaling) and method.scaling.learns  # chosen, with options that no name says
+        member = MemberSettings(
+            n_neighbors=method.n_neighbors,
+            scaling=method.scaling if with_options else _name_or_part(self.scaling, scaling.registry, method.scaling),
+            kernel=_name_or_part(self.kernel, kernels.registry, method.kernel),
+            gamma=getattr(method.kernel, "gamma", 1.0),
+            mu=getattr(method.coder, "mu", 0.0),
+            form=local_problem.name_of(method.space),
+            decision=method.decision,
+            locality=method.locality,
+            projection=method.projection if not method.projection.identity else "identity",
+        )
+        return (member,)
 
     def _updated_model(self) -> FittedModel:
         """Return the model that answers: what was learned from examples that came or went is learned again, once."""
@@ -450,6 +475,12 @@ class Incremental(Confident):
         if "_pending" in now.__dict__ and now._pending.needs_refit:
             now._updated_model()
         return super(Incremental, now).__getstate__()
+
+
+def _name_or_part(given: Any, registry: Registry[Any], part: Any) -> Any:
+    """Return the name of a part that was given by name or left open, and any other part itself."""
+    name = registry.name_of(type(part)) if isinstance(given, str) else None
+    return part if name is None else name
 
 
 # For those that keep the examples elsewhere (galleries), and put the model together themselves.

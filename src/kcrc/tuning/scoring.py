@@ -55,7 +55,7 @@ class MarginScorer:
         """The compiled ridge where the settings ask for that, else the stages with their coder and projection."""
         projection = projections.resolve(settings.member.projection)
         coder, decision = settings.coder_with(0.01), settings.member.decision
-        rules = DECISIONS if is_open(decision) or decisions.named(decision).compiled else (decision,)
+        rules = DECISIONS if is_open(decision) or decisions.resolve(decision).compiled else (decision,)
         if settings.coder == "ridge" and projection.identity and rules == DECISIONS:
             return cls(partial(score_margins, normalize=settings.normalize_columns))
         effort = 1.0 if settings.global_dictionary and not coder.iterates else constants.STAGED_EFFORT
@@ -223,7 +223,7 @@ def staged_margins(
     G, k, own_value = kernel
     space = local_problem.resolve(form, normalize=normalize)
     everyone = np.arange(len(truth))
-    rules = [decisions.named(name) for name in judged_by]
+    rules = [decisions.resolve(name) for name in judged_by]
     out = np.full((len(sizes), len(mus), len(rules), len(truth)), -np.inf, np.float32)
     n_classes, floor = int(max(labels.max(), truth.max())) + 1, constants.FLOOR
     for s, size in enumerate(sizes):
