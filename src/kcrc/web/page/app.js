@@ -54,10 +54,14 @@ function drawNav() {
 function drawFacts() {
   const { name, examples, classes, readonly } = session.gallery;
   const here = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
-  fill(document.getElementById("facts"), h("strong", {}, named(name)), h("span", { class: "more" },
+  const title = h("strong", { title: name }, named(shortened(name)));
+  fill(document.getElementById("facts"), title, h("span", { class: "more" },
     ` · ${line("examples", { n: examples })} · ${line("classes", { n: classes.length })} · `,
     readonly ? line("readonly") : here ? line("thisComputer") : line("otherComputer", { host: location.hostname })));
 }
+
+// The name of a gallery where there is little room; in full where the pointer rests on it.
+const shortened = (name) => (name.length > 22 ? `${name.slice(0, 11)}…${name.slice(-10)}` : name);
 
 function drawSteps() {
   const made = (way, hint) => button(line(way), {

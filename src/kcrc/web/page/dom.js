@@ -100,8 +100,10 @@ export function svg(tag, props = {}, ...children) {
   return node;
 }
 
+const LONG = /\S{17}/; // such a word may be broken where there is no room for it
+
 // A name that people gave, in whatever direction it is written.
-export const named = (label, props = {}) => h("bdi", { dir: "auto", ...props }, label);
+export const named = (label, props = {}) => h("bdi", { dir: "auto", "data-long": LONG.test(label), ...props }, label);
 
 export const key = (text) => h("kbd", { "aria-hidden": "true" }, text);
 

@@ -69,7 +69,7 @@ class Enough {
       weak.slice(0, 2).map((one) => step(
         [say("addTen", { label: named(one.name) }), gain(one)],
         one.confused.length === 0 ? line("unlikeYours")
-          : say("takenFor", { labels: h("bdi", {}, listed(others(one))) }),
+          : say("takenFor", { labels: named(listed(others(one))) }),
       )),
     ];
   }
@@ -92,7 +92,7 @@ function gain(one) {
 
 function head(advice, weak, fine) {
   const weakest = [...weak].sort((a, b) => (a.right ?? 0) - (b.right ?? 0)).slice(0, 3).map((one) => one.name);
-  const labels = h("bdi", { dir: "auto" }, listed(weakest));
+  const labels = named(listed(weakest));
   return h("header", { class: "enough-head" },
     h("h1", {}, weak.length === 0 ? line("enoughYes") : say("enoughNo", { labels, n: weakest.length })),
     h("p", { class: "lead" },

@@ -46,7 +46,7 @@ export function wholePercents(shares) {
 }
 
 // A name or an answer where there is room for one line.
-export const brief = (text) => (text.length > 48 ? `${text.slice(0, 45)}…` : text);
+export const brief = (text, most = 48) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 export const listed = (names) => new Intl.ListFormat(language, { type: "conjunction" }).format(names);
 export const either = (names) => new Intl.ListFormat(language, { type: "disjunction" }).format(names);
