@@ -50,6 +50,7 @@ def bench(
     robust       the robust coder, beside a Cholesky factor
     lasso        the lasso, beside celer
     photographs  correcting a gallery of 10,000, in units of a matrix product
+    box          decoding in the box, beside the same without it
     asking       CPU time of "kcrc predict" from a cold start
     queries      one and many queries, beside scikit-learn, faiss and limits
     search       exact search alone, beside its matrix product and faiss

@@ -363,7 +363,7 @@ def test_export_and_import(run, birds: Path) -> None:
         (["build", "photos", "-o", "x.kcrc", "-f", "pixel"], 2, "Did you mean 'pixels'?"),
         (["build", "photos", "-o", "x.kcrc", "-f", "pixels", "--option", "nonsense=3"], 2, "has no option"),
         (["build", "photos", "-o", "x.kcrc", "-f", "vectors"], 2, "needs length="),
-        (["build", "none", "-o", "x.kcrc", "-f", "pixels"], 1, "is not a folder"),
+        (["build", "none", "-o", "x.kcrc", "-f", "pixels"], 1, "There is no 'none'"),
         (["remove", "birds.kcrc", "99"], 1, "no example 99"),
         (["remove", "birds.kcrc"], 1, "Say which examples"),
         (["remove", "birds.kcrc", "other.jpg"], 1, "not in the gallery"),

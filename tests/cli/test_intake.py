@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import shutil
 import signal
 import struct
@@ -100,7 +101,60 @@ def test_classes_that_deserve_a_look(run) -> None:
 def test_the_same_picture_under_two_classes_is_named(run) -> None:
     shutil.copy("photos/robin/0.jpg", "photos/wren/x.jpg")
     _, _, lines = build(run)
-    assert "  photos/wren/x.jpg: the same picture is in as 'robin', not as 'wren'" in lines
+    at = lines.index("  2 files of pictures that stand in several classes (robin and wren) were kept in neither:")
+    assert lines[at + 1 : at + 4] == [
+        "    photos/robin/0.jpg: robin or wren",
+        "    photos/wren/x.jpg: robin or wren",
+        "    'kcrc add new.kcrc --label robin photos/robin/0.jpg' takes the first as robin",
+    ]
+    assert run("add", "new.kcrc", "--label", "robin", "photos/robin/0.jpg")[0] == 0
+    assert (
+        "  photos/wren/x.jpg: the same picture is in as 'robin' (#12), not as 'wren'"
+        in run("add", "new.kcrc", "--label", "wren", "photos/wren/x.jpg")[2]
+    )
+
+
+def test_a_divided_folder_is_built_from_train_and_evaluated_on_test(run) -> None:
+    folder(Path("set/train"), 4)
+    folder(Path("set/test"), 2, first=60)
+    code, out, err = run("build", "set", "-f", "pixels", "-o", "s.kcrc")
+    assert (code, out.startswith("s.kcrc: 12 examples of 3 classes")) == (0, True)
+    assert err.startswith("set is divided into test, train.\n")
+    assert err.endswith(
+        "Built from train alone; 6 pictures of test were not used. 'kcrc evaluate s.kcrc set' tries it on them.\n"
+    )
+    code, out, err = run("evaluate", "s.kcrc", "set")
+    assert (code, "of 6 images right" in out) == (0, True)
+    assert err.startswith("set is divided into test, train; the pictures of test are counted.\n")
+    code, out, err = run("import", "s.kcrc", "set", "--format", "folders", "--relabel")
+    assert (code, out) == (0, "added 6, relabelled 0, 12 were there already\n")
+    assert set(json.loads(run("info", "s.kcrc", "--json")[1])["classes"]) == {"heron", "robin", "wren"}
+
+
+def test_a_build_that_looks_like_a_mistake_is_refused_unless_it_is_meant(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, first in (("train", 0), ("val", 10)):
+        for number in range(3):
+            photo(Path("p") / name / f"{number}.jpg", "wren", first + number)
+    command = ["build", "p", "-o", "p.kcrc", "-f", "pixels", "--no-tune"]
+    code, out, err = run(*command)
+    assert (code, out) == (1, "")
+    assert err.endswith("Nothing was made; --yes builds it all the same.\n")
+    assert not Path("p.kcrc").exists()
+    monkeypatch.setattr("kcrc.cli.build.is_confirmed", lambda question: False)
+    assert run(*command)[2].endswith("class. Nothing was made.\n")
+    monkeypatch.setattr("kcrc.cli.build.is_confirmed", lambda question: True)
+    assert run(*command)[0] == 0
+    monkeypatch.undo()
+
+
+def test_links_that_lead_nowhere_are_named(run) -> None:
+    Path("photos/wren/gone.jpg").symlink_to("nowhere.jpg")
+    Path("photos/wren/loop").symlink_to("loop")
+    _, _, lines = build(run)
+    assert (
+        "  2 links that lead nowhere, in a circle, or to a folder inside a class folder: photos/wren/gone.jpg, "
+        "photos/wren/loop"
+    ) in lines
 
 
 def test_near_copies_are_named(run) -> None:

@@ -19,6 +19,7 @@ NAMES = (
     "lasso",
     "photographs",
     "asking",
+    "box",
     "queries",
     "search",
     "indexes",

@@ -20,7 +20,7 @@ from kcrc.report.terminal import note, progress, say, shown, typed
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
     from kcrc.gallery.building import Intake
-    from kcrc.images.datasets import ClassFolders
+    from kcrc.gallery.exchange.layouts import LabelledImages
 
 
 @click.command(short_help="Add images to a class, or add a folder of class folders.")
@@ -57,12 +57,13 @@ def add(
 
     if sync and not all(map(os.path.isdir, images)):
         raise click.UsageError("--sync is about folders; give folders only.")
-    folders = _class_folders(images) if label is None else []
+    folders = _read_folders(images) if label is None else []
+    files: list[str | os.PathLike[str]]
     if label is None:
-        files = [str(path) for folder in folders for path in folder.paths]
+        files = [path for folder in folders for path in folder.paths]
         labels = [name for folder in folders for name in folder.labels]
     else:
-        files = expand(images)
+        files = list(expand(images))
         labels = [label] * len(files)
     intake = Intake()
     with open_gallery(gallery, write=True, model=model) as opened:
@@ -80,7 +81,7 @@ def add(
                 intake=intake,
             )
         due = opened.retune_due
-        report_intake(opened, intake, folders)
+        report_intake(opened, intake, [each for folder in folders for each in folder.folders])
         vanished = _vanished_examples(opened, intake, images) if sync else None
         added = [opened.example(number).label for number in intake.added]
     of_class = f" as {shown(label)}" if label is not None else ""
@@ -94,15 +95,19 @@ def add(
     return 1 if intake.problems else 0
 
 
-def _class_folders(images: Sequence[str]) -> list[ClassFolders]:
-    from kcrc.images.datasets import class_folders
+def _read_folders(images: Sequence[str]) -> list[LabelledImages]:
+    from kcrc.gallery.exchange.layouts import read_layout
 
     if not all(map(os.path.isdir, images)):
         raise click.UsageError(
             "Say of which class these images are: --label NAME. Without it, give folders that have a folder for each "
             "class."
         )
-    return [class_folders(folder) for folder in images]
+    folders = [read_layout(folder) for folder in images]
+    for folder in folders:
+        if folder.shape:
+            note(f"{shown(folder.shape)}.")
+    return folders
 
 
 @contextlib.contextmanager

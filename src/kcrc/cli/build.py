@@ -14,18 +14,22 @@ from kcrc._base.words import plural
 from kcrc.cli.arguments import Decimal, GalleryAddress, option_value
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import report_intake
-from kcrc.errors import FileError
-from kcrc.report.terminal import note, progress, say, shown, typed
+from kcrc.errors import DataError, FileError
+from kcrc.report.terminal import is_confirmed, note, progress, say, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
     from kcrc.gallery.choose_looks import FeatureChoice
+    from kcrc.gallery.exchange.layouts import LabelledImages
     from kcrc.tuning.result import Tuning
 
 
-@click.command(short_help="Make a gallery from a folder of class folders.")
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=GalleryAddress(path_type=Path), help="The gallery file [default: FOLDER.kcrc].")
+@click.command(short_help="Make a gallery from labelled pictures.")
+@click.argument("folder", metavar="PICTURES", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=GalleryAddress(path_type=Path), help="The gallery file [default: PICTURES.kcrc].")
+@click.option("--label-column", metavar="NAME", help="Of a table: the column of the class [by its name].")
+@click.option("--crops", is_flag=True, help="Of COCO and YOLO: take each box as a picture.")
+@click.option("--yes", is_flag=True, help="Build also what looks like a mistake; do not ask.")
 @click.option(
     "-f",
     "--feature",
@@ -64,6 +68,9 @@ if TYPE_CHECKING:
 def build(
     folder: Path,
     output: Path | None,
+    label_column: str | None,
+    crops: bool,
+    yes: bool,
     feature: str | None,
     options: tuple[str, ...],
     force: bool,
@@ -74,7 +81,18 @@ def build(
     no_tune: bool,
     seconds: float,
 ) -> int:
-    """Make a gallery from FOLDER, which has a folder of images for each class.
+    """Make a gallery from PICTURES: a folder that has a folder of images for each class.
+
+    \b
+    Also, and then it is said what was seen:
+      train, val and test above the class folders: train is built from
+      a table of names and classes: labels.csv, .jsonl, .parquet
+      COCO and YOLO: images that show one class; or each box, by --crops
+      a zip of such a folder, or a zip for each class
+      names that begin with their class, such as ant_001.jpg
+
+    A picture that stands in two classes is kept in neither. You are asked before a build that looks like a mistake,
+    such as classes called train and test; without a terminal it is refused, unless you say --yes.
 
     Unless you name a feature, kcrc first finds out on some of the images what tells the classes apart: outlines,
     texture, colours, a network, or several together. Then it looks at all images in that way.
@@ -86,21 +104,27 @@ def build(
     from kcrc.gallery import Gallery, stores
     from kcrc.gallery.building import build_from_folder
     from kcrc.gallery.choose_looks import choose_feature, choosing_seconds
+    from kcrc.gallery.exchange.layouts import read_layout
     from kcrc.images import features
-    from kcrc.images.datasets import class_folders
     from kcrc.method.neighbours.searches import check_search
 
     started = time.perf_counter()
-    goal = output or folder.absolute().with_name(f"{folder.absolute().name}.kcrc")
+    whole = folder.absolute()
+    goal = output or whole.with_name(f"{whole.name if whole.is_dir() else whole.name.partition('.')[0]}.kcrc")
     feature_options = dict(option_value(text) for text in options)
     named = None if feature is None or feature == "auto" else features.make(feature, **feature_options)
     if named is None and feature_options:
         raise click.UsageError("--option is of a feature; name that too: -f hog --option cell=8.")
     if search is not None:
         check_search(search)
-    contents = class_folders(folder)
+    contents = read_layout(folder, label_column=label_column, crops=crops)
     if not force and stores.kind_of(goal).exists(goal):
         raise FileError(f"'{shown(goal)}' exists already. Choose another name with -o, or say --force to overwrite it.")
+    if contents.shape:
+        note(f"{shown(contents.shape)}.")
+    for doubt in [] if yes else contents.doubts():
+        if not (answer := is_confirmed(f"{shown(doubt)} Build it all the same?")):
+            raise DataError(f"{doubt} Nothing was made{'' if answer is False else '; --yes builds it all the same'}.")
     try:
         choice: FeatureChoice | None = None
         if named is None:
@@ -108,7 +132,7 @@ def build(
                 choice = choose_feature(contents.paths, contents.labels, seconds=seconds, report=leading)
         with progress(len(contents.paths), "images") as bar:
             intake = build_from_folder(
-                folder,
+                contents,
                 goal,
                 feature=named if choice is None else choice.feature,
                 overwrite=force,
@@ -122,7 +146,7 @@ def build(
         raise Stopped(f"nothing was made; '{shown(goal)}' is as it was before.") from None
     remaining = seconds if choice is None else seconds - choosing_seconds(len(contents.paths), seconds)
     with Gallery.open(goal) as gallery:
-        report_intake(gallery, intake, [contents])
+        report_intake(gallery, intake, contents.folders, layout=contents)
         if choice is not None:
             note(choice.sentence)
         _tune(gallery, no_tune=no_tune, seconds=remaining)
@@ -131,7 +155,16 @@ def build(
             f"{shown(goal)}: {examples} of {classes}, "
             f"{gallery.settings.feature} ({gallery.dim} numbers each), {time.perf_counter() - started:.1f} s"
         )
+    _offer_evaluation(contents, goal, folder)
     return 0
+
+
+def _offer_evaluation(contents: LabelledImages, gallery: Path | str, folder: Path) -> None:
+    """Name the splits that were not built from, and how to measure with them."""
+    others = {name: part for name, part in contents.splits.items() if name != "train" and part.paths}
+    if others:
+        parts = " and ".join(f"{plural(len(part.paths), 'picture')} of {name}" for name, part in others.items())
+        note(f"Built from train alone; {parts} were not used. {typed('evaluate', gallery, folder)} tries it on them.")
 
 
 def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,11 +118,15 @@ def _of_folder(
     gallery: Gallery, folder: Path, batch: Batch, *, known: bool, evidence: bool
 ) -> tuple[Measured, list[str]]:
     """What was answered, and the images of the folder that are in the gallery; ``known`` asks those too."""
-    from kcrc.images.datasets import class_folders
+    from kcrc.gallery.exchange.layouts import read_layout
     from kcrc.report.evaluation import in_gallery, of_files
 
-    there = class_folders(folder)
-    files, labels = list(map(str, there.paths)), there.labels
+    contents = read_layout(folder)
+    split = next((name for name in ("test", "val") if name in contents.splits), None)
+    if split is not None:
+        note(f"{shown(contents.shape)}; the pictures of {split} are counted.")
+        contents = contents.splits[split]
+    files, labels = list(contents.paths), contents.labels
     known_images = in_gallery(gallery, files)
     rows = [row for row, is_known in enumerate(known_images) if known or not is_known]
     with progress(len(rows), "images") as bar:
@@ -142,7 +147,7 @@ def _of_folder(
         )
     if not measured.names:
         raise DataError(f"None of the images in '{shown(folder)}' can be read.")
-    return measured, [name for name, is_known in zip(files, known_images, strict=True) if is_known]
+    return measured, [os.fspath(name) for name, is_known in zip(files, known_images, strict=True) if is_known]
 
 
 def _page(

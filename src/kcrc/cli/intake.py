@@ -14,6 +14,7 @@ from kcrc.report.terminal import complain, note, shown, typed
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
     from kcrc.gallery.building import Intake
+    from kcrc.gallery.exchange.layouts import LabelledImages
     from kcrc.images.datasets import ClassFolders
 
 FEW = 2  # examples of a class, or fewer: it is worth saying so
@@ -21,17 +22,20 @@ NAMED = 5  # new classes that are announced one by one
 LISTED = 20  # files that could not be read, a line each
 
 
-def report_intake(gallery: Gallery, intake: Intake, folders: Sequence[ClassFolders]) -> None:
+def report_intake(
+    gallery: Gallery, intake: Intake, folders: Sequence[ClassFolders], layout: LabelledImages | None = None
+) -> None:
     """Lines on stderr: files that could not be read, all that was not used by reason, and what is worth a look."""
     broken = [problem for problem in intake.problems if problem.kind not in ("no reader", "one colour")]
     complain(broken[:LISTED])
     complain(intake.notes[:LISTED])
-    unused = [*_unreadable_files(intake), *_other_files(folders)]
+    unused = [*_unreadable_files(intake), *_other_files(folders), *_layout_notes(layout)]
     if unused:
         note("Not used:")
         for line in unused:
             note(f"  {line}")
-    look = [*_folder_notes(folders), *_clash_notes(intake), *_copy_notes(gallery, intake), *_class_notes(gallery)]
+    classes = [*_folder_notes(folders), *_clash_notes(intake)]
+    look = [*_ambiguous(gallery, layout), *classes, *_copy_notes(gallery, intake), *_class_notes(gallery)]
     if look:
         note("Worth a look:")
         for line in look:
@@ -68,6 +72,32 @@ def _unreadable_files(intake: Intake) -> Iterable[str]:
         yield _files([twin.source for twin in intake.duplicates], "in already, the same bytes")
 
 
+def _layout_notes(layout: LabelledImages | None) -> Iterable[str]:
+    if layout is None:
+        return
+    if layout.unlabelled:
+        yield f"{layout.unlabelled} without a class"
+    for problem in layout.problems[:LISTED]:
+        yield shown(problem)
+    if len(layout.problems) > LISTED:
+        yield f"… and {len(layout.problems) - LISTED} more that could not be found"
+
+
+def _ambiguous(gallery: Gallery, layout: LabelledImages | None) -> Iterable[str]:
+    """Pictures that stand in several classes."""
+    if layout is None or not layout.in_several:
+        return
+    several = layout.in_several
+    classes = some_of(sorted({shown(" and ".join(labels)) for labels in several.values()}))
+    yield f"{plural(len(several), 'file')} of pictures that stand in several classes ({classes}) were kept in neither:"
+    for name, labels in list(several.items())[:LISTED]:
+        yield f"  {shown(name)}: {shown(' or '.join(labels))}"
+    if len(several) > LISTED:
+        yield f"  … and {len(several) - LISTED} more"
+    first, labels = next(iter(several.items()))
+    yield f"  {typed('add', gallery.path, '--label', labels[0], first)} takes the first as {shown(labels[0])}"
+
+
 def _other_files(folders: Sequence[ClassFolders]) -> Iterable[str]:
     loose = [str(path) for folder in folders for path in folder.loose]
     if loose:
@@ -75,6 +105,9 @@ def _other_files(folders: Sequence[ClassFolders]) -> Iterable[str]:
     paired = [str(path) for folder in folders for path in folder.paired]
     if paired:
         yield _files(paired, "RAW beside a picture of the same name, which is taken")
+    links = [str(path) for folder in folders for path in folder.links]
+    if links:
+        yield _files(links, "links that lead nowhere, in a circle, or to a folder inside a class folder")
     others: Counter[str] = Counter()
     for folder in folders:
         others.update(folder.others)

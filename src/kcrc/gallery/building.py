@@ -8,7 +8,6 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from kcrc.images.decoding.reading import ImageError, OnError, fetch, read_chunks
 from kcrc.images.features.extract import extract_chunks
 
 if TYPE_CHECKING:
+    from kcrc.gallery.exchange.layouts import LabelledImages
     from kcrc.images.features.base import Feature
 
 
@@ -214,7 +214,7 @@ def _split_known(
 
 
 def build_from_folder(
-    folder: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | LabelledImages,
     path: str | os.PathLike[str],
     *,
     feature: Any = "auto",
@@ -225,16 +225,17 @@ def build_from_folder(
     parameters: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Intake:
-    """Build a gallery from a folder of class folders.
+    """A gallery of a folder of class folders, or of what else ``read_layout`` can read; ``feature`` is a name, a
+    Feature, "auto" for what tells some of them apart best (``kcrc.gallery.seeing``), or None for the best installed;
+    ``parameters`` of its classifier are fixed.
 
-    ``feature`` is a name, a Feature, "auto" for the look that tells a sample of the pictures apart best
-    (``choose_looks``), or None for the best installed; ``parameters`` of the classifier are fixed. Class folders
-    without pictures are skipped (``kcrc.datasets.class_folders`` names them)."""
-    from kcrc.images.datasets import class_folders
+    Class folders without pictures are passed over (``kcrc.datasets.class_folders`` names them), and so are pictures
+    that stand in several classes."""
+    from kcrc.gallery.exchange.layouts import LabelledImages, read_layout
     from kcrc.images.features import resolve
 
-    folders = class_folders(Path(folder))
-    files, labels = folders.paths, folders.labels
+    found = folder if isinstance(folder, LabelledImages) else read_layout(folder)
+    files, labels = found.paths, found.labels
     if isinstance(feature, str) and feature == "auto":
         feature = choose_feature(files, labels).feature
     made = resolve(default_feature() if feature is None else feature)
@@ -245,12 +246,13 @@ def build_from_folder(
             gallery, made, files, labels, on_error=on_error, duplicates=duplicates, blank=blank, progress=progress
         )
         if not intake.added:
-            raise DataError(f"None of the {len(files)} images in '{folder}' can be used. {intake.problems[0]}")
+            why = f" {intake.problems[0]}" if intake.problems else ""
+            raise DataError(f"None of the {len(files)} images can be used.{why}")
     return intake
 
 
-def _learn(feature: Feature, files: Sequence[Path], labels: Sequence[str], on_error: OnError) -> None:
-    """Fit a feature on the files that can be read. If they fit into memory, each is decoded once."""
+def _learn(feature: Feature, files: Sequence[str | os.PathLike[str]], labels: Sequence[str], on_error: OnError) -> None:
+    """Fit a feature on the files that can be read; few enough to be held in memory, they are decoded once for it."""
     usable: list[int] = []
     kept: list[Array] = []
     held = 0

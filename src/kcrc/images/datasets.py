@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,11 @@ __all__ = [
 
 EXTENSIONS = frozenset(EXTENSION_FORMATS)
 TRAIN, TEST = 0, 1
+SPLITS = {
+    **dict.fromkeys(("train", "training", "train_set", "training_set"), "train"),
+    **dict.fromkeys(("val", "valid", "validation", "dev", "val_set", "validation_set"), "val"),
+    **dict.fromkeys(("test", "testing", "test_set", "eval", "evaluation", "holdout"), "test"),
+}  # what people call the parts of a data set
 
 
 @dataclass(frozen=True)
@@ -179,6 +184,9 @@ class ClassFolders:
         Class folders without a picture.
     others : dict of str to int
         The number of files whose name is not that of a picture, by ending.
+    links : tuple of Path
+        Links to files that are not there, links that lead in a circle, and linked folders inside a class folder, which
+        are not followed.
     """
 
     paths: tuple[Path, ...]
@@ -187,6 +195,7 @@ class ClassFolders:
     paired: tuple[Path, ...] = ()
     empty: tuple[str, ...] = ()
     others: Mapping[str, int] = field(default_factory=dict)
+    links: tuple[Path, ...] = ()
 
 
 def class_folders(folder: Path | str, *, deep: bool = True) -> ClassFolders:
@@ -220,7 +229,7 @@ def class_folders(folder: Path | str, *, deep: bool = True) -> ClassFolders:
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder. Give a folder with one folder of images per class.")
-    classes = sorted(p.name for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    classes = [path.name for path in _folders_in(folder)]
     all_files = {c: image_files(folder / c, deep=deep) for c in classes}
     paired = {path for paths in all_files.values() for path in _raw_pairs(paths)}
     files = {c: [path for path in paths if path not in paired] for c, paths in all_files.items()}
@@ -237,7 +246,59 @@ def class_folders(folder: Path | str, *, deep: bool = True) -> ClassFolders:
         tuple(sorted(paired)),
         tuple(c for c, paths in files.items() if not paths),
         _other_endings(folder),
+        _unused_links(folder),
     )
+
+
+def split_folders(folder: Path | str) -> dict[str, Path]:
+    """Return the folders of a data set's splits ("train", "val", "test") below ``folder``, if it is divided so.
+
+    It is if a folder is called train, each folder with pictures is called by the name of a split, and train has
+    class folders or a table of labels inside.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder.
+
+    Returns
+    -------
+    dict of str to Path
+        Empty if the folder is not divided into splits.
+
+    Examples
+    --------
+    >>> from kcrc import datasets
+    >>> datasets.split_folders("photos")
+    {}
+    """
+    inside = [path for path in _folders_in(Path(folder)) if any(_walk_images(path))]
+    splits = {SPLITS[path.name.casefold()]: path for path in inside if path.name.casefold() in SPLITS}
+    is_divided = "train" in splits and len(splits) == len(inside) and _has_labels(splits["train"])
+    return splits if is_divided else {}
+
+
+def _has_labels(folder: Path) -> bool:
+    """Whether there are folders with pictures below, or a table beside them."""
+    tables = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+    return any(path.suffix.lower() in tables for path in folder.iterdir()) or any(
+        any(_walk_images(path)) for path in _folders_in(folder)
+    )
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def _unused_links(folder: Path) -> tuple[Path, ...]:
+    """Return the links that lead to nothing or in a circle, and linked folders below the class folders."""
+    links = []
+    for path in folder.rglob("*"):
+        parts = path.relative_to(folder).parts
+        is_hidden = any(part.startswith(".") for part in parts)
+        if path.is_symlink() and not is_hidden and not path.is_file() and (len(parts) > 1 or not path.is_dir()):
+            links.append(path)
+    return tuple(sorted(links))
 
 
 def _raw_pairs(files: Iterable[Path]) -> list[Path]:
@@ -279,12 +340,14 @@ def image_files(folder: Path, *, deep: bool = True) -> list[Path]:
     >>> len(datasets.image_files(Path("photos")))
     21
     """
-    files = []
+    return sorted(_walk_images(folder, deep=deep), key=lambda p: p.relative_to(folder).parts)
+
+
+def _walk_images(folder: Path, *, deep: bool = True) -> Iterator[Path]:
     for path in folder.rglob("*") if deep else folder.iterdir():
         parts = path.relative_to(folder).parts
         if path.suffix.lower() in EXTENSIONS and not any(p.startswith(".") for p in parts) and path.is_file():
-            files.append(path)
-    return sorted(files, key=lambda p: p.relative_to(folder).parts)
+            yield path
 
 
 def from_folder(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -143,13 +144,13 @@ def _no_case() -> Case:
     raise StateError("The evidence of these answers was not kept.")
 
 
-def in_gallery(gallery: Gallery, files: Sequence[str]) -> list[bool]:
+def in_gallery(gallery: Gallery, files: Sequence[str | os.PathLike[str]]) -> list[bool]:
     """Whether each file is an example of the gallery, by the hash of its bytes; False where it cannot be read."""
     from kcrc.images.decoding.reading import ImageError, fetch
 
     known = {row.content for row in gallery.contents.rows}
 
-    def is_known(name: str) -> bool:
+    def is_known(name: str | os.PathLike[str]) -> bool:
         try:
             return hashlib.sha256(fetch(name)).digest() in known
         except ImageError:
@@ -160,7 +161,7 @@ def in_gallery(gallery: Gallery, files: Sequence[str]) -> list[bool]:
 
 def of_files(
     gallery: Gallery,
-    files: Sequence[str],
+    files: Sequence[str | os.PathLike[str]],
     labels: Sequence[str],
     *,
     watched: Callable[[Callable[[Array], Answers]], Callable[[Array], Answers]],
@@ -171,7 +172,8 @@ def of_files(
     from kcrc.images.decoding.reading import fetch
 
     # A gallery keeps names composed; folders of some systems have them in parts.
-    truth_of = {name: unicodedata.normalize("NFC", label) for name, label in zip(files, labels, strict=True)}
+    truth_of = {os.fspath(file): unicodedata.normalize("NFC", label) for file, label in zip(files, labels, strict=True)}
+    file_of = {os.fspath(file): file for file in files}
     found = Measured()
     parts: list[Evidence] = []
     chances: list[Array] = []
@@ -192,7 +194,7 @@ def of_files(
         every, probabilities = join_evidence(parts), np.concatenate(chances)
 
         def case(at: int) -> Case:
-            content, asking = fetch(found.names[at]), gallery.answering
+            content, asking = fetch(file_of[found.names[at]]), gallery.answering
             return case_from(
                 gallery, found.names[at], content, every[at],
                 truth=found.truth[at], probabilities=probabilities[at],

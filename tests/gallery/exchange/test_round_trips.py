@@ -29,6 +29,7 @@ OUTPUTS = {
     "coco": "coco.json",
     "fiftyone": "out",
     "folders": "out",
+    "yolo": "out",
 }
 every_format = pytest.mark.parametrize("form", exchange.names())
 
@@ -225,7 +226,7 @@ def test_there_is_a_limit_on_bytes_and_rows(home: Path, form: str, monkeypatch: 
         monkeypatch.setattr(contract, "ROWS", 5)
         with pytest.raises(FileError, match="more than 5 rows"):
             import_labels(gallery, file, form=form)
-        reader = "json_file" if form in ("label-studio", "coco") else exchange.HOMES[form]
+        reader = "contract" if form in ("label-studio", "coco") else exchange.HOMES[form]
         monkeypatch.setattr(sys.modules[f"kcrc.gallery.exchange.{reader}"], "BYTES", 100)
         with pytest.raises(FileError, match="more than the limit of 100"):
             import_labels(gallery, file, form=form)

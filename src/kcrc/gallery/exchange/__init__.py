@@ -25,6 +25,7 @@ HOMES = {
     "coco": "coco",
     "fiftyone": "fiftyone",
     "folders": "class_folders",
+    "yolo": "yolo",
 }
 _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".json": "label-studio"}
 _HEAD = 256  # bytes that tell a JSON object from a list
@@ -45,7 +46,10 @@ def name_for(path: str | os.PathLike[str]) -> str | None:
     """The format of what is there, else that of the name; None where it is none of these."""
     where = Path(path)
     if where.is_dir():
-        return "fiftyone" if (where / "labels.json").is_file() else "folders"
+        if (where / "labels.json").is_file():
+            return "fiftyone"
+        has_boxes = any((one / "labels").is_dir() and (one / "images").is_dir() for one in (where, *where.glob("*/")))
+        return "yolo" if has_boxes else "folders"
     if (
         where.suffix.lower() == ".json"
         and (read_start(where, _HEAD) or b"").removeprefix(BOM_UTF8).lstrip()[:1] == b"{"

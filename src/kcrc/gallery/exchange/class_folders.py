@@ -1,5 +1,6 @@
-"""A folder of class folders, as ``kcrc build`` takes it. Classes whose names are no folders' are named in a file beside
-them, ``kcrc-classes.json``."""
+"""A folder of class folders, as ``kcrc build`` takes it; or train, val and test with class folders in each.
+
+Classes whose names are no folders' are named in a file beside them, ``kcrc-classes.json``."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from kcrc.files.plain_files import read_json, read_plain
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture
 from kcrc.gallery.exchange.outgoing import new_folder, put_picture
 from kcrc.gallery.sorting.sorter import folder_names
-from kcrc.images.datasets import image_files
+from kcrc.images.datasets import image_files, split_folders
 
 CLASSES = "kcrc-classes.json"
 
@@ -40,10 +41,12 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     if not path.is_dir():
         raise FileError(f"'{path}' is not a folder with a folder of images for each class.")
-    labels = _labels(path / CLASSES)
-    for folder in sorted(child for child in path.iterdir() if child.is_dir() and not child.name.startswith(".")):
-        for image in image_files(folder):
-            yield Labelled(labels.get(folder.name, folder.name), image.relative_to(path).as_posix())
+    for split, part in (split_folders(path) or {"": path}).items():
+        labels = _labels(part / CLASSES)
+        for folder in sorted(child for child in part.iterdir() if child.is_dir() and not child.name.startswith(".")):
+            for image in image_files(folder):
+                label = labels.get(folder.name, folder.name)
+                yield Labelled(label, image.relative_to(path).as_posix(), split=split)
 
 
 def _labels(path: Path) -> dict[str, str]:

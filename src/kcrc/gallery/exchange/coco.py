@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kcrc._base.words import some_of
 from kcrc.errors import FileError
 from kcrc.files.atomic import atomic_write
+from kcrc.files.safe_paths import safe_path
 from kcrc.gallery.exchange.columns import file_of
-from kcrc.gallery.exchange.contract import Labelled, Picture
-from kcrc.gallery.exchange.json_file import json_of
+from kcrc.gallery.exchange.contract import Box, Labelled, Picture, read_json_file, several_classes
 
 PARTS = ("images", "annotations", "categories")
 
@@ -39,38 +38,66 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
-    yield from read_document(json_of(path), path)
+    yield from read_document(read_json_file(path), path)
+
+
+def read_boxes(path: Path, folder: Path) -> Iterator[Box]:
+    """The annotations of a file whose images lie beside it, below ``folder``, or in a folder named after the file;
+    an image without one has a box without a class, and images that are not there are left out."""
+    document = read_json_file(path)
+    names, files = _parse(document, path)
+    split = path.stem.removeprefix("instances_")
+    roots = [path.parent, folder, folder / "images", folder / split, folder / "images" / split, folder / "data"]
+    places: dict[Any, Path] = {}
+    for image, (name, _) in files.items():
+        candidates = (safe_path(root, name) for root in roots if root.is_dir() and ".." not in Path(name).parts)
+        if (place := next(filter(Path.is_file, candidates), None)) is not None:
+            places[image] = place
+    if files and not places:
+        raise FileError(f"None of the {len(files)} images that '{path}' names is below '{folder}'.")
+    without = dict(places)
+    for entry in document["annotations"]:
+        image, corner = entry["image_id"], entry.get("bbox")
+        without.pop(image, None)
+        if image in places:
+            is_box = isinstance(corner, list) and len(corner) == 4 and all(isinstance(v, int | float) for v in corner)
+            x, y, width, height = corner if is_box and isinstance(corner, list) else (0, 0, 0, 0)
+            area = (float(x), float(y), float(x + width), float(y + height)) if is_box else None
+            yield Box(places[image], names[entry["category_id"]], area=area)
+    yield from (Box(place, "") for place in without.values())
 
 
 def read_document(document: Any, path: Path) -> Iterator[Labelled]:
     """The images of a JSON document and their classes."""
+    names, files = _parse(document, path)
+    labels: dict[Any, set[str]] = {image: set() for image in files}
+    for entry in document["annotations"]:
+        labels[entry["image_id"]].add(names[entry["category_id"]])
+    several = [image for image, many in labels.items() if len(many) > 1]
+    if several:
+        raise several_classes(path, len(several), len(labels), files[several[0]][0], labels[several[0]])
+    for image, (name, digest) in files.items():
+        yield Labelled(next(iter(labels[image]), ""), file_of(name), digest.strip().lower())
+
+
+def _parse(document: Any, path: Path) -> tuple[dict[Any, str], dict[Any, tuple[str, str]]]:
+    """The names of the categories and, of each image, its name and SHA-256, by id; every annotation has known ids."""
     if not is_coco(document):
         raise FileError(f"'{path}' is not COCO: it must have lists of {', '.join(PARTS)}.")
     try:
         names = {entry["id"]: entry["name"] for entry in document["categories"]}
-        labels: dict[Any, set[str]] = {entry["id"]: set() for entry in document["images"]}
-        for entry in document["annotations"]:
-            labels[entry["image_id"]].add(names[entry["category_id"]])
         files = {entry["id"]: (entry["file_name"], entry.get("sha256", "")) for entry in document["images"]}
-        is_text = all(
-            isinstance(text, str) for text in (*names.values(), *(text for pair in files.values() for text in pair))
-        )
+        texts = (*names.values(), *(text for pair in files.values() for text in pair))
+        known = all(entry["image_id"] in files and entry["category_id"] in names for entry in document["annotations"])
+        is_sound = known and all(isinstance(text, str) for text in texts)
     except (KeyError, TypeError):
-        is_text = False
-    if not is_text:
+        is_sound = False
+    if not is_sound:
         raise FileError(
             f"'{path}' is damaged: an image must have id and file_name, a category id and name, and an annotation the "
             "image_id and category_id of one of them."
         )
-    several = [image for image, many in labels.items() if len(many) > 1]
-    if several:
-        raise FileError(
-            f"{len(several)} of {len(labels)} images in '{path}' have several categories, the first "
-            f"'{files[several[0]][0][:200]}' ({some_of(sorted(labels[several[0]]))}); an image has one class here. Cut "
-            "the boxes out and import the pieces, or leave the annotations of one category."
-        )
-    for image, (name, digest) in files.items():
-        yield Labelled(next(iter(labels[image]), ""), file_of(name), digest.strip().lower())
+    return names, files
 
 
 def is_coco(document: Any) -> bool:

@@ -13,13 +13,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from kcrc._base.words import some_of
 from kcrc.errors import FileError
-from kcrc.gallery.exchange.contract import IMAGE_NAMES, Labelled
-from kcrc.images.datasets import EXTENSIONS
+from kcrc.gallery.exchange.contract import IMAGE_NAMES, SPLIT_NAMES, Labelled
+from kcrc.images.datasets import EXTENSIONS, SPLITS
 
 LABEL_NAMES = ("label", "labels", "class", "class_name", "category", "target", "choice")
 """What other programs call the column with the class; the first is taken if there are several."""
 ROWS_LOOKED_AT = 100
-_BESIDE = ("sha256", "id", "added_at")  # in kcrc's own tables; never a class unless named
+_BESIDE = ("sha256", "id", "added_at", *SPLIT_NAMES)  # never a class unless named
 _LOCAL = "/data/local-files/"
 _UPLOAD = re.compile(r"/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
 
@@ -38,15 +38,17 @@ def read_rows(
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table: of ``images`` the first that a row fills is taken; ``digest`` is that of SHA-256."""
+    """The columns of a table: of ``images`` the first that a row fills is taken; ``digest`` is that of SHA-256, and
+    ``split`` says train, val or test."""
 
     images: tuple[str, ...]
     label: str
     digest: str | None = None
+    split: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (*self.images, self.label, *([self.digest] if self.digest is not None else []))
+        return (*self.images, self.label, *(name for name in (self.digest, self.split) if name is not None))
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]], path: object, label_column: str | None = None) -> Columns:
@@ -67,7 +69,9 @@ class Columns:
                 f"names of image files. {_list_columns(names)}"
             )
         others = [name for name in names if name not in images and name.casefold() not in _BESIDE and not look[name]]
-        return cls(tuple(images), label_column or _label_column(others, names, path), digest)
+        label = label_column or _label_column(others, names, path)
+        split = next((folded[name] for name in SPLIT_NAMES if name in folded and folded[name] != label), None)
+        return cls(tuple(images), label, digest, split)
 
     def labelled_row(self, row: Mapping[str, Any], place: str) -> Labelled:
         """A row as what it says of an image."""
@@ -86,7 +90,8 @@ class Columns:
         digest = str(row.get(self.digest) or "").strip().lower() if self.digest is not None else ""
         if not (image or content or digest):
             raise FileError(f"{place} has no image in {_quote(self.images) or 'it'}. {_list_columns(list(row))}")
-        return Labelled(label_text(row[self.label], place), image, digest, content=content)
+        split = SPLITS.get(str(row.get(self.split)).strip().casefold(), "") if self.split is not None else ""
+        return Labelled(label_text(row[self.label], place), image, digest, content=content, split=split)
 
 
 def _label_column(others: Sequence[str], names: Sequence[str], path: object) -> str:

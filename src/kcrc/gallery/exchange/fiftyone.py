@@ -12,8 +12,7 @@ from typing import Any
 from kcrc.errors import FileError
 from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange.coco import is_coco, read_document
-from kcrc.gallery.exchange.contract import Labelled, Picture
-from kcrc.gallery.exchange.json_file import json_of
+from kcrc.gallery.exchange.contract import Labelled, Picture, read_json_file
 from kcrc.gallery.exchange.outgoing import new_folder, put_picture
 
 MAKES_FOLDER = True
@@ -36,7 +35,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     file = path / "labels.json" if path.is_dir() else path
-    document = json_of(file)
+    document = read_json_file(file)
     if is_coco(document):  # its COCODetectionDataset lies in a folder in the same way
         yield from (replace(row, image=f"data/{row.image}") for row in read_document(document, file))
         return

@@ -131,7 +131,7 @@ def plan(
             planned.of_example(example, label)
             continue
         try:
-            file = _file(root, row.image) if row.content is None else Content(row.image or "image", row.content)
+            file = find_file(root, row.image) if row.content is None else Content(row.image or "image", row.content)
             digest = hashlib.sha256(fetch(file)).hexdigest()
         except KCRCError as problem:
             planned.problems.append(str(problem))
@@ -181,8 +181,8 @@ def _unique_keys(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
     return {key: example for key, example in known.items() if key not in twice}
 
 
-def _file(root: Path, image: str) -> Path:
-    """The file of an image below a folder."""
+def find_file(root: Path, image: str) -> Path:
+    """Return the file of an image below a folder."""
     if "://" in image or image.startswith("data:"):
         raise FileError(f"'{image[:200]}' is an address, and nothing is fetched.")
     path = _from_windows(root, image) if "\\" in image else None

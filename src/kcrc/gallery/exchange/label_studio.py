@@ -16,8 +16,7 @@ from urllib.parse import quote
 from kcrc.errors import FileError
 from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange.columns import file_of
-from kcrc.gallery.exchange.contract import IMAGE_NAMES, Labelled, Picture
-from kcrc.gallery.exchange.json_file import json_of
+from kcrc.gallery.exchange.contract import IMAGE_NAMES, Labelled, Picture, read_json_file
 
 MAKES_FOLDER = False
 HAS_COLUMNS = False
@@ -48,7 +47,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
 
 
 def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
-    tasks = json_of(path)
+    tasks = read_json_file(path)
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise FileError(f"'{path}' is not a list of Label Studio's tasks.")
     for number, task in enumerate(tasks, 1):

@@ -18,7 +18,7 @@ from kcrc.errors import ParameterError
 from kcrc.images import datasets
 from lab.__main__ import main
 from lab.bench import parts
-from lab.bench.parts import asking, changing, fitting, indexes, lasso, photographs, pixel, queries, robust, search
+from lab.bench.parts import asking, box, changing, fitting, indexes, lasso, photographs, pixel, queries, robust, search
 from lab.bench.results import Results, stored_ratios
 from lab.bench.samples import clusters
 
@@ -83,6 +83,16 @@ def test_a_correction_of_a_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     }  # fmt: skip
     assert [claim.holds for claim in results.claims] == [True]
     assert results.accuracy == {"the image of the new class, 30": 1.0}
+
+
+def test_pictures_in_the_box_and_without_it(monkeypatch):
+    programs = []
+    monkeypatch.setattr(box, "seconds_of", lambda program, arguments: programs.append(program) or 1.0)
+    results, said = Results(True, {}), []
+    box.measure(parts.PartRun(True, None, results, said.append))
+    assert results.ratios["decoding in the box / direct"] > 0
+    assert [one.bound for one in results.claims] == [0.9, 0.1]
+    assert ["if True" in program for program in programs] == [False, True] * 2
 
 
 def test_the_cpu_time_of_a_cold_question(monkeypatch: pytest.MonkeyPatch) -> None:
