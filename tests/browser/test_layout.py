@@ -29,7 +29,7 @@ ASKED = Path("asked") / "apple" / "apple-104.jpg"
 
 CHECK = """() => {
   const found = [];
-  const short = (one) => `${one.tagName.toLowerCase()}.${one.className} ${JSON.stringify(one.textContent.slice(0, 40))}`;
+  const short = (one) => `${one.tagName}.${one.className} ${JSON.stringify(one.textContent.slice(0, 40))}`;
   const page = document.documentElement;
   if (page.scrollWidth > page.clientWidth) found.push(`wider than the window: ${page.scrollWidth}`);
   const scrolls = (one) => /auto|scroll/.test(getComputedStyle(one).overflowX + getComputedStyle(one).overflowY);
@@ -76,9 +76,11 @@ CHECK = """() => {
     for (const { one, box } of texts) {
       if (!tile.contains(one) && floats(one) === null && meet(frame, box)) found.push(`${short(one)} on a tile`);
     }
-    const [box, pill] = ['input', '.pill:not([hidden])'].map((name) => tile.querySelector(name)?.getBoundingClientRect());
+    const place = (name) => tile.querySelector(name)?.getBoundingClientRect();
+    const [box, pill] = [place('input'), place('.pill:not([hidden])')];
     if (box && pill && meet(box, pill)) found.push('a tile has its mark on its box');
-    if (box && (box.right > frame.right + 1 || box.bottom > frame.bottom + 1)) found.push('a box is larger than its tile');
+    const larger = box && (box.right > frame.right + 1 || box.bottom > frame.bottom + 1);
+    if (larger) found.push('a box is larger than its tile');
   }
   for (const row of document.querySelectorAll('.known, .class-cards')) {
     const lines = Map.groupBy([...row.children], (one) => Math.round(one.getBoundingClientRect().top));
@@ -160,7 +162,8 @@ def test_pointing_moves_nothing(standing: str, fruit: Path, watch: Watch) -> Non
     page = watch(standing)
     page.ask(fruit / ASKED)
     page.idle()
-    places = "() => [...document.querySelectorAll('.others, .mind, .all')].map((one) => one.getBoundingClientRect().top)"
+    places = """() => [...document.querySelectorAll('.others, .mind, .all')].map(
+      (one) => one.getBoundingClientRect().top)"""
     before = page.tab.evaluate(places)
     for at in range(page.tab.locator("label.tile").count()):
         page.tab.locator("label.tile").nth(at).hover()

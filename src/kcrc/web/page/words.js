@@ -25,6 +25,8 @@ export function say(name, values = {}) {
 
 export const line = (name, values = {}) => say(name, values).join("");
 
+export const count = (n) => number.format(n);
+
 // A small number as a word.
 export const inWords = (n) => texts.numberWords.split(" ")[n - 1] ?? number.format(n);
 
