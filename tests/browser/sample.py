@@ -1,4 +1,4 @@
-"""Pictures to try the page with, drawn by a program: fruit in six classes, one of them filed under a wrong one, and some
+"""Pictures to try the page with, drawn by a program: fruit in six classes, one filed under a wrong one, and some
 without a label, of which one shows no fruit. ``make page``, or
 
 PYTHONPATH=tests python -m browser.sample FOLDER [--digits]

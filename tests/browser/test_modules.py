@@ -1,4 +1,4 @@
-"""Modules of the page alone: what the page and the reports both lay out is laid out alike, and maps of many examples."""
+"""Modules of the page alone: tiles are laid out as in the reports, and a map has a place for every example."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def test_a_map_of_10_000_examples_has_every_class_and_in_the_end_every_example(s
       const random = () => { seed = (seed * 16807) % 2147483647; return seed / 2147483647; };
       const points = Array.from({ length: 10000 }, (_, at) => {
         const label = at % classes;
-        return { id: at, label: `${label}`, x: Math.cos(label) * 0.7 + random() * 0.2, y: Math.sin(label) * 0.7 + random() * 0.2 };
+        const [x, y] = [Math.cos(label) + 0.3 * random(), Math.sin(label) + 0.3 * random()];
+        return { id: at, label: `${label}`, x, y };
       });
       const side = cellSide(points.length, width, height);
       const last = lastLevel(points.length, side, width, height);

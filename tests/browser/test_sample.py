@@ -1,9 +1,7 @@
-"""``make page`` opens over pictures worth it: answers are right, a wrong label waits to be found, one is of no class."""
+"""``make page`` opens over pictures worth it: right answers, a wrong label to be found, a picture of no class."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,10 +30,3 @@ def test_the_fruit_of_make_page(tmp_path: Path, watch: Callable[..., Watched]) -
         assert page.text("h1") == "Unknown"
         assert "%" not in page.text(".aside"), "an unknown has no chances"
         assert page.tab.locator(".mind .card").count() == 0
-
-
-def test_digits_are_there_too(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "browser.sample", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1], check=True)
-    assert "--digits" in done.stdout
-    assert list(tmp_path.iterdir()) == []
