@@ -30,8 +30,8 @@ export class Field {
       press: () => this.loops(!this.looping), kind: "tool", onpointerdown: (event) => event.stopPropagation(),
     });
     const label = line("mapLabel", { n: points.length });
-    this.node = h("div", { class: "map", role: "group", tabindex: "0", "aria-label": label }, this.world, this.over, this.preview,
-      this.count, this.tool);
+    this.node = h("div", { class: "map", role: "group", tabindex: "0", "aria-label": label },
+      this.world, this.over, this.preview, this.count, this.tool);
     this.loops(looping);
     this.pictures = new Map();
     this.pointers = new Map();

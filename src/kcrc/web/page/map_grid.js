@@ -1,4 +1,4 @@
-// Where the pictures of a map lie: a grid for each level of zoom, with twice as many columns and rows as the one before.
+// Where the pictures of a map lie: a grid for each level of zoom, with twice as many columns and rows as the last one.
 // Every picture, name and question has cells of its own, as near to its place as is free, so nothing covers anything.
 
 const [SMALLEST, LARGEST] = [34, 72]; // pixels of a cell
@@ -90,8 +90,8 @@ export function lastLevel(count, side, width, height) {
 }
 
 function spread(points) {
-  const ends = (name) => points.reduce(([low, high], point) => [Math.min(low, point[name]), Math.max(high, point[name])],
-    [Infinity, -Infinity]);
+  const wider = ([low, high], value) => [Math.min(low, value), Math.max(high, value)];
+  const ends = (name) => points.map((point) => point[name]).reduce(wider, [Infinity, -Infinity]);
   const [across, down] = [ends("x"), ends("y")];
   const share = (value, [low, high]) => (high === low ? 0.5 : (value - low) / (high - low));
   return (point) => [share(point.x, across), share(point.y, down)];

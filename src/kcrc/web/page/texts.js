@@ -173,7 +173,7 @@ const en = {
   flyOver: "Near means alike. Drag to move, wheel or + and − to zoom.", drawLoop: "Select by a loop",
   mapShows: "{n} of {of} are shown; zoom in for more.",
   mapLabel:
-    "A map of {n} examples: near means alike. Arrow keys move it, plus and minus zoom. The grid shows the same one by one.",
+    "A map of {n} examples: near means alike. Arrow keys move it, plus and minus zoom; the grid shows the same.",
   nothingFound: "No example is like that.", showMore: "Show more ({n})",
   looksOther: "Asked without itself, it gets another name",
   selectExample: "Select example {id}, {label}", aboutExample: "About example {id}",
