@@ -13,7 +13,7 @@ from kcrc._base.words import some_of
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, model_option, open_gallery
 from kcrc.errors import DataError, FileError
 from kcrc.files.plain_files import read_start
-from kcrc.report.terminal import complain, is_confirmed, note, say, shown, typed
+from kcrc.report.terminal import complain, is_confirmed, note, say, say_json, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -99,6 +99,7 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
     show_default=True,
     help="An example that is in GALLERY already: leave it out, stop, or store it again (exports and galleries only).",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @model_option
 def import_(
     gallery: Path,
@@ -109,6 +110,7 @@ def import_(
     relabel: bool,
     yes: bool,
     duplicates: Any,
+    as_json: bool,
     model: Path | None,
 ) -> int:
     """Add to GALLERY the examples of SOURCE: an export or another gallery, or labels in one of the formats of kcrc
@@ -130,10 +132,16 @@ def import_(
             )
         if not exists:
             with restore(source, gallery) as restored:
-                say(f"made {shown(gallery)} with {len(restored)} examples")
+                if as_json:
+                    say_json({"made": str(gallery), "added": len(restored)})
+                else:
+                    say(f"made {shown(gallery)} with {len(restored)} examples")
             return 0
         with open_gallery(gallery, write=True) as opened:
             added = opened.import_(source, duplicates=duplicates)
+        if as_json:
+            say_json({"added": list(added.ids), "same": len(added.duplicates)})
+            return 0
         before = f", {len(added.duplicates)} were there already" if added.duplicates else ""
         say(f"added {len(added.ids)} examples{before}")
         return 0
@@ -144,10 +152,11 @@ def import_(
     if label_column is not None and not exchange.format_of(name).HAS_COLUMNS:
         raise click.UsageError(f"--label-column is for csv, jsonl and parquet; '{shown(source)}' is read as {name}.")
     with open_gallery(gallery, write=True, model=model) as opened:
-        return _receive(opened, source, yes=yes, form=name, images=images, relabel=relabel, label_column=label_column)
+        reading = {"form": name, "images": images, "relabel": relabel, "label_column": label_column}
+        return _receive(opened, source, yes=yes, as_json=as_json, **reading)
 
 
-def _receive(gallery: Gallery, source: Path, *, yes: bool, **reading: Any) -> int:
+def _receive(gallery: Gallery, source: Path, *, yes: bool, as_json: bool, **reading: Any) -> int:
     from kcrc.cli.intake import announce_new_classes
     from kcrc.gallery.exchange.incoming import carry_out, plan
 
@@ -159,6 +168,13 @@ def _receive(gallery: Gallery, source: Path, *, yes: bool, **reading: Any) -> in
             raise DataError(f"{doubt} Nothing was changed{'' if answer is False else '; --yes does it'}.")
     counts = carry_out(gallery, planned)
     complain(counts.problems)
+    if as_json:
+        say_json({
+            "added": counts.added, "relabelled": list(counts.relabelled), "same": counts.same,
+            "other": [{"example": example, "label": label, "given": given} for example, label, given in counts.other],
+            "unlabelled": counts.unlabelled, "problems": counts.problems,
+        })  # fmt: skip
+        return 1 if counts.problems else 0
     parts = [f"added {len(counts.added)}", f"relabelled {len(counts.relabelled)}", f"{counts.same} were there already"]
     parts += [f"{counts.unlabelled} had no label"] if counts.unlabelled else []
     say(", ".join(parts))

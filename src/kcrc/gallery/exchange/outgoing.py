@@ -52,7 +52,7 @@ def export_labels(
         rows.append(Labelled(example.label, name, facts["sha256"], example.id, facts["added_at"] or ""))
 
     def picture(row: Labelled) -> bytes | None:
-        whole = _original(sources[row.sha256], row.sha256) if originals else None
+        whole = read_original(sources[row.sha256], row.sha256) if originals else None
         content = whole or strip_metadata(gallery.thumbnail(row.id or 0) or b"")
         counts.originals += whole is not None
         counts.small += whole is None and content is not None
@@ -63,7 +63,7 @@ def export_labels(
     return counts
 
 
-def _original(source: str, sha256: str) -> bytes | None:
+def read_original(source: str, sha256: str) -> bytes | None:
     """The photograph an example came from; None where it is gone, or another by now."""
     try:
         content = fetch(source) if source else b""
