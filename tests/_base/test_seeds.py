@@ -11,6 +11,7 @@ from kcrc import KCRCClassifier
 from kcrc._base.validation import seed_of
 from kcrc.errors import ParameterError
 from kcrc.method.learned import KSVD, DKSVDClassifier
+from kcrc.tuning.tune import tune
 
 KINDS = [np.random.RandomState, np.random.default_rng]
 TUNED = {"n_neighbors": 8, "mu": "auto", "projection": "random", "form": "gram", "tuning_seconds": 2.0}
@@ -21,10 +22,8 @@ def test_one_number_is_drawn_a_fit(kind, monkeypatch):
     """The seed the sample was drawn by is the seed of the projection that was judged on it."""
     X, y, _ = problem(1, n=60)
     seen = []
-    from kcrc.tuning.tune import tune
-
     monkeypatch.setattr(
-        "kcrc.tuning.tune.tune", lambda request, *rest: (seen.append(request.seed), tune(request, *rest))[1]
+        "kcrc.classifier.estimator.tune", lambda settings, *rest: (seen.append(settings.seed), tune(settings, *rest))[1]
     )
     state, twin = kind(5), kind(5)
     fitted = given(**TUNED, random_state=state).fit(X, y)

@@ -11,8 +11,9 @@ import pytest
 from problems import given, problem
 
 from kcrc import KCRCClassifier, coding, distances, kernels, projections, scaling
-from kcrc.classifier.parameters import SEARCHED, TABLE, byte_count
+from kcrc.classifier.parameters import TABLE, byte_count
 from kcrc.errors import KCRCError, ParameterError
+from kcrc.tuning.settings import SEARCHED
 
 ROWS = {row.name: row for row in TABLE}
 RIGHT = {
@@ -87,13 +88,13 @@ def test_a_scaling_of_vectors_is_refused_where_distances_are_given():
 def test_a_row_takes_what_is_right(name):
     row = ROWS[name]
     taken = [*RIGHT[name], inspect.signature(KCRCClassifier).parameters[name].default, *["auto"] * row.searched]
-    assert [row.checked(value) for value in taken] == [None] * len(taken)
+    assert [row.check_value(value) for value in taken] == [None] * len(taken)
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
 def test_a_row_and_fit_refuse_what_is_wrong_and_name_it(name, value):
     with pytest.raises(KCRCError, match=name.removeprefix("coarse_").removesuffix("_columns")):
-        ROWS[name].checked(value)
+        ROWS[name].check_value(value)
     X, y, _ = problem(15)
     with pytest.raises(KCRCError, match=value if isinstance(value, str) else re.escape(repr(value))):
         given(**{name: value}).fit(X, y)

@@ -139,7 +139,7 @@ def test_the_command_takes_this_way(spied: Spied, tmp_path: Path, capsys: pytest
 
 def test_a_page_request_takes_this_way(spied: Spied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("starlette")
-    from kcrc.web.app import application, bound, server
+    from kcrc.web.app import application, bind, server
     from kcrc.web.current import Batcher
     from kcrc.web.guard import Guard
     from kcrc.web.service import Service
@@ -155,7 +155,7 @@ def test_a_page_request_takes_this_way(spied: Spied, tmp_path: Path, monkeypatch
     photos = folder(tmp_path / "photos", 4)
     Gallery.from_folder(photos, tmp_path / "birds.kcrc", feature="pixels").close()
     service = Service(Gallery.open(tmp_path / "birds.kcrc"), note=lambda _: None)
-    sock, ready = bound("127.0.0.1", 0), threading.Event()
+    sock, ready = bind("127.0.0.1", 0), threading.Event()
     serving = server(application(service, Guard()), started=ready.set)
     thread = threading.Thread(target=serving.run, args=([sock],))
     thread.start()

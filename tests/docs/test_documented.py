@@ -16,7 +16,7 @@ from kcrc.cli import COMMANDS
 from kcrc.gallery import stores
 from kcrc.method.neighbours import approximate
 from kcrc.scale import engines
-from kcrc.tuning.field import AUTO
+from kcrc.tuning.settings import AUTO
 from lab import datasets as published
 
 MODULES = [name for name in kcrc.__all__ if inspect.ismodule(getattr(kcrc, name))]

@@ -13,7 +13,7 @@ from problems import problem
 from same_answers import assert_same_parts, assert_same_residuals
 
 from kcrc import KCRCClassifier, paper
-from kcrc.classifier.parameters import Parameters
+from kcrc.classifier.parameters import settings_of
 from kcrc.method import pipeline
 from kcrc.method.coding.ridge import Ridge
 from kcrc.method.compiled_plan import plan
@@ -114,8 +114,7 @@ class Walk:
         options |= {**LOCALITIES[locality], "normalize_columns": normalize, **self.known.options}
         classifier = KCRCClassifier(**options)
         vectors, labels = classifier._checked(X, self.y, reset=True)
-        parameters = Parameters(classifier)
-        method, _ = parameters.method(vectors, labels, parameters.chosen(vectors, labels, None).values)
+        method, _ = settings_of(classifier).make_method(vectors, labels)
         self.model = FittedModel.build(method, vectors, np.arange(N_CLASSES), labels, np.arange(self.n))
 
     def mean_square(self):

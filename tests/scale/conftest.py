@@ -20,7 +20,8 @@ TESTS = Path(__file__).parents[1]
 def turn(name: str, turns: Path) -> Iterator[None]:
     """Inside, no other process that runs these tests has this engine, and workers can import what tests give them."""
     known = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS.parent / "src"), str(TESTS), *filter(None, [known])])
+    folders = [str(folder) for folder in (TESTS.parent / "src", TESTS, TESTS / "support")]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*folders, *filter(None, [known])])
     try:
         with (turns / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -17,7 +17,7 @@ from problems import problem
 from scipy.linalg import cholesky, solve_triangular
 
 from kcrc import KCRCClassifier, coding, kernels, projections, scaling
-from kcrc.classifier.parameters import Parameters
+from kcrc.classifier.parameters import settings_of
 from kcrc.method import local_problem, pipeline
 from kcrc.method.distances import Unified
 from kcrc.method.distances.custom import SlowDistanceWarning
@@ -48,14 +48,15 @@ LOCALITIES = {
 class Short(Search):
     """A few settings of every geometry, on a few examples."""
 
-    def run(self):
+    def run(self, *, brief=False):
+        evaluator = self.evaluator
         mus = [self.candidates.fixed["mu"]] if "mu" in self.candidates.fixed else PENALTIES
         first = [s for name in self.candidates.makers for s in self.candidates.first(name)]
         settings = list(dict.fromkeys(replace(s, mu=mu) for s in first for mu in mus))
         settings = settings[:: -(-len(settings) // MOST)]
-        self.order = self.order[: self._fold if self.field.whole else ROWS]
-        self.evaluate(settings, np.arange(len(self.order)), 1e9)
-        Short.last = self
+        evaluator.order = evaluator.order[: evaluator.fold if self.candidates.whole else ROWS]
+        evaluator.evaluate(settings, np.arange(len(evaluator.order)), 1e9)
+        Short.last = evaluator
         return settings[0]
 
 
@@ -91,9 +92,8 @@ def asked(monkeypatch, options, X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowDistanceWarning)
         vectors, labels = classifier._checked(X, y, reset=True)
-        parameters = Parameters(classifier)
-        chosen = parameters.chosen(vectors, labels, None).values
-        return Short.last, parameters.method(vectors, labels, chosen)[0]
+        result = tune.tune(settings_of(classifier), vectors, labels)
+        return Short.last, result.settings.make_method(vectors, labels)[0]
 
 
 def of_setting(setting, geometry, method, options):
@@ -127,7 +127,7 @@ def disagreements(monkeypatch, options, X, y):
         own = of_setting(setting, geometry, method, options)
         for at, margin in enumerate(margins[:ROWS]):
             i = search.order[at]
-            out = search.order[: search._fold] if search._together(setting.geometry) else [i]
+            out = search.order[: search.fold] if search.in_folds(setting.geometry) else [i]
             out = np.flatnonzero(np.isin(geometry.groups, geometry.groups[out]))
             keep = np.setdiff1d(np.arange(len(X)), out)
             metric = own.scaling

@@ -1,4 +1,4 @@
-"""The search without a walk: few geometries, few settings, nearly as good."""
+"""The short search: few geometries, few settings, nearly as good."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from problems import problem
 
 from kcrc import KCRCClassifier, distances
 from kcrc.method.distances.textons import TextonChi2
-from kcrc.tuning.geometries import metric_named
-from kcrc.tuning.search import BriefSearch
+from kcrc.tuning.geometries import scaling_named
+from kcrc.tuning.search import Search
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def test_it_looks_at_the_favoured_geometry_and_at_the_vectors_as_they_are(clouds
     names = {setting.geometry for setting in brief.scores}
     assert len(names) == 2
     assert "plain" in names
-    assert all(metric_named(name).by_class for name in names - {"plain"})
+    assert all(scaling_named(name).by_class for name in names - {"plain"})
     assert len(brief.scores) < len(whole.scores)
     assert brief.accuracy >= whole.accuracy - 0.05
 
@@ -50,7 +50,7 @@ def test_two_examples_a_class_leave_it_to_the_prior():
 def test_the_next_choice_is_a_whole_one(clouds, monkeypatch):
     X, y, _ = clouds
     made = KCRCClassifier()._fit(X, y, groups=None, brief=True)
-    monkeypatch.setattr(BriefSearch, "run", lambda search: pytest.fail("brief"))
+    monkeypatch.setattr(Search, "_run_briefly", lambda search: pytest.fail("brief"))
     made.retune()
     assert len({setting.geometry for setting in made.tuning_.scores}) > 2
 

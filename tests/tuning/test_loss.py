@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kcrc.tuning.result import TEMPERATURES, loss
+from kcrc.tuning.constants import TEMPERATURES
+from kcrc.tuning.result import loss
 
 
 def by_hand(margins, t):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from kcrc import KCRCClassifier, scaling
-from kcrc.tuning import candidates
-from kcrc.tuning.search import Search
+from kcrc.tuning.candidates import Candidates
+from kcrc.tuning.scoring import MarginScorer, score_margins
+from kcrc.tuning.search import CandidateEvaluator, Search
 
 
 def clouds(each: int, *, classes: int = 12, d: int = 30, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +59,7 @@ def test_what_is_given_is_kept_by_the_prior():
     assert len(linear.scores) > 20  # it knows of nothing but the RBF kernel: the search decides
 
 
-def test_the_walk_begins_with_the_favourite_and_keeps_it_to_the_end():
+def test_the_search_begins_with_the_favourite_and_keeps_it_to_the_end():
     X, y = clouds(6)
     tuning = KCRCClassifier(tuning_seconds=1).fit(X, y).tuning_
     wanted = {"geometry": "scaled, within 0.3", "n_neighbors": 50, "mu": 0.1, "decision": "residual", "form": "rkhs"}
@@ -67,19 +68,20 @@ def test_the_walk_begins_with_the_favourite_and_keeps_it_to_the_end():
 
 
 @pytest.mark.parametrize(("ahead", "per_class", "beaten"), [(1, 4, False), (6, 4, False), (17, 4, True), (6, 64, True)])
-def test_a_setting_has_to_beat_the_favourite_by_more_than_the_noise(ahead, per_class, beaten, monkeypatch):
+def test_a_setting_has_to_beat_the_favourite_by_more_than_the_noise(ahead, per_class, beaten):
     """Of 100 answers it is right about ``ahead`` that the favourite got wrong, and never the other way round."""
-    search = Search.__new__(Search)
-    monkeypatch.setattr(Search, "examples_per_class", per_class)
+    candidates = Candidates({}, np.repeat(np.arange(100), per_class), np.arange(100), ())
+    search = Search(CandidateEvaluator(candidates, MarginScorer(score_margins), 1.0))
     fluke, favourite = "fluke", "favourite"
     margins = np.ones(100, np.float32)
-    search.margins = {fluke: margins, favourite: np.where(np.arange(100) < ahead, -1.0, 1.0)}
+    search.evaluator.margins = {fluke: margins, favourite: np.where(np.arange(100) < ahead, -1.0, 1.0)}
     doubt = {name: np.zeros(100) for name in (fluke, favourite)}  # of which none can be told apart
     assert search._beats(fluke, favourite, doubt) == beaten
 
 
 def test_the_more_examples_a_class_the_less_the_prior_asks_for():
-    asked = [candidates.errors_needed(count) for count in (4, 8, 16, 100)]
+    labels = [np.repeat(np.arange(3), count) for count in (4, 8, 16, 100)]
+    asked = [Candidates({}, y, np.arange(len(y)), ()).errors_needed for y in labels]
     assert asked == sorted(asked, reverse=True)
     assert asked[0] >= 4.0
     assert asked[-1] < 0.2

@@ -1,4 +1,4 @@
-"""The walk over settings: bounded by arithmetic, blind to the clock, without edges."""
+"""The search over settings: bounded by arithmetic, blind to the clock, without edges."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ from sklearn.datasets import load_digits
 
 from kcrc import KCRCClassifier, scaling
 from kcrc.errors import DataError
-from kcrc.tuning import candidates
-from kcrc.tuning import search as module
-from kcrc.tuning import search as trying
-from kcrc.tuning.field import SPEED, Field, Scorer, SearchBudget
+from kcrc.tuning import constants
+from kcrc.tuning.candidates import Candidates, stratified
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
-from kcrc.tuning.scoring import score_margins
-from kcrc.tuning.search import Search
+from kcrc.tuning.scoring import MarginScorer, score_margins
+from kcrc.tuning.search import CandidateEvaluator, Search
 
 
 def searched(X, y, *, seconds=5.0, score=score_margins, names=("plain", "unit"), whole=False, **fixed):
@@ -28,9 +26,10 @@ def searched(X, y, *, seconds=5.0, score=score_margins, names=("plain", "unit"),
         name: lambda name=name: VectorGeometry(scaling.make(name).fit(X, y), X, y, np.arange(len(X))) for name in names
     }
     shown = []
-    field = Field(makers, y, np.ones(len(y), bool), ("linear", "rbf"), fixed, whole=whole)
-    search = Search(field, Scorer(score), SearchBudget(seconds, n_jobs=1, progress=shown.append))
-    return search, search.run(), shown
+    order = stratified(y, np.random.default_rng(0), np.ones(len(y), bool))
+    candidates = Candidates(makers, y, order, ("linear", "rbf"), fixed, whole=whole)
+    evaluator = CandidateEvaluator(candidates, MarginScorer(score), seconds, n_jobs=1, progress=shown.append)
+    return evaluator, Search(evaluator).run(), shown
 
 
 @pytest.fixture(scope="module")
@@ -50,18 +49,18 @@ def test_the_clock_changes_nothing(clouds, monkeypatch):
 
 def test_a_search_over_its_arithmetic_is_cut_short(monkeypatch):
     X, y, _ = problem(4, n=600, d=8, classes=4)
-    monkeypatch.setattr(trying, "OVERSPENT", 0.0)
+    monkeypatch.setattr(constants, "OVERSPENT", 0.0)
     cut, best, _ = searched(X, y, form="rkhs", names=("plain",))
     assert best in cut.scores
-    assert max(score.trials for score in cut.scores.values()) <= module.TRIALS_FIRST
+    assert max(score.trials for score in cut.scores.values()) <= constants.FIRST_TRIALS
 
 
 def test_the_arithmetic_stays_within_the_budget(clouds):
     for seconds in (0.05, 0.5):
         search, _, shown = searched(*clouds, seconds=seconds)
         first = [s for name in search.candidates.makers for s in search.candidates.first(name)]
-        least = sum(search.cost(*key, group, 32) for key, group in grouped(first).items())
-        assert search.spent <= max(1.3 * SPEED * seconds, 1.3 * least)
+        least = sum(search.cost(key[0], group, 32) for key, group in grouped(first).items())
+        assert search.spent <= max(1.3 * constants.SPEED * seconds, 1.3 * least)
         assert shown == sorted(shown)
         assert shown[-1] <= 1.0
 
@@ -81,10 +80,10 @@ def grouped(settings):
     return groups
 
 
-def test_the_walk_leaves_the_grid_it_starts_on(monkeypatch):
-    """Overlapping clouds need many atoms or a firm penalty; the walk starts with neither."""
-    monkeypatch.setattr(candidates, "SIZES", (4,))
-    monkeypatch.setattr(candidates, "PENALTIES", (1e-5,))
+def test_the_search_leaves_the_grid_it_starts_on(monkeypatch):
+    """Overlapping clouds need many atoms or a firm penalty; the search starts with neither."""
+    monkeypatch.setattr(constants, "FIRST_SIZES", (4,))
+    monkeypatch.setattr(constants, "FIRST_PENALTIES", (1e-5,))
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
     X = 0.4 * np.where(y, 1.0, -1.0)[:, None] + rng.normal(size=(300, 12))
@@ -98,12 +97,11 @@ def test_whole_classes_are_tried_up_to_250_atoms():
     """Where classes are large the nearest atoms serve as well for less: of 50 examples each, four are the most."""
     X, y, _ = problem(5, n=500, d=4, classes=10)
     plain = VectorGeometry(scaling.make("plain"), X, y, np.arange(len(X)))
-    field = Field({"plain": lambda: plain}, y, np.ones(len(y), bool), ("linear",), {"share": None})
-    walked = candidates.Candidates(field, np.arange(len(X)), iterates=False)
-    start = walked.first_classes("plain")[0]
+    around = Candidates({"plain": lambda: plain}, y, np.arange(len(X)), ("linear",), {"share": None})
+    start = around.first_classes("plain")[0]
     assert start.n_neighbors == 2
-    assert {s.n_neighbors for s in walked.neighbours(start)} == {2, 4}
-    assert {s.n_neighbors for s in walked.neighbours(replace(start, n_neighbors=4))} == {2, 4}
+    assert {s.n_neighbors for s in around.neighbours(start)} == {2, 4}
+    assert {s.n_neighbors for s in around.neighbours(replace(start, n_neighbors=4))} == {2, 4}
 
 
 def test_only_what_is_open_is_tried(clouds):
@@ -125,7 +123,7 @@ def test_all_settings_of_a_step_see_the_same_examples(clouds):
     search, _, _ = searched(*clouds, score=listening)
     counts = {score.trials for score in search.scores.values()}
     assert asked
-    assert len(counts) <= 1 + module.STEPS + 4
+    assert len(counts) <= 1 + constants.STEPS + 4
 
 
 def test_a_global_dictionary_is_tried_on_folds(clouds):
@@ -145,7 +143,7 @@ def test_a_global_dictionary_is_tried_on_folds(clouds):
     assert search.scores[best].trials == 120
 
 
-def test_the_share_is_walked_where_it_is_open(clouds):
+def test_the_share_is_searched_where_it_is_open(clouds):
     """A scorer that likes half of the dimensions best is given them."""
 
     def liking(trials, gamma, labels, sizes, mus, form, share=None):
@@ -160,9 +158,9 @@ def test_the_share_is_walked_where_it_is_open(clouds):
     assert best.share is None
     maker = {"plain": lambda: search.geometry("plain")}
     given = {k: v for k, v in fixed.items() if k != "names"}
-    field = Field(maker, y, np.ones(len(y), bool), ("rbf",), given)
-    opened = Search(field, Scorer(liking), SearchBudget(5.0, n_jobs=1))
-    assert opened.run().share == 0.5
+    order = stratified(y, np.random.default_rng(0), np.ones(len(y), bool))
+    opened = CandidateEvaluator(Candidates(maker, y, order, ("rbf",), given), MarginScorer(liking), 5.0, n_jobs=1)
+    assert Search(opened).run().share == 0.5
     assert {s.share for s in opened.scores} >= {0.25, 0.5, 1.0}
 
 
@@ -190,7 +188,7 @@ def test_whole_classes_are_counted_as_large_as_those_that_may_be_near():
     X = rng.normal(size=(len(y), 5)) + rng.normal(size=(42, 5))[y]
     search, _, _ = searched(X, y, seconds=0.5, names=("plain",))
     assert {setting.locality for setting in search.margins} == {"atoms"}
-    assert search.field.class_width(2) == 1400
+    assert search.candidates.class_width(2) == 1400
     even, _, _ = searched(*problem(3, n=120, d=8, classes=10)[:2], seconds=2.0, names=("plain",))
     assert {setting.locality for setting in even.margins} == {"atoms", "classes"}
 
@@ -201,7 +199,7 @@ def test_one_class_far_larger_than_all_others_keeps_whole_classes_from_being_tri
     y = np.r_[np.repeat(0, 600), np.repeat(np.arange(1, 301), 12)]
     X = rng.normal(size=(len(y), 5)) + rng.normal(size=(301, 5))[y]
     search, _, _ = searched(X, y, seconds=0.2, names=("plain",))
-    assert 2 * search.field.typical_class < 250
+    assert 2 * search.candidates.typical_class < 250
     assert {setting.locality for setting in search.margins} == {"atoms"}
 
 
@@ -211,11 +209,11 @@ def test_a_few_larger_classes_do_not_keep_whole_classes_from_being_tried():
     y = np.r_[np.repeat([0, 1, 2], 60), np.repeat(np.arange(3, 83), 12)]
     X = rng.normal(size=(len(y), 8)) + 2.0 * rng.normal(size=(83, 8))[y]
     search, _, _ = searched(X, y, seconds=1.0, names=("plain",))
-    assert search.field.typical_class == pytest.approx((3 * 60**2 + 80 * 12**2) / len(y))
+    assert search.candidates.typical_class == pytest.approx((3 * 60**2 + 80 * 12**2) / len(y))
     assert {s.n_neighbors for s in search.margins if s.locality == "classes"} >= {2, 4}
 
 
-def test_where_the_size_is_given_what_the_walk_finds_is_asked_about_all_examples() -> None:
+def test_where_the_size_is_given_what_the_search_finds_is_asked_about_all_examples() -> None:
     """A dictionary of 200 is dear, and a smaller one cannot be tried instead."""
     X, y = load_digits(return_X_y=True)
     given = {"scaling": "unit", "kernel": "rbf", "form": "gram", "decision": "ratio", "locality": "atoms"}

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from kcrc import KCRCClassifier
 from kcrc.errors import ParameterError, StateError
 from kcrc.method.projections.spectral import KPCA
-from kcrc.tuning.search import stratified
+from kcrc.tuning.candidates import stratified
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_an_interrupt_leaves_the_classifier_as_it_was(digits, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kcrc.tuning.search.Search.evaluate", stop)
+    monkeypatch.setattr("kcrc.tuning.search.CandidateEvaluator.evaluate", stop)
     for call in (lambda: clf.fit(X[:, :5], y), clf.retune):
         with pytest.raises(KeyboardInterrupt):
             call()
@@ -261,7 +261,7 @@ def test_the_dimension_after_a_named_projection_is_chosen_and_one_given_is_kept(
 
 
 def test_what_cannot_work_together_is_said_before_any_search(monkeypatch):
-    monkeypatch.setattr("kcrc.tuning.tune.tune", lambda *_: pytest.fail("searched"))
+    monkeypatch.setattr("kcrc.classifier.estimator.tune", lambda *_: pytest.fail("searched"))
     X, y, _ = problem(5, n=30)
     with pytest.raises(ParameterError, match='projection works with form="gram"'):
         KCRCClassifier(form="rkhs", projection="kpca").fit(X, y)
@@ -270,7 +270,7 @@ def test_what_cannot_work_together_is_said_before_any_search(monkeypatch):
 
 
 def test_a_matrix_of_distances_stays_square_where_only_some_examples_are_tried(monkeypatch):
-    monkeypatch.setattr("kcrc.tuning.tune.WHOLE", 30)
+    monkeypatch.setattr("kcrc.tuning.constants.GLOBAL_EXAMPLES", 30)
     rng = np.random.default_rng(0)
     y = np.arange(48) % 3
     X = 3.0 * np.eye(3)[y] + rng.normal(size=(48, 3))

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from kcrc import KCRCClassifier, scaling
 from kcrc.method.distances.pixel import Mahalanobis
-from kcrc.tuning.geometries import _narrowed
+from kcrc.tuning.geometries import narrow
 
 
 def classes(seed, n=240, d=8):
@@ -95,10 +95,8 @@ def test_with_nothing_to_ask_features_in_other_units_are_standardised():
 
 def test_the_search_keeps_double_precision_for_a_feature_that_needs_it():
     X, _, _ = classes(6)
-    assert _narrowed(X).dtype == np.float32
-    assert _narrowed(np.column_stack([X, np.full(len(X), 3.0)])).dtype == np.float32
-    assert (
-        _narrowed(np.column_stack([1e9 * X[:, 0], 1e8 + X[:, 1]])).dtype == np.float64
-    )  # the second is not told apart
-    assert _narrowed(np.column_stack([X, np.full(len(X), 1e9)])).dtype == np.float64
-    assert _narrowed(1e30 * X).dtype == _narrowed(1e-30 * X).dtype == np.float64
+    assert narrow(X).dtype == np.float32
+    assert narrow(np.column_stack([X, np.full(len(X), 3.0)])).dtype == np.float32
+    assert narrow(np.column_stack([1e9 * X[:, 0], 1e8 + X[:, 1]])).dtype == np.float64  # the second is not told apart
+    assert narrow(np.column_stack([X, np.full(len(X), 1e9)])).dtype == np.float64
+    assert narrow(1e30 * X).dtype == narrow(1e-30 * X).dtype == np.float64

@@ -12,10 +12,9 @@ from kcrc import KCRCClassifier
 from kcrc.method.distances import Unified
 from kcrc.method.distances.pair_cache import pair_caches
 from kcrc.method.preparation import Samples
-from kcrc.tuning.field import Scorer
 from kcrc.tuning.left_out.distance_geometry import DistanceGeometry
 from kcrc.tuning.left_out.surroundings import Surroundings
-from kcrc.tuning.scoring import score_margins
+from kcrc.tuning.scoring import MarginScorer, score_margins
 from kcrc.tuning.weights import WeightSearch
 
 
@@ -54,7 +53,7 @@ def test_the_weight_search_ends_no_lower_than_any_single_member():
         layout = {"clear": (0, 3, (3,)), "partly": (3, 5, (2,)), "noise": (5, 10, (5,))}
         distance = Unified(THREE, weights="auto").with_layout(layout).fit(joined, y, sample_shape=(10,))
         around = Surroundings(Samples(joined), y, np.arange(90))
-        search = WeightSearch(distance, around, np.arange(90), Scorer(score_margins), seconds=5)
+        search = WeightSearch(distance, around, np.arange(90), MarginScorer(score_margins), seconds=5)
         learned = search.run()
         singles = [search.score({n: float(n == name) for n in THREE}) for name in THREE]
         assert search.score(learned).right >= max(one.right for one in singles)
@@ -151,7 +150,7 @@ def test_a_walk_without_a_budget_goes_nowhere():
     distance = Unified(THREE, weights="auto").with_layout(layout).fit(joined, y, sample_shape=(10,))
     around = Surroundings(Samples(joined), y, np.arange(90))
     poor, rich, dear = (
-        WeightSearch(distance, around, np.arange(90), Scorer(score_margins, effort), seconds=seconds)
+        WeightSearch(distance, around, np.arange(90), MarginScorer(score_margins, effort), seconds=seconds)
         for seconds, effort in ((1e-9, 1.0), (5.0, 1.0), (5.0, 1e9))
     )
     for search in (poor, rich, dear):

@@ -15,7 +15,7 @@ from photos import folder, photo
 from kcrc.gallery import Gallery
 from kcrc.gallery.building import build_from_folder
 from kcrc.images.features import make
-from kcrc.web.app import application, bound, server
+from kcrc.web.app import application, bind, server
 from kcrc.web.bodies import Allowed
 from kcrc.web.guard import Guard
 from kcrc.web.service import Service
@@ -54,7 +54,7 @@ def served(path: Path, notes: list[str]) -> Iterator[Callable[..., httpx.Client]
         service = Service(Gallery.open(path, **opening), allowed=allowed, note=notes.append)
         if folder is not None:
             service.queue.follow(service, str(folder))
-        sock, ready = bound("127.0.0.1", 0), threading.Event()
+        sock, ready = bind("127.0.0.1", 0), threading.Event()
         made = server(application(service, guard or Guard()), started=ready.set)
         thread = threading.Thread(target=made.run, args=([sock],))
         thread.start()

@@ -67,7 +67,7 @@ def test_the_map_has_every_example_and_stays(client: httpx.Client) -> None:
 def test_the_first_points_of_the_map_show_every_class(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr("kcrc.web.plane.MOST", most)
+    monkeypatch.setattr("kcrc.web.inspection.MOST", most)
     points = settled(client, "/api/map")["points"]
     assert len(points) == max(3, min(most, 18))
     for turn in range(0, len(points) - 2, 3):

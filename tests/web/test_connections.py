@@ -188,13 +188,13 @@ def test_health_and_the_page_answer_while_all_workers_are_busy(
     served: Served, picture: Callable[..., bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
-    looked_at = services.looked_at
+    read_picture = services.read_picture
 
     def slowly(*given: object, **options: object) -> object:
         assert go_on.wait(PATIENT)
-        return looked_at(*given, **options)  # type: ignore[arg-type]
+        return read_picture(*given, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(services, "looked_at", slowly)
+    monkeypatch.setattr(services, "read_picture", slowly)
     client, answers = served(), list[str]()
 
     def ask(seed: int) -> None:

@@ -6,9 +6,8 @@ import threading
 
 import numpy as np
 
-from kcrc.web.computing import Behind
+from kcrc.web.background import Worker
 from kcrc.web.current import Batcher
-from kcrc.web.writer import Writer
 
 SOON = 10.0
 
@@ -44,19 +43,19 @@ def test_a_change_that_was_taken_back_is_not_made():
         go.wait(SOON)
         made.append(0)
 
-    writer = Writer(lambda: None)
-    first = writer.do(slow)
+    writer = Worker("test")
+    first = writer.submit(slow)
     assert busy.wait(SOON)
-    assert writer.do(lambda: made.append(1)).cancel()
+    assert writer.submit(lambda: made.append(1)).cancel()
     go.set()
     first.result(SOON)
-    writer.do(lambda: made.append(2)).result(SOON)
+    writer.submit(lambda: made.append(2)).result(SOON)
     writer.close()
     assert made == [0, 2]
 
 
 def test_what_nobody_waits_for_any_more_ends_no_thread():
-    behind, busy, go = Behind(), threading.Event(), threading.Event()
+    behind, busy, go = Worker("test"), threading.Event(), threading.Event()
 
     def work() -> int:
         busy.set()
@@ -70,4 +69,4 @@ def test_what_nobody_waits_for_any_more_ends_no_thread():
     go.set()
     assert first.result(SOON) == 1
     assert behind.submit(lambda: 3).result(SOON) == 3
-    behind.close()
+    behind.drop()

@@ -9,8 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from kcrc.web.bodies import SCHEMAS
-from kcrc.web.routes import ROUTES
+from kcrc.web.routes import ROUTES, SCHEMAS
 
 Sent = Callable[..., str]
 

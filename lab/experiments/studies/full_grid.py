@@ -20,11 +20,11 @@ from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.method import scaling
 from kcrc.report.terminal import say
-from kcrc.tuning.field import Field, Scorer, SearchBudget
+from kcrc.tuning.candidates import Candidates, stratified
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
-from kcrc.tuning.result import Candidate
-from kcrc.tuning.scoring import DECISIONS, score_margins
-from kcrc.tuning.search import Search
+from kcrc.tuning.result import CandidateSetting
+from kcrc.tuning.scoring import DECISIONS, MarginScorer, score_margins
+from kcrc.tuning.search import CandidateEvaluator
 from lab.experiments.studies import command
 from lab.experiments.studies.seven_sets import SETS, load
 
@@ -60,19 +60,19 @@ class AskedGeometry(VectorGeometry):
         return np.asarray(np.argsort(far, axis=1, kind="stable")[:, :n_classes])
 
 
-def grid(name: str, base: float, typical: float, n_classes: int) -> Iterator[tuple[Candidate, str]]:
+def grid(name: str, base: float, typical: float, n_classes: int) -> Iterator[tuple[CandidateSetting, str]]:
     """All settings of one metric, each with a name that is the same on every split."""
     for (kernel, width), mu, decision in itertools.product(KERNELS, PENALTIES, DECISIONS):
         gamma = None if width is None else width * base
         for size, form in itertools.product(SIZES, ("rkhs", "gram")):
             yield (
-                Candidate(name, "atoms", size, kernel, gamma, mu, form, decision),
+                CandidateSetting(name, "atoms", size, kernel, gamma, mu, form, decision),
                 f"{name}, {size} atoms, {kernel} {width or ''}, mu {mu:g}, {form}, {decision}",
             )
         for size in CLASS_COUNTS:
             if size <= n_classes and size * typical <= LARGEST_CLASSES:
                 yield (
-                    Candidate(name, "classes", size, kernel, gamma, mu, "rkhs", decision),
+                    CandidateSetting(name, "classes", size, kernel, gamma, mu, "rkhs", decision),
                     f"{name}, {size} classes, {kernel} {width or ''}, mu {mu:g}, {decision}",
                 )
 
@@ -89,10 +89,11 @@ def tried(X: Array, y: Array, Xq: Array, yq: Array) -> dict[str, float]:
         far = geometry.trials(np.flatnonzero(queries)[:64], 25).cross
         assert far is not None
         settings = dict(grid(name, 1.0 / float(np.median(far)), len(y) / len(classes), len(classes)))
-        field = Field({name: partial(_same, geometry)}, numbers, queries, ())
-        search = Search(field, Scorer(score_margins), SearchBudget(np.inf))
-        search.evaluate(list(settings), np.arange(len(search.order)), 1.0)
-        found |= {settings[setting]: score.accuracy for setting, score in search.scores.items()}
+        order = stratified(numbers, np.random.default_rng(0), queries)
+        candidates = Candidates({name: partial(_same, geometry)}, numbers, order, ())
+        evaluator = CandidateEvaluator(candidates, MarginScorer(score_margins), np.inf)
+        evaluator.evaluate(list(settings), np.arange(len(evaluator.order)), 1.0)
+        found |= {settings[candidate]: score.accuracy for candidate, score in evaluator.scores.items()}
     return found
 
 

@@ -35,7 +35,7 @@ from kcrc.files.atomic import write_bytes
 from kcrc.method import decisions
 from kcrc.report.tables import Table
 from kcrc.report.terminal import say
-from kcrc.tuning.geometries import metric_named
+from kcrc.tuning.geometries import scaling_named
 from lab.experiments.studies import command
 from lab.experiments.studies.seven_sets import SETS, load
 
@@ -71,7 +71,7 @@ def finalists(clf: KCRCClassifier, X: Array, y: Array, Xq: Array, yq: Array, cou
     most = max(score.trials for score in clf.tuning_.scores.values())
     leading = sorted(clf.tuning_.table, key=lambda row: (-(row["trials"] >= most // 2), -row["accuracy"]))[:count]
     for row in leading:
-        metric: Any = metric_named(row["geometry"])
+        metric: Any = scaling_named(row["geometry"])
         names = ("n_neighbors", "kernel", "mu", "form", "decision", "locality")
         other = KCRCClassifier(scaling=metric, gamma=row["gamma"] or "scale", **{n: row[n] for n in names}).fit(X, y)
         best = max(best, float(np.mean(other.predict(Xq) == yq)))

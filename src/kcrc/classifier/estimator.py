@@ -26,9 +26,14 @@ from kcrc._base.mapped import apply_by_blocks
 from kcrc._base.validation import seed_of
 from kcrc._base.views import are_views, layout_of
 from kcrc.classifier.confidence_methods import ConfidenceHolder, Confident, Groups
-from kcrc.classifier.parameters import Chosen, Parameters, byte_count, refuses_earlier_names
+from kcrc.classifier.parameters import (
+    byte_count,
+    method_of_file,
+    precomputed_kind,
+    refuses_earlier_names,
+    settings_of,
+)
 from kcrc.classifier.receipts import ExampleDigests, Receipt, choices, receipt_for
-from kcrc.classifier.renewal import as_chosen, learned, renewed
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.calibration import Confidence
 from kcrc.errors import DataError, ParameterError, StateError, UnknownName
@@ -38,6 +43,7 @@ from kcrc.method.evidence import Evidence, join_evidence, leaning
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.samples import FLOATS, SampleForm
 from kcrc.method.scaling import Scaling, far_out, is_fixed
+from kcrc.tuning.tune import tune
 from kcrc.updates.pending import Growth, Standing, learned_from, sample_rows, sample_size, touches
 from kcrc.updates.turning_points import Turning, turning_points
 from kcrc.updates.what_if import evidence_if, with_examples
@@ -308,7 +314,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, *, groups: Any, rows: Any = None, brief: bool = False) -> Self:
         """``fit`` of one that is new or a copy; where it is to be ``brief``, by a short search."""
-        if rows is not None and Parameters(self).precomputed:
+        if rows is not None and precomputed_kind(self):
             raise ParameterError("rows cannot be given with a precomputed matrix: there a row is its own column.")
         vectors, labels = self._checked(X, y, reset=True)
         precision = np.promote_types(vectors.dtype, np.float32)
@@ -332,33 +338,38 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     ) -> None:
         """Choose, and build the model anew from these examples; ``among`` are the columns of a precomputed matrix that
         they still are, where some were forgotten."""
-        far = not Parameters(self).precomputed and far_out(vectors)
+        far = not precomputed_kind(self) and far_out(vectors)
         if far:
             vectors = apply_by_blocks(in_double, vectors)
         size = sample_size(vectors, len(vectors), byte_count(self.memory_budget))
-        parameters = Parameters(self, seed_of(self.random_state), brief, sampled=size < len(vectors))
-        parameters.check()
+        sampled = size < len(vectors)
+        settings = settings_of(
+            self, seed=seed_of(self.random_state), brief=brief, sampled=sampled, double_precision=far
+        )
         among, known, together = vectors if among is None else among, numbers, groups
-        if parameters.sampled:
-            few = sample_rows(ids, size, parameters.seed)
+        if sampled:
+            few = sample_rows(ids, size, settings.seed)
             among, known = vectors[few], np.unique(numbers[few], return_inverse=True)[1]
             together = None if groups is None else np.asarray(groups)[few]
-        chosen = parameters.chosen(among, known, together)
-        if vectors.dtype == np.float16 and not parameters.keeps_halves(chosen.values):
+        result = tune(settings, among, known, together)
+        if vectors.dtype == np.float16 and not result.settings.keeps_half_precision:
             all_of_them, vectors = among is vectors, apply_by_blocks(widen, vectors)
             among = vectors if all_of_them else widen(among)
-        method, scaled = parameters.method(among, known, chosen.values)
-        method = replace(method, double_precision=far)
-        whole = scaled if among is vectors else None
-        if parameters.sampled:  # what was measured on the way is of the sample
-            chosen = Chosen(chosen.values, chosen.tuning)
+        method, scaled = result.settings.make_method(among, known)
         self.model_ = FittedModel.build(
-            method, vectors, classes, numbers, ids, chosen.pairs, scaled=whole, prepared=chosen.prepared,
+            method,
+            vectors,
+            classes,
+            numbers,
+            ids,
+            None if sampled else result.pairs,  # what was measured on the way is of the sample
+            scaled=scaled if among is vectors else None,
+            prepared=None if sampled else result.prepared,
             searchable=False,
-        )  # fmt: skip
+        )
         self.classes_ = classes
         self._confidence = ConfidenceHolder(Groups.of(ids, groups), fixed=is_fixed(self.scaling))
-        self.tuning_ = chosen.tuning
+        self.tuning_ = result.report
         self.growth_ = Growth(next_row, len(numbers))
         self._digests: ExampleDigests | None = None
 
@@ -384,7 +395,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         with self._change() as made:
             model, following = made.examples_, made.growth_.next_row
-            among = model.raw[:, model.ids] if Parameters(made).precomputed else None
+            among = model.raw[:, model.ids] if precomputed_kind(made) else None
             made._store(model.raw, model.classes, model.labels, model.ids, groups, next_row=following, among=among)
         return self
 
@@ -440,10 +451,10 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         self._standing = Standing(model)
 
     def _renewed(self, model: FittedModel) -> FittedModel:
-        parameters, few = Parameters(self, model.method.seed), learned_from(model)
-        among = few.raw[:, few.ids] if parameters.precomputed else few.raw
+        settings, few = settings_of(self, seed=model.method.seed), learned_from(model)
+        among = few.raw[:, few.ids] if settings.precomputed else few.raw
         try:
-            return model.by(renewed(parameters, model.method, widen(among), few.labels))
+            return model.by(settings.refit_learned_parts(model.method, widen(among), few.labels))
         except DataError as why:  # the examples came one by one, and only together do they not fit the parameters
             raise DataError(
                 f"{why} The examples that came since it last answered do not fit its parameters: forget() them, or fit "
@@ -452,7 +463,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _learns_from(self, model: FittedModel, positions: Array, gone: Array) -> bool:
         """Whether something was learned from any of the examples at ``positions``."""
-        return bool(learned(Parameters(self, model.method.seed), model.method)) and touches(model, positions, gone)
+        return bool(settings_of(self).learned_parts(model.method)) and touches(model, positions, gone)
 
     def _goes_on(self, standing: Standing, growth: Growth, classes: Array, digests: ExampleDigests | None) -> None:
         """Go on with other examples; what was learned from those before is learned anew when it is next needed."""
@@ -485,7 +496,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         with self._change() as made:
             model = made.examples_
             groups = Groups.learned_with(made.confidence_)
-            made._standing = Standing(model, due=bool(learned(Parameters(made, model.method.seed), model.method)))
+            made._standing = Standing(model, due=bool(settings_of(made).learned_parts(model.method)))
             made._confidence = ConfidenceHolder(groups, fixed=is_fixed(made.scaling))
         return self
 
@@ -495,8 +506,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if not self._standing.due:
             return None
-        method = self.examples_.method
-        what = ", ".join(learned(Parameters(self, method.seed), method))
+        what = ", ".join(settings_of(self).learned_parts(self.examples_.method))
         return f"Learned anew from the examples when next asked: {what}."
 
     @property
@@ -670,7 +680,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             return False
         if ExampleDigests.of(model).state(now._choices) != receipt.state:
             return False
-        return not learned(Parameters(now, model.method.seed), model.method) or now._learned_from(model)
+        return not settings_of(now).learned_parts(model.method) or now._learned_from(model)
 
     def _learned_from(self, model: FittedModel) -> bool:
         """Whether the model answers as one that learned anew from its examples does."""
@@ -970,7 +980,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         known = set(KCRCClassifier._get_param_names())  # files of earlier versions say more
         made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
         made.tuning_, made.growth_ = described.tuning, described.growth
-        made.model_, made.classes_ = replace(model, method=as_chosen(made, model.method)), model.classes
+        made.model_, made.classes_ = replace(model, method=method_of_file(made, model.method)), model.classes
         made._digests = None
         made.confidence_ = described.answering.confidence
         form = described.answering.samples
@@ -1030,7 +1040,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         return self._samples.flat(X), y
 
     def _refuse_precomputed(self, verb: str) -> None:
-        if Parameters(self).precomputed:
+        if precomputed_kind(self):
             raise ParameterError(
                 f"{verb} cannot extend a precomputed matrix: it would need the new examples' values with the old. "
                 "Use fit with the whole matrix."
@@ -1052,7 +1062,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = Parameters(self).precomputed
+        tags.input_tags.pairwise = precomputed_kind(self) is not None
         # A linear representation cannot tell classes apart that lie along one direction (paper, "Data with the same
         # direction distribution"), and scikit-learn's toy blobs are such data: CRC is poor there by nature.
         # So are directions alone (unit rows): the blobs have two features.

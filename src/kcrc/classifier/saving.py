@@ -24,7 +24,6 @@ from kcrc._base.arrays import Array, blocks
 from kcrc._base.parallel import worker_count
 from kcrc._base.registry import fits, hints_of
 from kcrc._base.views import Layout
-from kcrc.classifier.parameters import check_form
 from kcrc.classifier.stored_parts import READING_ERRORS, decode, encode, parameters_of_today
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.calibration import POWERS, Calibration, Confidence, Familiarity
@@ -42,6 +41,7 @@ from kcrc.method.samples import SampleForm
 from kcrc.tuning.left_out.answers import LeftOut
 from kcrc.tuning.left_out.exclusion import Exclusion
 from kcrc.tuning.result import Tuning
+from kcrc.tuning.settings import check_form
 from kcrc.updates.pending import Growth
 
 if TYPE_CHECKING:

@@ -54,7 +54,7 @@ OTHERS = {
     "open-set": "kcrc.confidence.open_set:OpenSet",
     "exclusion": "kcrc.tuning.left_out.exclusion:Exclusion",
     "left-out": "kcrc.tuning.left_out.answers:LeftOut",
-    "setting": "kcrc.tuning.result:Candidate",
+    "setting": "kcrc.tuning.result:CandidateSetting",
     "score": "kcrc.tuning.result:Score",
     "tuning": "kcrc.tuning.result:Tuning",
 }

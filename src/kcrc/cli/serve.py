@@ -62,7 +62,7 @@ def serve(
     token. docs/serve.md has the rest.
     """
     try:
-        from kcrc.web.app import application, bound, own_address, server
+        from kcrc.web.app import application, bind, own_address, server
         from kcrc.web.guard import Guard
         from kcrc.web.service import Service
     except ModuleNotFoundError as problem:
@@ -86,7 +86,7 @@ def serve(
         secure=certificate is not None,
     )
     try:
-        sock = bound(host, port)
+        sock = bind(host, port)
     except OSError as problem:
         raise DataError(
             f"Port {port} of {shown(host)} cannot be used: {problem.strerror}. Give another --port."
@@ -112,7 +112,7 @@ def serve(
 
     def announce() -> None:
         invite()
-        guard.entered = invite  # for the next browser
+        guard.on_entry = invite  # for the next browser
         if secret is not None:
             note(f"The address lets one browser in, once; then the next is shown. For programs, the token is {secret}")
         if exposed and certificate is None:

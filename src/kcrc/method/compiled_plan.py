@@ -35,7 +35,7 @@ NOT_SOLVED = 3
 
 Plan = Callable[[Samples, Neighbourhood, Evidence], Array]
 _plans: WeakKeyDictionary[FittedModel, Plan | None] = WeakKeyDictionary()
-_making = threading.Lock()
+_making = threading.RLock()  # ``single`` asks for the plan while it holds it
 
 
 def plan(model: FittedModel) -> Plan | None:

@@ -1,7 +1,8 @@
-"""One setting of the classifier's parameters, and the table of what leave-one-out made of many."""
+"""What a search gives: the settings with nothing open, and the table of what leave-one-out made of every candidate."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,14 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc._base.few_examples import FEWEST
 from kcrc.errors import ParameterError
+from kcrc.method.distances.pair_cache import PairCache
+from kcrc.method.preparation import Prepared
+from kcrc.tuning import constants
+from kcrc.tuning.settings import MethodSettings
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateSetting:
     """One setting of the parameters that the search chooses.
 
     Attributes
@@ -98,9 +103,9 @@ class Tuning:
 
     Attributes
     ----------
-    best : Candidate
+    best : CandidateSetting
         What was chosen.
-    scores : dict of Candidate to Score
+    scores : dict of CandidateSetting to Score
         What leave-one-out made of every setting that was tried.
     seconds : float
         How long it took.
@@ -119,8 +124,8 @@ class Tuning:
         Lines of the table, cheapest first: the settings of which none is both cheaper and at least as accurate.
     """
 
-    best: Candidate
-    scores: dict[Candidate, Score]
+    best: CandidateSetting
+    scores: dict[CandidateSetting, Score]
     seconds: float
     scaling: Any = field(repr=False)
     weights: dict[str, float] | None = None
@@ -144,7 +149,7 @@ class Tuning:
         order = sorted(score, key=lambda s: (-score[s].trials, -score[s].accuracy, score[s].loss))
         return [self._line(s) for s in order]
 
-    def _line(self, setting: Candidate) -> dict[str, Any]:
+    def _line(self, setting: CandidateSetting) -> dict[str, Any]:
         score = self.scores[setting]
         told = {name: getattr(score, name) for name in ("accuracy", "error", "loss", "trials", "price")}
         return {**vars(setting), **told}
@@ -160,7 +165,7 @@ class Tuning:
         return found
 
     @property
-    def _compared(self) -> list[Candidate]:
+    def _compared(self) -> list[CandidateSetting]:
         """The settings asked about as many examples as the chosen one, all of them."""
         return [s for s, score in self.scores.items() if score.trials >= self.trials and score.share == 1.0]
 
@@ -169,9 +174,9 @@ class Tuning:
         ``KCRCClassifier(**clf.tuning_.cheaper(within=0.002))``. The chosen one's own where none is cheaper."""
         if not 0.0 <= within < 1.0:
             raise ParameterError(f"within is a loss of accuracy, at least 0 and below 1; got {within!r}.")
-        from kcrc.tuning.geometries import metric_named  # only where somebody asks
+        from kcrc.tuning.geometries import scaling_named  # only where somebody asks
 
-        score, named = self.scores, metric_named(self.best.geometry) is not None
+        score, named = self.scores, scaling_named(self.best.geometry) is not None
         near = [
             s
             for s in self._compared
@@ -183,7 +188,7 @@ class Tuning:
         wanted = {name: getattr(found, name) for name in ("n_neighbors", "mu", "form", "decision", "locality")}
         if found.kernel != "given":
             wanted |= {"kernel": found.kernel, "gamma": "scale" if found.gamma is None else found.gamma}
-        return wanted | ({"scaling": metric_named(found.geometry)} if named else {})
+        return wanted | ({"scaling": scaling_named(found.geometry)} if named else {})
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame (needs pandas)."""
@@ -264,8 +269,6 @@ class Tuning:
 # the others that were (and one more that is certain), or whole classes, which leave the true one out more often, would
 # seem worse than they are.
 
-TEMPERATURES = 2.0 ** np.arange(-12, 4)
-
 
 def doubts(margins: Array) -> Array:
     """(B,) of each answer with ``margins`` (B,), 0 to 1; NaN where none was asked."""
@@ -276,7 +279,8 @@ def doubts(margins: Array) -> Array:
     known = margins[asked]
     right = known > 0
     wrong = np.isfinite(known) & ~right
-    doubt = expit(known / -TEMPERATURES[:, None].astype(np.float32)) ** 2
+    temperatures = np.array(constants.TEMPERATURES, np.float32)
+    doubt = expit(known / -temperatures[:, None]) ** 2
     of_wrong = (doubt[:, wrong].sum(axis=1) + 1.0) / (int(wrong.sum()) + 1)
     doubt = np.where(right, doubt, of_wrong[:, None])
     out = np.full(len(margins), np.nan, np.float32)
@@ -292,3 +296,17 @@ def loss(margins: Array) -> float:
 def paired_error(one: Array, other: Array) -> float:
     """The standard error of the mean difference of two settings' doubts about the same examples."""
     return float((one - other).std() / np.sqrt(len(one)))
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """The ``settings`` with nothing open, and the ``report`` of the search; None where nothing was tried.
+
+    ``pairs`` are distances between examples that were measured on the way, ``prepared`` what distances prepared of the
+    examples: a model of the same examples need not make them again.
+    """
+
+    settings: MethodSettings
+    report: Tuning | None = None
+    pairs: Mapping[str, PairCache] | None = None
+    prepared: Mapping[Hashable, Prepared] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""What a setting makes of trials: the margin by which the true class won or lost each of them.
+"""How candidates are scored: the margin by which the true class won or lost the answer to each left-out example.
 
-A margin is log(best other residual) − log(the true class's residual): above 0 is a right answer. ∞ where all
-neighbours share the true class, or nothing was coded and the nearest has it; −∞ where the true class is not in the
+A margin is log(best other residual) − log(the true class's residual): above 0 the answer is right. It is ∞ where all
+neighbours are of the true class, or nothing was coded and the nearest is of it; −∞ where the true class is not in the
 dictionary or has no part in the code. A tie is no right answer: the class that sorts first would win it.
 
 The local problems are the model's own: those of ``kcrc.method.local_problem``, or compiled, which is tested to be the
@@ -11,23 +11,66 @@ same. They are solved in single precision where the search is and the penalty al
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.method import decisions, local_problem
+from kcrc.method import decisions, local_problem, projections
 from kcrc.method.coding.base import Coder
 from kcrc.method.coding.ridge import Ridge
 from kcrc.method.kernels import exp_of
 from kcrc.method.local_problem import Numbers, error_in_single
 from kcrc.method.projections.base import Identity, Projection
 from kcrc.native import native
+from kcrc.tuning import constants
 from kcrc.tuning.left_out.trials import Trials
+from kcrc.tuning.settings import MethodSettings, is_open
 
-DECISIONS = ("ratio", "residual")  # those that are searched: the compiled judge gives both of one solution
-SINGLE_TELLS = 0.1  # largest (condition number) × (single precision) with which margins keep their sign
-FLOOR = 1e-12  # of ‖y‖²: less left over of a query is nothing, and has a logarithm
+DECISIONS = ("ratio", "residual")
+"""The rules that are searched: the compiled scorer gives the margins of both from one solution."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarginScorer:
+    """What gives the margins of candidates, and what that costs.
+
+    score       (trials, gamma, labels, sizes, mus, form, share) -> margins (sizes, mus, decisions, B)
+    effort      how much dearer that is than the compiled ridge
+    iterates    whether the coder does
+    projecting  the cost of the projection, over K³
+    decisions   the rules that margins are of, in this order
+    """
+
+    score: Callable[..., Array]
+    effort: float = 1.0
+    iterates: bool = False
+    projecting: float = 0.0
+    decisions: tuple[str, ...] = DECISIONS
+
+    @classmethod
+    def of(cls, settings: MethodSettings) -> MarginScorer:
+        """The compiled ridge where the settings ask for that, else the stages with their coder and projection."""
+        projection = projections.resolve(settings.member.projection)
+        coder, decision = settings.coder_with(0.01), settings.member.decision
+        rules = DECISIONS if is_open(decision) or decisions.named(decision).compiled else (decision,)
+        if settings.coder == "ridge" and projection.identity and rules == DECISIONS:
+            return cls(partial(score_margins, normalize=settings.normalize_columns))
+        effort = 1.0 if settings.global_dictionary and not coder.iterates else constants.STAGED_EFFORT
+        score = partial(_score_by_stages, settings, projection, rules)
+        return cls(score, effort, coder.iterates, projection.cost, rules)
+
+
+def posing_cost(k: float, form: str, projecting: float = 0.0) -> float:
+    """Operations to pose a local problem of k atoms, roughly; ``projecting``: the cost of the projection over k³."""
+    return k * k * (constants.POSING_PAIR + (k if form == "gram" else 0.0) + projecting * k)
+
+
+def solving_cost(k: float) -> float:
+    """Operations to solve it with one penalty, roughly."""
+    return k**3 / 3 + constants.SOLVING_PAIR * k * k + constants.SOLVING_PROBLEM
 
 
 def kernel_of(trials: Trials, gamma: float | None) -> tuple[Array, Array, Array]:
@@ -55,7 +98,7 @@ def nearest_atom(trials: Trials) -> Array:
 
 def needs_double(atoms: int, mu: float, normalize: bool) -> bool:
     """Whether a penalty is so small for a dictionary of so many atoms that single precision would answer at random."""
-    return error_in_single(atoms, mu, normalize=normalize) > SINGLE_TELLS
+    return error_in_single(atoms, mu, normalize=normalize) > constants.SINGLE_PRECISION
 
 
 def squared_among(trials: Trials) -> Array:
@@ -182,7 +225,7 @@ def staged_margins(
     everyone = np.arange(len(truth))
     rules = [decisions.named(name) for name in judged_by]
     out = np.full((len(sizes), len(mus), len(rules), len(truth)), -np.inf, np.float32)
-    n_classes = int(max(labels.max(), truth.max())) + 1
+    n_classes, floor = int(max(labels.max(), truth.max())) + 1, constants.FLOOR
     for s, size in enumerate(sizes):
         classes = labels[: len(G), :size]
         seen, atoms = (None, None) if vectors is None else (vectors[0], vectors[1][:, :size])
@@ -199,7 +242,7 @@ def staged_margins(
             code = coder.solve(coder.factorise(dictionary), target)
             for d, rule in enumerate(rules):
                 energy, contributed = rule.explain(dictionary, target, code, classes)
-                residuals = rule.residuals(energy, contributed, code.coefficients, classes, n_classes, floor=FLOOR)
+                residuals = rule.residuals(energy, contributed, code.coefficients, classes, n_classes, floor=floor)
                 uncoded = ~np.isfinite(residuals.min(axis=1))
                 own = residuals[everyone, truth].copy()
                 residuals[everyone, truth] = np.inf
@@ -210,3 +253,47 @@ def staged_margins(
                 margin = np.where(alone, np.where(has_truth, np.inf, -np.inf), margin)
                 out[s, u, d] = np.where(has_truth, margin, -np.inf)
     return out
+
+
+def with_share(projection: Projection, share: float | None) -> Projection:
+    """The projection on this share of the most dimensions there can be; as it is where that was not searched."""
+    return projection if share is None else projection.with_components(share)
+
+
+def _score_by_stages(
+    settings: MethodSettings,
+    projection: Projection,
+    rules: tuple[str, ...],
+    trials: Trials,
+    gamma: float | None,
+    labels: Array,
+    sizes: list[int],
+    mus: list[float],
+    form: str,
+    share: float | None = None,
+) -> Array:
+    """Margins with the coder, the projection and the rules of ``settings``."""
+    if form == "raw" and not settings.coder_with(0.01).needs_columns:
+        form = "rkhs"  # the same problem, in the linear kernel's own space
+    width = int(np.max(np.where(labels >= 0, np.arange(1, labels.shape[1] + 1), 1)))
+    if any(needs_double(width, mu, settings.normalize_columns) for mu in mus):
+        trials = trials.in_double(width)
+    G, k, own = kernel_of(trials, gamma)
+    vectors = None
+    if trials.asked is not None and trials.atoms is not None:
+        vectors = (trials.asked, trials.atoms[:, :width])
+    return staged_margins(
+        (G[:, :width, :width], k[:, :width], own),
+        labels[:, :width],
+        trials.truth,
+        sizes,
+        mus,
+        form,
+        settings.coder_with,
+        None if projection.identity else with_share(projection, share),
+        settings.seed,
+        vectors,
+        nearest=nearest_atom(trials) if shares_dictionary(trials) else None,
+        normalize=settings.normalize_columns,
+        judged_by=rules,
+    )

@@ -1,271 +1,335 @@
-"""From parameters of which some are "auto" to a search over them, and its outcome.
+"""From settings of which something is open to settings with nothing open: ``tune``.
 
-What can be searched depends on what the caller fixed. Euclidean distances under a metric are the common case: all
-metrics, both kernels, whole classes too. Another distance brings its own geometry and the exp kernel, under a metric
-that is not fitted with labels where it is one of vectors; a kernel that is given (an object, a function, a matrix)
-leaves size, penalty, form and decision to choose. Where the weights of a unified distance are to be learned and the
-Euclidean one is a member, that is tried alone with all it can do, so that learning weights does not end below it.
+Where the weights of a unified distance are to be learned and the Euclidean one is a member, that is tried alone with
+all it can do, so that learning weights does not end below it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from kcrc._base.arrays import Array
-from kcrc.method import scaling
+from kcrc._base.arrays import Array, widen
+from kcrc._base.parallel import one_blas_thread, worker_count
+from kcrc._base.progress import share_bar
+from kcrc.method import kernels, projections, scaling
 from kcrc.method.distances.base import Distance
+from kcrc.method.distances.pair_cache import COSTLY, PairCache, pair_caches
 from kcrc.method.distances.pixel import SquaredEuclidean
 from kcrc.method.distances.unified import Unified, to_be_weighted
-from kcrc.method.preparation import Samples
+from kcrc.method.kernels import Kernel
+from kcrc.method.preparation import POSITION, Prepared, Samples
 from kcrc.method.scaling import units_differ
-from kcrc.tuning.candidates import FAVOURITE
-from kcrc.tuning.field import (
-    SPEED,
-    Field,
-    Request,
-    Scorer,
-    SearchBudget,
-    fixed_of,
-    is_open,
-    posing_cost,
-    projected,
-    scorer_for,
-    solving_cost,
-)
-from kcrc.tuning.geometries import LABEL_FREE, TABLES, favoured, geometries_of, learned_anew, of_kernel
+from kcrc.tuning import constants
+from kcrc.tuning.candidates import Candidates, fixed_values, stratified
+from kcrc.tuning.geometries import LABEL_FREE, favoured, fit_again, geometries_of, kernel_geometry, table_work
 from kcrc.tuning.left_out.sample import class_stays, duplicate_groups
 from kcrc.tuning.left_out.surroundings import Surroundings
-from kcrc.tuning.result import Candidate, Tuning, loss
-from kcrc.tuning.search import MOST, BriefSearch, Search, stratified
+from kcrc.tuning.result import CandidateSetting, SearchResult, Tuning, loss
+from kcrc.tuning.scoring import MarginScorer, posing_cost, solving_cost, with_share
+from kcrc.tuning.search import CandidateEvaluator, Search
+from kcrc.tuning.settings import MethodSettings, is_open
 from kcrc.tuning.weights import WeightSearch
 
-SAFE: dict[str, Any] = {  # where no class has a second example to ask
-    "n_neighbors": 50,
-    "kernel": "rbf",
-    "gamma": "scale",
-    "mu": 0.01,
-    "form": "rkhs",
-    "decision": "ratio",
-    "locality": "atoms",
-    "scaling": "plain",
-}
-# Seconds, seconds an example and seconds a number of it: where data are few, a longer search would fit their noise.
-ENOUGH, ENOUGH_EACH, ENOUGH_ENTRY = 0.5, 2e-3, 4e-6
-ENOUGH_PASSES = 20  # over all who are asked, with dictionaries of a size that is given
-FOR_METRIC = 0.4  # of the time is for the metric, and the Euclidean member under it, where weights are learned
-LEARNING = 0.25  # of the time is for the weights
 ALONE = " alone"  # how the names of single members end in the table
-WHOLE = 1000  # examples a search for a global dictionary uses,
-WHOLE_PROJECTED = 600  # and where eigenvectors are wanted of each
 
 
-class Found(NamedTuple):
-    """Values for all that is searched, the tuning they come from and the margins of its best setting, which are None
-    where nothing could be tried."""
+def tune(settings: MethodSettings, X: Array, y: Array, groups: Array | None = None) -> SearchResult:
+    """Choose what is open by leave-one-out over the examples X (n, d) with class numbers y (n,).
 
-    values: dict[str, Any]
-    tuning: Tuning | None = None
-    margins: Array | None = None
+    Examples of one of the ``groups`` (n,) are left out together.
+    """
+    if settings.closed:
+        return SearchResult(settings)
+    # n_jobs=1 stands for one core: small solves on more threads than cores wait for each other.
+    one_core = one_blas_thread() if worker_count(settings.n_jobs) == 1 else nullcontext()
+    with one_core, share_bar("choosing parameters", show=settings.verbose) as progress:
+        return _tune(settings, widen(X), y, groups, progress)
 
 
-def tune(request: Request, X: Array, labels: Array) -> tuple[dict[str, Any], Tuning | None]:
-    """Values for all that is searched, and the tuning they come from (None where nothing could be tried)."""
-    distance, groups = request.distance, duplicate_groups(X, request.groups)
-    weighted = to_be_weighted(distance)
-    if weighted is not None and is_open(request.params["scaling"]):
-        found = _weighted(replace(request, samples=None), weighted, X, labels, groups)  # a metric moves them
+def _tune(
+    settings: MethodSettings, X: Array, y: Array, groups: Array | None, progress: Callable[[float], None]
+) -> SearchResult:
+    fitted, scaled, samples, pairs = _fit_parts(settings, X, y)
+    X = X if fitted.of_products else scaled
+    tuner = Tuner(fitted, X, y, duplicate_groups(X, groups), progress, None if fitted.of_products else samples, pairs)
+    weighted = to_be_weighted(fitted.fine_distance)
+    if weighted is not None and is_open(fitted.member.scaling):
+        result = _tune_with_weights(replace(tuner, samples=None), weighted)  # a scaling moves the examples
     else:
-        found = _chosen(request, X, labels, groups)
-    return found.values, found.tuning
+        result, _ = tuner.search()
+    return replace(result, pairs=pairs, prepared=_reusable(samples, fitted))
 
 
-def _weighted(request: Request, distance: Unified, X: Array, labels: Array, groups: Array) -> Found:
-    """Learned weights under a metric; or the Euclidean member alone, where there is one and it is better.
+def _fit_parts(
+    settings: MethodSettings, X: Array, y: Array
+) -> tuple[MethodSettings, Array, Samples, dict[str, PairCache]]:
+    """Settle and fit what the search does not choose: the scaling where it cannot be searched, distances, a kernel.
 
-    Only metrics that are not fitted with labels go with weights: to ask an example as if it were new, others would
-    have to be fitted without it, which is known for Euclidean distances alone.
+    Returns the settings with these, the examples scaled, with what distances will prepare of them, and empty caches of
+    costly distances.
     """
-    euclidean = next((name for name, member in distance.members if member.is_euclidean), None)
-    first = replace(
-        request,
-        distance=SquaredEuclidean() if euclidean else distance.with_weights(dict.fromkeys(distance.weights_, 1.0)),
-        seconds=FOR_METRIC * request.seconds,
-        progress=lambda done: request.progress(FOR_METRIC * done),
-    )
-    before = _chosen(first, X, labels, groups)
-    if before.tuning is None or before.margins is None:
-        return _chosen(replace(request, params={**request.params, "scaling": "plain"}), X, labels, groups)
-    free = {s: score for s, score in before.tuning.scores.items() if s.geometry in LABEL_FREE}
-    leader = max(free, key=lambda s: (free[s].accuracy, -free[s].loss))
-    metric = LABEL_FREE[leader.geometry].fit(X, labels)
-    moved = metric.transform(X)
-    together = replace(
-        request,
-        params={**request.params, "scaling": metric},
-        distance=learned_anew(distance, moved, labels),
-        seconds=(1.0 - FOR_METRIC) * request.seconds,
-        progress=lambda done: request.progress(FOR_METRIC + (1.0 - FOR_METRIC) * done),
-    )
-    found = _chosen(together, moved, labels, groups)
-    assert found.tuning is not None and found.margins is not None  # the same examples can be asked as before
-    scores = {**before.tuning.scores, **found.tuning.scores}
-    seconds = before.tuning.seconds + found.tuning.seconds
-    both = ~np.isnan(before.margins) & ~np.isnan(found.margins)  # the examples stand in the same order
-    alone, weighted = before.margins[both], found.margins[both]
-    if euclidean and ((alone > 0).sum(), -loss(alone)) >= ((weighted > 0).sum(), -loss(weighted)):
-        weights = {name: float(name == euclidean) for name in distance.weights_}
-        tuning = replace(before.tuning, weights=weights, scores=scores, seconds=seconds)
-        return Found({**before.values, "distance": SquaredEuclidean()}, tuning)
-    return found._replace(tuning=replace(found.tuning, scaling=metric, scores=scores, seconds=seconds))
+    member, pair = settings.member, settings.distances_of(X)
+    searched = searches_kernel(member.kernel, pair[0])
+    local = not settings.global_dictionary
+    costly = local and any(part.cost >= COSTLY for part in pair[0].components.values())
+    if is_open(member.scaling) and not (searched and not costly and takes_any_scaling(*pair)):
+        mixed = takes_vectors(member.kernel, *pair) and units_differ(X)
+        member = replace(member, scaling="standard" if mixed else "plain")
+    spec = "plain" if is_open(member.scaling) else member.scaling
+    scaled = scaling.fit_scaling(spec, X, y).transform(X)
+    fitted = settings.fit_distances(pair, scaled, y)
+    pairs: dict[str, PairCache] = {}
+    if costly:
+        pairs = pair_caches(fitted[0], len(X), dtype=X.dtype, budget=settings.memory_budget // 2)
+    kernel = None if searched else settings.make_kernel(scaled, fitted[0], member)
+    member = replace(member, distances=fitted, fitted_kernel=kernel)
+    return replace(settings, members=(member,)), scaled, Samples(scaled, columns=np.arange(len(X))), pairs
 
 
-def _chosen(request: Request, X: Array, labels: Array, groups: Array) -> Found:
-    """Whom to ask, what is fixed and who scores candidates, where to search, and what the best found there comes to."""
-    begun = time.perf_counter()
-    asked = _asked(request, X, labels, groups)
-    if not asked.eligible.any():
-        return Found(_safe(request, X))
-    fixed = fixed_of(request, atoms=len(asked.labels) - 1)
-    scorer = scorer_for(request)
-    around, weightings = _ground(request, asked, scorer, fixed)
-    geometries, fits, kernels = geometries_of(request, asked.X, around, weightings)
-    field = Field(
-        geometries,
-        asked.labels,
-        asked.eligible,
-        kernels,
-        fixed,
-        most=None if request.coarse is None else request.coarse[1],
-        whole=request.whole,
-        favoured=favoured(fits, *asked.X.shape) if is_open(request.params["scaling"]) else None,
-        keep=tuple(weightings),
-        alone=tuple(name for name in weightings if name.endswith(ALONE)),
-    )
-    seconds = (1.0 - LEARNING if weightings else 1.0) * request.seconds
-    if request.by_products and scorer.effort == 1.0 and not request.whole:
-        seconds = min(seconds, max(ENOUGH + ENOUGH_EACH * len(X) + ENOUGH_ENTRY * X.size, _for_given(fixed, len(X))))
-    kind = BriefSearch if request.brief else Search
-    search = kind(field, scorer, SearchBudget(seconds, request.n_jobs, request.seed, request.progress))
-    best = search.run()
-    fit = fits[best.geometry]
-    metric = None if fit is None else fit()
-    wider = len(asked.labels) < len(X) or X.dtype == np.float64  # the search works in float32 where it can
-    if metric is not None and wider and not scaling.is_fixed(request.params["scaling"]):
-        metric = metric.fit(X, labels)
-    distance = weightings.get(best.geometry, request.distance)
-    if not distance.is_euclidean and metric is not None:
-        distance = learned_anew(distance, metric.transform(X), labels)
-    tuning = Tuning(best, search.scores, time.perf_counter() - begun, metric, weights=distance.weights_)
-    if best.locality == "atoms" and best.n_neighbors == len(X) - 1 and request.coarse is None:
-        # All that there were without the one left out: all of them then, and of more that come as many as usual.
-        best = replace(best, n_neighbors=max(len(X), FAVOURITE["n_neighbors"]))
-    return Found(_settled(request, best, metric, distance), tuning, search.margins[tuning.best])
+def searches_kernel(kernel: Any, distance: Distance) -> bool:
+    """Whether the search makes the kernels it tries: of a distance its exponential, of vectors the linear one too."""
+    known = ("auto", "exp", "linear", "rbf") if distance.is_euclidean else ("auto", "exp")
+    return isinstance(kernel, str) and kernel in known
 
 
-def _for_given(fixed: Mapping[str, Any], n: int) -> float:
-    """Seconds that are enough where the size of the dictionary is given, and no smaller one can be tried instead."""
-    k = min(n, fixed.get("n_neighbors", 0)) if fixed.get("locality") == "atoms" else 0
-    return ENOUGH_PASSES * min(n, MOST) * (posing_cost(k, "gram") + solving_cost(k)) / SPEED
+def takes_any_scaling(distance: Distance, coarse: Distance) -> bool:
+    """Whether neighbours can be found under every scaling that is tried."""
+    learns = coarse.is_union and coarse is not distance  # it would have to learn again under each
+    return distance.of_vectors and coarse.of_vectors and not learns
 
 
-class Asked(NamedTuple):
-    """The examples a search works with, all or some of them, and which of them it can ask."""
+def takes_vectors(kernel: Any, distance: Distance, coarse: Distance) -> bool:
+    """Whether all that compares samples is at home among any vectors, so that they may be put into other units."""
+    if is_open(kernel):
+        kernel = "exp"
+    if not isinstance(kernel, str | Kernel):
+        return False  # a function may expect anything
+    part = kernels.resolve(kernel, distance=distance, gamma=1.0, degree=1, coef0=0.0)
+    return part.of_vectors and distance.of_vectors and coarse.of_vectors
 
+
+def _reusable(samples: Samples, settings: MethodSettings) -> Mapping[Hashable, Prepared]:
+    """By the key of its preparation what need not be prepared again: nothing where the scaling was searched, which
+    then has moved the examples, or where it names columns of a matrix, which examples are known by as well."""
+    by_key = {} if is_open(settings.member.scaling) else samples.prepared_by_key
+    return {key: part for key, part in by_key.items() if POSITION not in part.parts}
+
+
+@dataclass(frozen=True, eq=False)
+class Tuner:
+    """The examples X (n, d) that choose, with class numbers y and groups (n,), and settings with parts fitted to them.
+
+    samples  the examples with what was prepared of them; None: nothing is kept
+    pairs    caches of costly distances between the examples
+    """
+
+    settings: MethodSettings
     X: Array
-    labels: Array
+    y: Array
     groups: Array
-    eligible: Array
-    all: bool
+    progress: Callable[[float], None]
+    samples: Samples | None = None
+    pairs: Mapping[str, PairCache] = field(default_factory=dict)
+
+    def search(self) -> tuple[SearchResult, Array | None]:
+        """The settings with nothing open, and the margins of the best candidate; None where nothing could be tried."""
+        begun, settings = time.perf_counter(), self.settings
+        part = self._affordable_part()
+        eligible = class_stays(part.y, part.groups)
+        if not eligible.any():
+            return SearchResult(self._with_distances(settings.with_values(**self._safe_values()))), None
+        order = stratified(part.y, np.random.default_rng(settings.seed), eligible)
+        scorer, fixed = MarginScorer.of(settings), fixed_values(settings, atoms=len(part.y) - 1)
+        around = part._surroundings()
+        weightings = part._weightings(around, order, scorer, fixed)
+        makers, fits, kernel_names = geometries_of(settings, part.X, around, weightings, self.progress)
+        candidates = Candidates(
+            makers,
+            around.labels,
+            order,
+            kernel_names,
+            fixed,
+            iterates=scorer.iterates,
+            n_candidates=settings.n_candidates,
+            whole=settings.global_dictionary,
+            favoured=favoured(fits, *part.X.shape) if is_open(settings.member.scaling) else None,
+            keep=tuple(weightings),
+            alone=tuple(name for name in weightings if name.endswith(ALONE)),
+        )
+        allowed = self._seconds(scorer, fixed, weightings)
+        evaluator = CandidateEvaluator(candidates, scorer, allowed, n_jobs=settings.n_jobs, progress=self.progress)
+        best = Search(evaluator).run(brief=settings.brief)
+        fit = fits[best.geometry]
+        fitted = None if fit is None else fit()
+        wider = len(part.y) < len(self.y) or self.X.dtype == np.float64  # the search works in float32 where it can
+        if fitted is not None and wider and not scaling.is_fixed(settings.member.scaling):
+            fitted = fitted.fit(self.X, self.y)
+        distance = weightings.get(best.geometry, settings.fine_distance)
+        if not distance.is_euclidean and fitted is not None:
+            distance = fit_again(distance, fitted.transform(self.X), self.y)
+        seconds = time.perf_counter() - begun
+        report = Tuning(best, evaluator.scores, seconds, fitted, weights=distance.weights_)
+        return SearchResult(self._close(best, fitted, distance), report), evaluator.margins[best]
+
+    # Which examples, and how long ----------------------------------------------------------------------------------
+
+    def _affordable_part(self) -> Tuner:
+        """Some of the examples where dictionaries are global and those would be too large."""
+        identity = projections.resolve(self.settings.member.projection).identity
+        most = constants.GLOBAL_EXAMPLES if identity else constants.GLOBAL_PROJECTED
+        square = self.settings.fine_distance.given_as_matrix
+        if not self.settings.global_dictionary or square or len(self.y) <= most:
+            return self
+        everything = np.ones(len(self.y), bool)
+        rows = np.sort(stratified(self.y, np.random.default_rng(self.settings.seed), everything)[:most])
+        return replace(self, X=self.X[rows], y=self.y[rows], groups=self.groups[rows], samples=None, pairs={})
+
+    def _seconds(self, scorer: MarginScorer, fixed: Mapping[str, Any], weightings: Mapping[str, Unified]) -> float:
+        """Seconds for the search: no more than are enough for these examples, where a trial is cheap."""
+        settings, n = self.settings, len(self.y)
+        seconds = (1.0 - constants.WEIGHTS_SHARE if weightings else 1.0) * settings.tuning_seconds
+        if not settings.of_products or scorer.effort != 1.0 or settings.global_dictionary:
+            return seconds
+        enough = constants.SECONDS_ENOUGH + constants.SECONDS_EXAMPLE * n + constants.SECONDS_ENTRY * self.X.size
+        # Where the size of the dictionary is given, no smaller one can be tried instead.
+        k = min(n, fixed.get("n_neighbors", 0)) if fixed.get("locality") == "atoms" else 0
+        trials = constants.PASSES_ENOUGH * min(n, constants.MOST_TRIALS)
+        given_size = trials * (posing_cost(k, "gram") + solving_cost(k)) / constants.SPEED
+        return min(seconds, max(enough, given_size))
+
+    # Where candidates lie ------------------------------------------------------------------------------------------
+
+    def _surroundings(self) -> Surroundings:
+        """How the examples lie around each other."""
+        settings, distance = self.settings, self.settings.fine_distance
+        assert settings.member.distances is not None
+        coarse = None if settings.n_candidates is None else (settings.member.distances[1], settings.n_candidates)
+        samples = self.samples or Samples(self.X, columns=np.arange(len(self.X)))
+        around = Surroundings(samples, self.y, self.groups, coarse, self.pairs)
+        if distance.is_euclidean or is_open(settings.member.scaling):
+            return around
+        # A brief search leaves each example out once, which measures all pairs anyway.
+        return around.tabled(distance, np.inf if settings.brief else table_work(settings), settings.n_jobs)
+
+    def _weightings(
+        self, around: Surroundings, order: Array, scorer: MarginScorer, fixed: Mapping[str, Any]
+    ) -> dict[str, Unified]:
+        """The weights of a unified distance to try, by the name the table shows: every member alone, equal weights and
+        learned weights."""
+        settings, distance = self.settings, to_be_weighted(self.settings.fine_distance)
+        if distance is None:
+            return {}
+        search = WeightSearch(
+            distance,
+            around,
+            order,
+            scorer,
+            form=str(fixed.get("form", "rkhs")),
+            mus=(float(fixed["mu"]),) if "mu" in fixed else constants.WEIGHT_PENALTIES,
+            seconds=constants.WEIGHTS_SHARE * settings.tuning_seconds,
+            given=None if settings.member.fitted_kernel is None else kernel_geometry(distance, settings, around),
+        )
+        learned, names = search.run(), search.names
+        weights = {f"{single}{ALONE}": {name: float(name == single) for name in names} for single in names}
+        if len(names) > 1:
+            weights["equal weights"] = dict.fromkeys(names, 1.0 / len(names))
+        if learned not in weights.values():
+            weights["learned weights"] = learned
+        return {name: distance.with_weights(each) for name, each in weights.items()}
+
+    # What was chosen ----------------------------------------------------------------------------------------------
+
+    def _close(self, best: CandidateSetting, fitted: scaling.Scaling | None, distance: Distance) -> MethodSettings:
+        """The settings with what is best for all that was open."""
+        member = self.settings.member
+        names = ("n_neighbors", "kernel", "gamma", "mu", "form", "decision", "locality")
+        values: dict[str, Any] = {name: getattr(best, name) for name in names if is_open(getattr(member, name))}
+        if "gamma" in values and best.gamma is None:
+            values["gamma"] = "scale"
+        everything = best.locality == "atoms" and best.n_neighbors == len(self.y) - 1
+        if "n_neighbors" in values and everything and self.settings.n_candidates is None:
+            # All there were without the one left out: all of them then, and of more that come as many as usual.
+            values["n_neighbors"] = max(len(self.y), constants.FAVOURITE["n_neighbors"])
+        if fitted is not None:
+            values["scaling"] = fitted
+        values["projection"] = with_share(projections.resolve(member.projection), best.share)
+        return self._with_distances(self.settings.with_values(**values), distance)
+
+    def _with_distances(self, settings: MethodSettings, distance: Distance | None = None) -> MethodSettings:
+        """Settings with the distances that are to stay as they were fitted; Euclidean ones are fitted to what comes."""
+        assert self.settings.member.distances is not None
+        fine, coarse = self.settings.member.distances
+        if fine.is_euclidean:
+            return settings.with_values(distances=None)
+        distance = distance or fine
+        return settings.with_values(distances=(distance, distance if coarse is fine else coarse))
+
+    def _safe_values(self) -> dict[str, Any]:
+        """Values for all that is open, where no example can be left out.
+
+        Among fewer examples than features, directions tell classes apart; in few dimensions lengths do too. Neither
+        means anything where units differ.
+        """
+        member, euclidean = self.settings.member, self.settings.fine_distance.is_euclidean
+        wide = self.X.shape[1] > len(self.X) and euclidean
+        safe = {**constants.SAFE, "scaling": "standard" if units_differ(self.X) else "unit" if wide else "plain"}
+        if not euclidean:
+            safe["kernel"] = "exp"  # of the distance: the RBF is of vectors, and would not look at it
+        return {name: value for name, value in safe.items() if is_open(getattr(member, name))}
 
 
-def _asked(request: Request, X: Array, labels: Array, groups: Array) -> Asked:
-    """Some of the examples where dictionaries are global and those would be too large."""
-    most = WHOLE if request.projecting.identity else WHOLE_PROJECTED
-    if not request.whole or request.distance.given_as_matrix:  # which stays square
-        most = len(X)
-    everyone = len(X) <= most
-    rows = np.arange(len(X)) if everyone else _subset(labels, most, request.seed)
-    return Asked(X[rows], labels[rows], groups[rows], class_stays(labels[rows], groups[rows]), everyone)
+def _tune_with_weights(tuner: Tuner, distance: Unified) -> SearchResult:
+    """Learned weights under a scaling; or the Euclidean member alone, where there is one and it is better.
 
-
-def _safe(request: Request, X: Array) -> dict[str, Any]:
-    """What is taken where nobody can be asked.
-
-    Among fewer examples than features, directions tell classes apart; in few dimensions lengths do too. Neither means
-    anything where units differ.
+    Only scalings that are not fitted with labels go with weights: to leave an example out, others would have to be
+    fitted without it, which is known for Euclidean distances alone.
     """
-    wide = X.shape[1] > len(X) and request.distance.is_euclidean
-    safe = {**SAFE, "scaling": "standard" if units_differ(X) else "unit" if wide else "plain"}
-    if not request.distance.is_euclidean:
-        safe["kernel"] = "exp"  # of the distance: the RBF is of vectors, and would not look at it
-    return {name: safe[name] if is_open(value) else value for name, value in request.params.items()}
-
-
-def _ground(
-    request: Request, asked: Asked, scorer: Scorer, fixed: Mapping[str, Any]
-) -> tuple[Surroundings, dict[str, Unified]]:
-    """How the examples lie around each other, and the weights of a unified distance to try, by name."""
-    samples = request.samples if asked.all and not request.by_products else None
-    samples = samples or Samples(asked.X, columns=np.arange(len(asked.X)))
-    around = Surroundings(samples, asked.labels, asked.groups, request.coarse, request.pairs if asked.all else {})
-    if not request.distance.is_euclidean and not is_open(request.params["scaling"]):
-        # A brief search asks everybody once, which measures all pairs anyway.
-        work = np.inf if request.brief else TABLES * SPEED * request.seconds
-        around = around.tabled(request.distance, work, request.n_jobs)
-    weighted = to_be_weighted(request.distance)
-    if weighted is None:
-        return around, {}
-    order = stratified(asked.labels, np.random.default_rng(request.seed), asked.eligible)
-    return around, _weightings(weighted, around, order, scorer, fixed, request)
-
-
-def _settled(request: Request, best: Candidate, metric: scaling.Scaling | None, distance: Distance) -> dict[str, Any]:
-    """The values of the parameters: those given, and of the others what is best."""
-    found: dict[str, Any] = {**vars(best), "gamma": "scale" if best.gamma is None else best.gamma}
-    params = request.params
-    values = {name: found[name] if is_open(value) else value for name, value in params.items() if name != "scaling"}
-    values["scaling"] = params["scaling"] if metric is None else metric
-    values["projection"] = projected(request.projecting, best.share)
-    if not distance.is_euclidean:
-        values["distance"] = distance
-    return values
-
-
-def _weightings(
-    distance: Unified,
-    around: Surroundings,
-    order: Array,
-    scorer: Scorer,
-    fixed: Mapping[str, Any],
-    request: Request,
-) -> dict[str, Unified]:
-    """Every member alone, equal weights and learned weights, by the name the table shows."""
-    form = str(fixed.get("form", "rkhs"))
-    mus = (float(fixed["mu"]),) if "mu" in fixed else (1e-3, 1e-1)
-    search = WeightSearch(
-        distance,
-        around,
-        order,
-        scorer,
-        form=form,
-        mus=mus,
-        seconds=LEARNING * request.seconds,
-        given=None if request.given_kernel is None else of_kernel(distance, request, around),
+    settings, share = tuner.settings, constants.SCALING_SHARE
+    assert settings.member.distances is not None
+    coarse, seconds = settings.member.distances[1], settings.tuning_seconds
+    one = coarse is settings.member.distances[0]
+    euclidean = next((name for name, member in distance.members if member.is_euclidean), None)
+    alone = SquaredEuclidean() if euclidean else distance.with_weights(dict.fromkeys(distance.weights_, 1.0))
+    first = replace(
+        tuner,
+        settings=replace(
+            settings.with_values(distances=(alone, alone if one else coarse)), tuning_seconds=share * seconds
+        ),
+        progress=lambda done: tuner.progress(share * done),
     )
-    learned = search.run()
-    equal = dict.fromkeys(search.names, 1.0 / len(search.names))
-    found = {f"{single}{ALONE}": {name: float(name == single) for name in search.names} for single in search.names}
-    if len(equal) > 1:
-        found["equal weights"] = equal
-    if learned not in found.values():
-        found["learned weights"] = learned
-    return {name: distance.with_weights(weights) for name, weights in found.items()}
-
-
-def _subset(labels: Array, size: int, seed: int) -> Array:
-    return np.sort(stratified(labels, np.random.default_rng(seed), np.ones(len(labels), bool))[:size])
+    before, margins_before = first.search()
+    if before.report is None or margins_before is None:
+        plain = replace(tuner, settings=settings.with_values(scaling="plain"))
+        return plain.search()[0]
+    free = {s: score for s, score in before.report.scores.items() if s.geometry in LABEL_FREE}
+    leader = max(free, key=lambda s: (free[s].accuracy, -free[s].loss))
+    fitted = LABEL_FREE[leader.geometry].fit(tuner.X, tuner.y)
+    moved = fitted.transform(tuner.X)
+    learning = fit_again(distance, moved, tuner.y)
+    together = replace(
+        tuner,
+        settings=replace(
+            settings.with_values(scaling=fitted, distances=(learning, learning if one else coarse)),
+            tuning_seconds=(1.0 - share) * seconds,
+        ),
+        X=moved,
+        progress=lambda done: tuner.progress(share + (1.0 - share) * done),
+    )
+    after, margins_after = together.search()
+    assert after.report is not None and margins_after is not None  # the same examples can be left out as before
+    scores = {**before.report.scores, **after.report.scores}
+    seconds = before.report.seconds + after.report.seconds
+    both = ~np.isnan(margins_before) & ~np.isnan(margins_after)  # the examples stand in the same order
+    mine, weighted = margins_before[both], margins_after[both]
+    if euclidean and ((mine > 0).sum(), -loss(mine)) >= ((weighted > 0).sum(), -loss(weighted)):
+        weights = {name: float(name == euclidean) for name in distance.weights_}
+        report = replace(before.report, weights=weights, scores=scores, seconds=seconds)
+        pair = (SquaredEuclidean(), SquaredEuclidean() if one else coarse)
+        return SearchResult(before.settings.with_values(distances=pair), report)
+    return replace(after, report=replace(after.report, scaling=fitted, scores=scores, seconds=seconds))

@@ -1,10 +1,10 @@
 """Weights of a unified distance by leave-one-out: from the best single member on, steps that help.
 
-The search walks the simplex of weights. It starts at the member that is best alone and moves towards one member at a
-time by a half, a quarter, a tenth; a step is taken only when it makes more left-out examples right, or as many with
+The search goes over the simplex of weights. It starts at the member that is best alone and moves towards one member at
+a time by a half, a quarter, a tenth; a step is taken only when it makes more left-out answers right, or as many with
 less loss. The settings tried are few, as the weights are searched, not the classifier; the search over settings that
-follows compares the weights found with every single member and with equal weights on the same examples. The walk ends
-when its arithmetic, which does not depend on the machine, comes to what its seconds allow.
+follows compares the best weights with every single member and with equal weights on the same examples. It ends when the
+operations, whose number does not depend on the machine, come to what its seconds allow.
 """
 
 from __future__ import annotations
@@ -16,29 +16,21 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.method.distances.unified import Unified
 from kcrc.method.neighbours.refine import union_ranks
-from kcrc.tuning.field import SPEED, Scorer, posing_cost, solving_cost
+from kcrc.tuning import constants
 from kcrc.tuning.left_out.distance_geometry import DistanceGeometry, KernelGeometry
 from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.left_out.trials import Trials
 from kcrc.tuning.result import loss
-
-TRIALS = 256
-LARGEST = 48  # atoms of a dictionary tried, at about equal size for one member and for many
-STEPS = (0.5, 0.25, 0.1)
-LEAST = 0.02  # a weight below this is none
-GAIN = 0.01  # of the loss: what a step has to gain
-_BYTES = 200 << 20
-_WIDTHS, _PENALTIES = (0.5, 2.0), (1e-3, 1e-1)
+from kcrc.tuning.scoring import MarginScorer, posing_cost, solving_cost
 
 
 @dataclass(frozen=True)
-class Tried:
-    """One set of weights: right answers among the trials, and their loss."""
+class ScoredWeights:
+    """One set of weights: how many of the left-out answers are right, and their loss."""
 
     weights: dict[str, float]
     right: int
     loss: float
-    trials: int
 
 
 class WeightSearch:
@@ -49,10 +41,10 @@ class WeightSearch:
         distance: Unified,
         around: Surroundings,
         order: Array,
-        scorer: Scorer,
+        scorer: MarginScorer,
         *,
         form: str = "rkhs",
-        mus: tuple[float, ...] = _PENALTIES,
+        mus: tuple[float, ...] = constants.WEIGHT_PENALTIES,
         seconds: float,
         given: KernelGeometry | None = None,
     ) -> None:
@@ -60,9 +52,10 @@ class WeightSearch:
         self.distance = distance.with_weights(dict.fromkeys(distance.weights_, 1.0))
         self.names = list(self.distance.weights_)
         self.scorer, self.form, self.mus = scorer, form, list(mus)
-        self.budget = SPEED * seconds
-        widest = LARGEST * len(self.names)
-        count = int(np.clip(_BYTES // (4 * len(self.names) * widest**2), 32, TRIALS))
+        self.budget = constants.SPEED * seconds
+        widest = constants.WEIGHT_ATOMS * len(self.names)
+        affordable = constants.WEIGHT_BYTES // (4 * len(self.names) * widest**2)
+        count = int(np.clip(affordable, constants.WEIGHT_TRIALS_LEAST, constants.WEIGHT_TRIALS))
         self.which = order[:count]
         measuring = DistanceGeometry(self.distance, around, around.labels, around.groups).cost(len(self.which), widest)
         self.spent = measuring  # of the budget, in arithmetic
@@ -84,18 +77,18 @@ class WeightSearch:
                 facing = around.facing(members[name], self.which, self.rows, one)
                 self.cross.append(np.where(self.rows >= 0, facing, 0.0).astype(np.float32))
                 self.among.append(around.within(members[name], self.rows).astype(np.float32))
-        self.tried: dict[tuple[float, ...], Tried] = {}
+        self.tried: dict[tuple[float, ...], ScoredWeights] = {}
 
-    def score(self, weights: dict[str, float]) -> Tried:
+    def score(self, weights: dict[str, float]) -> ScoredWeights:
         """How the left-out examples fare with these weights under the best of a few settings."""
         key = tuple(round(weights[name], 4) for name in self.names)
         if key not in self.tried:
-            self.tried[key] = self._scored(weights)
+            self.tried[key] = self._score(weights)
         return self.tried[key]
 
-    def _scored(self, weights: dict[str, float]) -> Tried:
+    def _score(self, weights: dict[str, float]) -> ScoredWeights:
         used = [at for at, name in enumerate(self.names) if weights[name] > 0]
-        size = max(1, LARGEST // len(used))
+        size = max(1, constants.WEIGHT_ATOMS // len(used))
         rank = np.where(self.rows >= 0, union_ranks([self.far[at] for at in used], self.rows), self.rows.shape[1])
         far = self._sum(weights, self.own)
         wanted = max(1, int((rank < size).sum(axis=1).max()))
@@ -103,12 +96,12 @@ class WeightSearch:
         labels = np.where(np.take_along_axis(rank, order, 1) < size, np.take_along_axis(self.labels, order, 1), -1)
         trials = self._trials(weights, order, labels.astype(np.int32))
         solving = posing_cost(wanted, self.form) + len(self.mus) * solving_cost(wanted)
-        best = Tried(weights, -1, 1.0, len(order))
+        best = ScoredWeights(weights, -1, 1.0)
         for gamma in self._gammas(trials):
             self.spent += len(order) * self.scorer.effort * solving
-            found = self.scorer.score(trials, gamma, trials.labels, [wanted], self.mus, self.form)
-            for margins in np.asarray(found).reshape(-1, len(order)):
-                here = Tried(weights, int((margins > 0).sum()), loss(margins), len(order))
+            scored = self.scorer.score(trials, gamma, trials.labels, [wanted], self.mus, self.form)
+            for margins in np.asarray(scored).reshape(-1, len(order)):
+                here = ScoredWeights(weights, int((margins > 0).sum()), loss(margins))
                 if (here.right, -here.loss) > (best.right, -best.loss):
                     best = here
         return best
@@ -144,16 +137,16 @@ class WeightSearch:
             return [None]
         real = trials.cross[trials.labels >= 0]
         near = float(np.median(real)) if len(real) else 1.0
-        return [width / near if near > 0 else 1.0 for width in _WIDTHS]
+        return [width / near if near > 0 else 1.0 for width in constants.WEIGHT_WIDTHS]
 
     def run(self) -> dict[str, float]:
-        """The best weights found."""
+        """The best weights."""
         singles = [self.score({n: float(n == name) for n in self.names}) for name in self.names]
         equal = self.score(dict.fromkeys(self.names, 1.0 / len(self.names)))
         best = max(singles, key=lambda one: (one.right, -one.loss))
         if _better(equal, best):
             best = equal
-        for step in STEPS:
+        for step in constants.WEIGHT_STEPS:
             moved = True
             while moved and self.spent < self.budget:
                 towards = [
@@ -164,12 +157,13 @@ class WeightSearch:
                 ahead = max(options, key=lambda one: (one.right, -one.loss))
                 moved = _better(ahead, best)
                 best = ahead if moved else best
-        return _normalised({n: w if w >= LEAST else 0.0 for n, w in best.weights.items()})
+        return _normalised({n: w if w >= constants.WEIGHT_LEAST else 0.0 for n, w in best.weights.items()})
 
 
-def _better(one: Tried, other: Tried) -> bool:
+def _better(one: ScoredWeights, other: ScoredWeights) -> bool:
     """Whether a step to ``one`` is worth taking."""
-    return (one.right, -one.loss) > (other.right, -(1.0 - GAIN * (one.right == other.right)) * other.loss)
+    gain = constants.WEIGHT_GAIN if one.right == other.right else 0.0
+    return (one.right, -one.loss) > (other.right, -(1.0 - gain) * other.loss)
 
 
 def _normalised(weights: dict[str, float]) -> dict[str, float]:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import math
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import FrameType
 
 import uvicorn
@@ -17,19 +17,19 @@ from starlette.responses import Response
 from starlette.routing import Route as Served
 
 from kcrc.errors import KCRCError
-from kcrc.web import guard as failures
+from kcrc.web.bodies import read_body
 from kcrc.web.connections import Connection
-from kcrc.web.guard import Guard, Guarded
-from kcrc.web.page_files import compressed
-from kcrc.web.routes import ROUTES, Handler
+from kcrc.web.guard import Guard, Guarded, Refusal, not_found, refuse, refuse_error, refuse_fault, wrong_method
+from kcrc.web.page_files import compress
+from kcrc.web.routes import ROUTES, Route
 from kcrc.web.service import Service
 
 
 def application(service: Service, guard: Guard) -> Starlette:
-    """What serves; it closes the service when it ends."""
+    """The application, which closes the service when it ends."""
 
     @contextlib.asynccontextmanager
-    async def running(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.events.begin()
         watching = asyncio.create_task(service.watch())
         try:
@@ -39,27 +39,28 @@ def application(service: Service, guard: Guard) -> Starlette:
             await asyncio.to_thread(service.close)
 
     app = Starlette(
-        routes=[Served(route.path, _sound(route.handler), methods=[route.method]) for route in ROUTES],
+        routes=[Served(route.path, _endpoint(route), methods=[route.method]) for route in ROUTES],
         middleware=[Middleware(Guarded)],
-        exception_handlers={404: failures.not_found, 405: failures.wrong_method},
-        lifespan=running,
+        exception_handlers={404: not_found, 405: wrong_method},
+        lifespan=lifespan,
     )
     app.state.service, app.state.guard = service, guard
     return app
 
 
-def _sound(handler: Handler) -> Handler:
-    """The handler, with every error as an answer."""
+def _endpoint(route: Route) -> Callable[[Request], Awaitable[Response]]:
+    """The handler of a route, with its body read, its answer compressed, and every error as an answer."""
 
     async def answer(request: Request) -> Response:
         try:
-            return await compressed(request, await handler(request))
-        except failures.Refusal as problem:
-            return failures.refused_as(problem)
+            body = () if route.body is None else (await read_body(request, route.body),)
+            return await compress(request, await route.handler(request, *body))
+        except Refusal as problem:
+            return refuse(problem)
         except KCRCError as problem:
-            return await failures.told(request, problem)
+            return refuse_error(request, problem)
         except Exception as problem:
-            return await failures.fault(request, problem)
+            return refuse_fault(request, problem)
 
     return answer
 
@@ -70,7 +71,7 @@ GRACE = 10  # seconds that requests under way have to end
 
 
 class Server(uvicorn.Server):
-    """uvicorn's, which lets listeners to events go when it is told to end: it would wait for them."""
+    """uvicorn's server, which also ends the streams of events when it is to end: it would wait for them."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -82,27 +83,27 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     """A socket on an address; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, port))
+        sock.bind((host, port))
     except BaseException:
-        made.close()
+        sock.close()
         raise
-    return made
+    return sock
 
 
 def own_address() -> str:
-    """The address under which others in the network reach this machine; of the loopback where there is none.
+    """The address under which others in the network reach this machine; the loopback address if there is none.
 
-    A datagram socket is told where it would send to, and so knows from where; nothing is sent."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    A datagram socket that has a destination knows its own address; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
-            asked.connect(("192.0.2.1", 9))  # an address for documentation: nobody has it
-            return str(asked.getsockname()[0])
+            sock.connect(("192.0.2.1", 9))  # an address for documentation, of no machine
+            return str(sock.getsockname()[0])
         except OSError:
             return "127.0.0.1"
 
@@ -110,8 +111,8 @@ def own_address() -> str:
 def server(
     app: Starlette, *, started: Callable[[], None], certificate: str | None = None, key: str | None = None
 ) -> Server:
-    """What serves the application: ``run([socket])`` does so until a signal ends it, or ``should_exit`` is set;
-    ``started`` is called once requests are taken."""
+    """A server of the application: ``run([socket])`` serves until a signal ends it, or ``should_exit`` is set;
+    ``started`` is called once it takes requests."""
     app.state.started = started
     config = uvicorn.Config(
         app,

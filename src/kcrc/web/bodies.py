@@ -1,27 +1,309 @@
-"""The body of a request: no more bytes than allowed, in no more seconds, and in JSON the fields that are asked for."""
+"""The bodies of requests: one class for each kind says what it holds.
+
+A request is read into its class, which checks every field, and the OpenAPI document is made from the same class: what
+is described is what is checked. A field without a default has to be given. Bodies that arrive slowly or are too large
+are refused.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+import dataclasses
+import functools
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from starlette.requests import ClientDisconnect, Request
 
 from kcrc.files.plain_files import read_json
+from kcrc.gallery.examples import LABEL_LIMIT, checked_label
 from kcrc.images.decoding.limits import Limits
 from kcrc.web.guard import Refusal
 
+# The shapes of what is sent and answered, as OpenAPI writes them.
+
+Shape = dict[str, Any]
+
+TEXT: Shape = {"type": "string"}
+NUMBER: Shape = {"type": "number"}
+WHOLE: Shape = {"type": "integer"}
+FLAG: Shape = {"type": "boolean"}
+
+
+def maybe(shape: Shape) -> Shape:
+    return {"anyOf": [shape, {"type": "null"}]}
+
+
+def some(shape: Shape, *, least: int = 0, most: int | None = None) -> Shape:
+    limits = {"minItems": least} if least else {}
+    return {"type": "array", "items": shape, **limits, **({} if most is None else {"maxItems": most})}
+
+
+def record(optional: dict[str, Shape] | None = None, /, **needed: Shape) -> Shape:
+    return {"type": "object", "properties": {**needed, **(optional or {})}, "required": sorted(needed)}
+
+
+def schema(name: str) -> Shape:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+# What a field may hold.
+
+MOST = 500  # things in a list
+NAME_LIMIT = 1000  # characters of the name of a picture
 _LARGEST_ID = 1 << 60
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """The values of a field: a rule in words, the same for OpenAPI and as a check, and what a good value becomes."""
+
+    rule: str
+    shape: Shape
+    fits: Callable[[Any], bool]
+    convert: Callable[[Any], Any] = lambda value: value
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_ID
+
+
+def _is_text(limit: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and bool(value.strip()) and len(value) <= limit
+
+
+def _is_label_by_id(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        key.isascii() and key.isdigit() and len(key) < 19 and isinstance(label, str) for key, label in value.items()
+    )
+
+
+def _many(item: Kind, *, least: int) -> Kind:
+    return Kind(
+        f"a list of {least} to {MOST} items, each {item.rule}",
+        some(item.shape, least=least, most=MOST),
+        lambda value: isinstance(value, list) and least <= len(value) <= MOST and all(map(item.fits, value)),
+        lambda value: [item.convert(one) for one in value],
+    )
+
+
+_ID = Kind("a whole number", WHOLE, _is_whole)
+_NAME = Kind(
+    f"a text of 1 to {NAME_LIMIT} characters",
+    {**TEXT, "minLength": 1, "maxLength": NAME_LIMIT, "description": "what an upload was named"},
+    _is_text(NAME_LIMIT),
+)
+_LABEL = Kind(
+    f"a text of 1 to {LABEL_LIMIT} characters",
+    {**TEXT, "minLength": 1, "maxLength": LABEL_LIMIT},
+    _is_text(LABEL_LIMIT),
+    checked_label,
+)
+_FLAG = Kind("true or false", FLAG, lambda value: isinstance(value, bool))
+_LABEL_BY_ID = Kind(
+    f"an object of at most {MOST} ids of examples and their labels",
+    {"type": "object", "additionalProperties": TEXT},
+    lambda value: _is_label_by_id(value) and len(value) <= MOST,
+    lambda value: {int(key): label for key, label in value.items()},
+)
+ACTS = ("add", "relabel", "remove")
+_ACT = Kind(f"one of {', '.join(ACTS)}", {**TEXT, "enum": list(ACTS)}, lambda value: value in ACTS)
+
+Id = Annotated[int, _ID]
+Name = Annotated[str, _NAME]
+Label = Annotated[str, _LABEL]
+Flag = Annotated[bool, _FLAG]
+Ids = Annotated[list[int], _many(_ID, least=1)]
+SomeIds = Annotated[list[int], _many(_ID, least=0)]
+Names = Annotated[list[str], _many(_NAME, least=1)]
+SomeLabels = Annotated[list[str], _many(_LABEL, least=0)]
+LabelById = Annotated[dict[int, str], _LABEL_BY_ID]
+Act = Annotated[str, _ACT]
+
+
+# The requests.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Body:
+    """The fields of a JSON object."""
+
+    @classmethod
+    @functools.cache
+    def kinds(cls) -> dict[str, Kind]:
+        """What each field may hold."""
+        kinds = {}
+        for name, hint in get_type_hints(cls, include_extras=True).items():
+            options = [hint, *get_args(hint)]  # of ``Label | None``, the first
+            kinds[name] = next(meta for one in options for meta in get_args(one) if isinstance(meta, Kind))
+        return kinds
+
+    @classmethod
+    def optional(cls) -> frozenset[str]:
+        """The fields that may be left out."""
+        missing = dataclasses.MISSING
+        return frozenset(
+            one.name
+            for one in dataclasses.fields(cls)
+            if one.default is not missing or one.default_factory is not missing
+        )
+
+    @classmethod
+    def shape(cls) -> Shape:
+        """The class as OpenAPI describes it."""
+        properties = {name: kind.shape for name, kind in cls.kinds().items()}
+        return {"type": "object", "properties": properties, "required": sorted(properties.keys() - cls.optional())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnePicture(Body):
+    picture: Name
+
+
+@dataclass(frozen=True, kw_only=True)
+class SomePictures(Body):
+    pictures: Names
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf(OnePicture):
+    without: SomeIds = field(default_factory=list)
+    without_classes: SomeLabels = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyNot(WhatIf):
+    label: Label
+
+
+@dataclass(frozen=True, kw_only=True)
+class Before(OnePicture):
+    act: Id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Body):
+    """A change; ``revision`` is that of the gallery when it was decided on, None if the client does not say."""
+
+    revision: Id | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview(Change):
+    """A change that is not made; what each kind of it needs is left out of the others."""
+
+    act: Act
+    picture: Name | None = None
+    pictures: Names | None = None
+    examples: Ids | None = None
+    label: Label | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Add(Change):
+    pictures: Names
+    label: Label
+    new_class: Flag = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relabel(Change):
+    """``expect`` are the labels that examples have to have for the change to be made."""
+
+    examples: Ids
+    label: Label
+    expect: LabelById = field(default_factory=dict)
+    new_class: Flag = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remove(Change):
+    examples: Ids
+    erase: Flag = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rename(Change):
+    old: Label
+    new: Label
+    merge: Flag = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfirmLabel(Change):
+    id: Id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step(Body):
+    """Undo or redo; ``act`` is the change, None for one's own latest."""
+
+    act: Id | None = None
+
+
+# Reading a body.
+
+B = TypeVar("B", bound=Body)
+
+
+async def read_body(request: Request, kind: type[B]) -> B:
+    """Read the JSON object in a request; an empty body is an object without fields."""
+    service = request.app.state.service
+    allowed = service.allowed
+    async with service.arriving.content(request, most=allowed.json_bytes, seconds=allowed.seconds) as data:
+        try:
+            value = read_json(data) if data.strip() else {}
+        except ValueError as problem:
+            raise Refusal(400, f"The body must be JSON: {problem}.") from None
+    if not isinstance(value, dict):
+        raise Refusal(400, f"The body must be a JSON object, {{…}}; got {_describe(value)}.")
+    return from_json(kind, value)
+
+
+def from_json(kind: type[B], given: dict[str, Any]) -> B:
+    """Check the fields of a JSON object; other fields are passed over, and null is as if left out."""
+    values = {}
+    for name, rule in kind.kinds().items():
+        value = given.get(name)
+        if value is None and name in kind.optional():
+            continue
+        if not rule.fits(value):
+            raise Refusal(400, f"'{name}' must be {rule.rule}; got {_describe(value)}.")
+        values[name] = rule.convert(value)
+    return kind(**values)
+
+
+def choice(request: Request, name: str, values: Sequence[str]) -> str:
+    """One of the values that a parameter of the address may have; the first if it is not given."""
+    value = request.query_params.get(name, values[0])
+    if value not in values:
+        raise Refusal(400, f"'{name}' must be one of {', '.join(values)}; got '{value[:40]}'.")
+    return value
+
+
+def count(request: Request, name: str, default: int, most: int) -> int:
+    """A number in the address, at most ``most``."""
+    value = request.query_params.get(name, str(default))
+    if not (value.isascii() and value.isdigit() and len(value) < 16):
+        raise Refusal(400, f"'{name}' must be a whole number, 0 or more; got '{value[:40]}'.")
+    return min(int(value), most)
+
+
+def _describe(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, list | dict):
+        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value)}"
+    return repr(value)[:60]
 
 
 class Arriving:
     """The bytes of all bodies that are arriving or wait to be decoded.
 
-    A body counts by what has come of it, so slow ones cost nothing and hold nobody up. At the limit the body that needs
-    more is refused and its bytes are free again; waiting could end with all bodies waiting for each other."""
+    A body counts by the bytes that have arrived, so slow ones cost nothing and hold up no other. At the limit the body
+    that needs more is refused and its bytes are free again: if it waited, all could end up waiting for each other."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -61,88 +343,7 @@ def too_large(most: int) -> Refusal:
     return Refusal(413, f"The body has more than {most} bytes, which is the limit. Send less.")
 
 
-async def fields(request: Request) -> Fields:
-    """The fields of a JSON object; an empty body is an object without fields."""
-    service = request.app.state.service
-    allowed = service.allowed
-    async with service.arriving.content(request, most=allowed.json_bytes, seconds=allowed.seconds) as data:
-        try:
-            found = read_json(data) if data.strip() else {}
-        except ValueError as problem:
-            raise Refusal(400, f"The body must be JSON: {problem}.") from None
-    if not isinstance(found, dict):
-        raise Refusal(400, f"The body must be a JSON object, {{…}}; got {_shown(found)}.")
-    return Fields(found, allowed.count)
-
-
-class Fields:
-    """What a request says by name; what is missing or of another kind is refused with the name. ``most`` things may be
-    listed."""
-
-    def __init__(self, given: Mapping[str, Any], most: int) -> None:
-        self.given, self.most = given, most
-
-    def text(self, name: str) -> str:
-        found = self.given.get(name)
-        if not isinstance(found, str) or not found.strip() or len(found) > 1000:
-            raise Refusal(400, f"'{name}' is a text of 1 to 1000 characters; given {_shown(found)}.")
-        return found
-
-    def flag(self, name: str) -> bool:
-        found = self.given.get(name, False)
-        if not isinstance(found, bool):
-            raise Refusal(400, f"'{name}' is true or false; given {_shown(found)}.")
-        return found
-
-    def number(self, name: str) -> int:
-        found = self.given.get(name)
-        if not isinstance(found, int) or not _whole(found):
-            raise Refusal(400, f"'{name}' is a whole number; given {_shown(found)}.")
-        return found
-
-    def numbers(self, name: str, *, needed: bool = True, most: int | None = None) -> list[int]:
-        """Ids of examples."""
-        return [int(one) for one in self._list(name, needed, most) if self._check(name, _whole(one), one)]
-
-    def texts(self, name: str, *, needed: bool = True) -> list[str]:
-        return [str(one) for one in self._list(name, needed, None) if self._check(name, isinstance(one, str), one)]
-
-    def labels_by_number(self, name: str) -> dict[int, str]:
-        """{"17": "wren"}: a text for each example; nothing where it is not given."""
-        found = self.given.get(name, {})
-        if not isinstance(found, dict) or len(found) > self.most:
-            raise Refusal(400, f"'{name}' is an object with at most {self.most} ids of examples and their labels.")
-        for key, value in found.items():
-            self._check(name, key.isascii() and key.isdigit() and len(key) < 19 and isinstance(value, str), key)
-        return {int(key): value for key, value in found.items()}
-
-    def _list(self, name: str, needed: bool, most: int | None) -> list[Any]:
-        found, most = self.given.get(name), most or self.most
-        if found is None and not needed:
-            return []
-        if not isinstance(found, list) or len(found) > most or (needed and not found):
-            raise Refusal(400, f"'{name}' is a list of {int(needed)} to {most} items; given {_shown(found)}.")
-        return found
-
-    def _check(self, name: str, fine: bool, given: Any) -> bool:
-        if not fine:
-            raise Refusal(400, f"'{name}' holds {_shown(given)}, which is not what it takes.")
-        return True
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_ID
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, list | dict):
-        return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value)}"
-    return repr(value)[:60]
-
-
-# How much may come in: bytes, pixels, things at a time, seconds. All of it is looked at before anything is decoded.
+# How much may come in: bytes, pixels, things at a time, seconds. All of it is checked before anything is decoded.
 
 
 @dataclass(frozen=True)
@@ -151,11 +352,11 @@ class Allowed:
 
     =================== ===================================================================
     bytes, pixels       of one picture
-    count               pictures or examples in one request
+    count               vectors in one request
     json_bytes          of a request in JSON
     seconds             in which a body has to arrive
     arriving_bytes      of all bodies that are arriving or wait to be decoded
-    held, held_bytes    pictures that are kept to be asked about again
+    held, held_bytes    pictures that are kept for further questions
     connections         open at the same time
     of_address          of them from one address that is not the loopback
     header_seconds      in which the headers of a request have to arrive
@@ -183,75 +384,3 @@ class Allowed:
     @property
     def of_pictures(self) -> Limits:
         return Limits(self.bytes, self.pixels)
-
-
-# The shapes of what is sent and answered, as OpenAPI writes them.
-
-Shape = dict[str, Any]
-
-TEXT: Shape = {"type": "string"}
-NUMBER: Shape = {"type": "number"}
-WHOLE: Shape = {"type": "integer"}
-FLAG: Shape = {"type": "boolean"}
-LABEL: Shape = {"type": "string", "minLength": 1, "maxLength": 500}
-PICTURE: Shape = {"type": "string", "minLength": 1, "maxLength": 1000, "description": "what an upload was named"}
-CONFIDENCE: Shape = {"type": "string", "enum": ["ready", "learning"]}
-
-
-def maybe(shape: Shape) -> Shape:
-    return {"anyOf": [shape, {"type": "null"}]}
-
-
-def some(shape: Shape, *, least: int = 0, most: int | None = None) -> Shape:
-    limits = {"minItems": least} if least else {}
-    return {"type": "array", "items": shape, **limits, **({} if most is None else {"maxItems": most})}
-
-
-def record(optional: dict[str, Shape] | None = None, /, **needed: Shape) -> Shape:
-    return {"type": "object", "properties": {**needed, **(optional or {})}, "required": sorted(needed)}
-
-
-def named(name: str) -> Shape:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-IDS = some(WHOLE, least=1, most=500)
-PICTURES = some(PICTURE, least=1, most=500)
-CHANCES = some({"type": "array", "minItems": 2, "maxItems": 2, "items": {"anyOf": [TEXT, NUMBER]}})
-
-SCHEMAS: dict[str, Shape] = {
-    "Error": record({"conflict": {"type": "object"}}, error=TEXT),
-    "Verdict": record(
-        {"left_out": some(WHOLE), "act": WHOLE},
-        picture=TEXT,
-        revision=WHOLE,
-        label=TEXT,
-        probability=maybe(NUMBER),
-        unknown=FLAG,
-        why=maybe(TEXT),
-        set=some(TEXT),
-        likely=CHANCES,
-        confidence=CONFIDENCE,
-        how={"type": "string", "enum": ["coded", "unanimous", "nearest"]},
-        search=TEXT,
-        sentence=TEXT,
-        runner_up=maybe(TEXT),
-        support=NUMBER,
-        exact_line=FLAG,
-        parts=some(record(id=WHOLE, label=TEXT, share=NUMBER, distance=NUMBER, source=TEXT, step_in=FLAG)),
-        rest=record(count=WHOLE, count_for=WHOLE, count_against=WHOLE, share_for=NUMBER, share_against=NUMBER),
-        others=some(record(id=WHOLE, label=TEXT)),
-        tips=maybe(WHOLE),
-        seconds=NUMBER,
-    ),
-    "Short": record(label=TEXT, probability=maybe(NUMBER), unknown=FLAG),
-    "Act": record(
-        {"duplicates": some(record(picture=TEXT, id=WHOLE, label=TEXT))},
-        act=maybe(WHOLE),
-        sentence=TEXT,
-        examples=some(WHOLE),
-        revision=WHOLE,
-        undo=maybe(TEXT),
-        redo=maybe(TEXT),
-    ),
-}

@@ -1,4 +1,4 @@
-"""Looking around: what is in the gallery, one example, the history."""
+"""What is in the gallery, one example, the history, and how the server is."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kcrc._base.words import file_name
 from kcrc.errors import DataError
 from kcrc.gallery.contract import ExampleRecord, Snapshot
 from kcrc.gallery.listing import ORDERS, example_details, list_examples
+from kcrc.web import bodies
 from kcrc.web.guard import Refusal
 from kcrc.web.people import person_of
 from kcrc.web.service import Service
@@ -25,7 +26,7 @@ async def gallery(request: Request) -> Response:
     service: Service = request.app.state.service
     person = person_of(request)
 
-    def told() -> dict[str, Any]:
+    def look() -> dict[str, Any]:
         opened = service.gallery
         contents, facts = opened.contents, opened.answering.facts()
         return {
@@ -38,7 +39,7 @@ async def gallery(request: Request) -> Response:
             "readonly": opened.readonly,
             "tuned": None if facts is None else {"sentence": facts.chosen or "The usual parameters are in use."},
             "retune_due": opened.retune_due,
-            "confidence": "learning" if service.learner.learning(contents.revision) else "ready",
+            "confidence": service.confidence(contents.revision),
             "token_needed": request.app.state.guard.token is not None,
             "queue": len(service.queue.open(contents)),
             "pictures": service.pictures_key,
@@ -50,7 +51,7 @@ async def gallery(request: Request) -> Response:
             },
         }
 
-    return JSONResponse(await service.read(told))
+    return JSONResponse(await service.read(look))
 
 
 async def thumbnail(request: Request) -> Response:
@@ -61,24 +62,24 @@ async def thumbnail(request: Request) -> Response:
         record = next(reading.find(ExampleRecord, id=example), None)  # one that was removed may be in the history
         return None if record is None else reading.thumbnail(record)
 
-    found = await service.read(lambda: service.gallery.read(look))
-    if found is None:
+    picture = await service.read(lambda: service.gallery.read(look))
+    if picture is None:
         raise Refusal(404, f"There is no picture of example {example}.")
-    kind = "image/png" if found[:1] == b"\x89" else "image/webp" if found[:4] == b"RIFF" else "image/jpeg"
+    kind = "image/png" if picture[:1] == b"\x89" else "image/webp" if picture[:4] == b"RIFF" else "image/jpeg"
     keep = "max-age=86400, immutable" if request.query_params.get("of") == service.pictures_key else "max-age=600"
-    return Response(found, media_type=kind, headers={"Cache-Control": f"private, {keep}"})
+    return Response(picture, media_type=kind, headers={"Cache-Control": f"private, {keep}"})
 
 
 async def example(request: Request) -> Response:
     service: Service = request.app.state.service
     number = _example(request)
     try:
-        found = (await service.apart(lambda: example_details(service.gallery, number))).to_dict()
+        details = (await service.compute(lambda: example_details(service.gallery, number))).to_dict()
     except DataError as problem:
         raise Refusal(404, str(problem)) from None
-    for one in [found, *found["nearest"]]:
+    for one in [details, *details["nearest"]]:
         one["source"] = file_name(one["source"])
-    return JSONResponse({**found, "revision": service.gallery.settings.revision})
+    return JSONResponse({**details, "revision": service.gallery.settings.revision})
 
 
 def _example(request: Request) -> int:
@@ -91,21 +92,20 @@ def _example(request: Request) -> int:
 async def examples(request: Request) -> Response:
     """A page of the examples, of a class or all, by what their label or file name holds."""
     service: Service = request.app.state.service
-    asked = request.query_params
-    label, search = asked.get("class"), asked.get("search", "").casefold()
-    offset, limit = _count(request, "offset", 0, 1 << 40), _count(request, "limit", PAGE, LARGEST_PAGE)
-    order = asked.get("order", "id")
-    if order not in ORDERS:
-        raise Refusal(400, f"'order' is one of {', '.join(ORDERS)}; given '{order[:40]}'.")
+    label, search = request.query_params.get("class"), request.query_params.get("search", "").casefold()
+    offset = bodies.count(request, "offset", 0, 1 << 40)
+    limit = bodies.count(request, "limit", PAGE, LARGEST_PAGE)
+    order = bodies.choice(request, "order", tuple(ORDERS))
 
-    def told() -> dict[str, Any]:
-        found = list_examples(service.gallery, by=order)
-        if label is not None:
-            found = [one for one in found if one.label == label]
-        if search:
-            found = [one for one in found if search in f"{one.label}\n{file_name(one.source)}".casefold()]
+    def look() -> dict[str, Any]:
+        rows = [
+            one
+            for one in list_examples(service.gallery, by=order)
+            if (label is None or one.label == label)
+            and (not search or search in f"{one.label}\n{file_name(one.source)}".casefold())
+        ]
         return {
-            "total": len(found),
+            "total": len(rows),
             "examples": [
                 {
                     "id": one.id,
@@ -114,26 +114,19 @@ async def examples(request: Request) -> Response:
                     "added": None if one.added_at is None else one.added_at.isoformat(),
                     "probability_of_label": None,
                 }
-                for one in found[offset : offset + limit]
+                for one in rows[offset : offset + limit]
             ],
             "revision": service.gallery.settings.revision,
         }
 
-    return JSONResponse(await service.read(told))
-
-
-def _count(request: Request, name: str, usual: int, most: int) -> int:
-    given = request.query_params.get(name, str(usual))
-    if not (given.isascii() and given.isdigit() and len(given) < 16):
-        raise Refusal(400, f"'{name}' is a whole number from 0 on; given '{given[:40]}'.")
-    return min(int(given), most)
+    return JSONResponse(await service.read(look))
 
 
 async def history(request: Request) -> Response:
     service: Service = request.app.state.service
-    limit, person = _count(request, "limit", HISTORY, HISTORY), person_of(request)
+    limit, person = bodies.count(request, "limit", HISTORY, HISTORY), person_of(request)
 
-    def told() -> dict[str, Any]:
+    def look() -> dict[str, Any]:
         people = service.people
         changes = (entry for entry in service.gallery.history() if entry.action not in ("undo", "redo"))
         entries = [
@@ -142,15 +135,15 @@ async def history(request: Request) -> Response:
                 "sentence": sentence(entry.summary),
                 "action": entry.action,
                 "when": None if entry.at is None else entry.at.isoformat(),
-                "who": people.who(entry.id),
-                "mine": people.made(entry.id) == person,
+                "who": people.alias(entry.id),
+                "mine": people.author(entry.id) == person,
                 "undone": entry.undone_by is not None,
             }
             for entry in itertools.islice(changes, limit)
         ]
         return {"entries": entries, "revision": service.gallery.settings.revision}
 
-    return JSONResponse(await service.read(told))
+    return JSONResponse(await service.read(look))
 
 
 async def health(request: Request) -> Response:

@@ -1,5 +1,5 @@
-"""What answers at this moment: the gallery is looked at before every batch, so that a change counts for the next
-query, whichever process made it.
+"""What answers at this moment. The gallery is checked before every batch, so that a change counts for the next query,
+whichever process made it.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Current:
 
 
 class Now:
-    """What answers now, made anew where the file says something else than it did: by its revision, by the act that
-    chose the parameters, and by the revision whose examples everything was learned from."""
+    """Holds what answers now, and replaces it when the file has changed: its revision, the act that chose the
+    parameters, or the revision whose examples everything was learned from."""
 
     def __init__(self, gallery: Gallery) -> None:
         self._gallery = gallery
@@ -76,8 +76,8 @@ class Now:
                 if known and seen != self._learned_here:  # another process learned from the same examples
                     self._gallery.answering.reset()
                 outgrown = self._current is not None and self._gallery.answering.why_choose is not None
-                self._current = self._carried_on() if outgrown else self._ready()
-                # Where it is of another revision, something happened in between: it is looked at again the next time.
+                self._current = self._with_old_parameters() if outgrown else self._ready()
+                # If it is of another revision, something happened in between: the next question checks again.
                 self._seen = seen if self._current.revision == seen[0] else None
             return self._current
 
@@ -85,8 +85,8 @@ class Now:
         ready = self._gallery.answering.ready(calibrated=False)
         return Current(ready.answerer, ready.contents)
 
-    def _carried_on(self) -> Current:
-        """The examples of now by the parameters of before: those are being chosen anew, which takes a while."""
+    def _with_old_parameters(self) -> Current:
+        """The examples of now with the parameters of before: new ones are being chosen, which takes a while."""
         assert self._current is not None
         old = self._current
 
@@ -106,8 +106,8 @@ class Now:
         )
         return Current(replace(old.answerer, model=supposed.of(old.answerer.model)), now)
 
-    def learned(self) -> None:
-        """This process has learned from the examples: what it holds is the latest."""
+    def note_learning(self) -> None:
+        """Note that this process has learned from the examples, so that what it holds is the latest."""
         with self._lock:
             self._learned_here = self._gallery.read(_state)
 
@@ -117,34 +117,33 @@ def _state(reading: Snapshot) -> tuple[int, int, int | None]:
     return had.revision, had.tuned, learned_at(reading, had.tuned) if had.tuned else None
 
 
-# Queries that arrive together are answered together: one thread takes all that wait and asks once for them.
-#
-# While it answers, the next ones gather; nobody waits for others to come.
+# Queries that arrive together are answered together: one thread takes all that wait and answers them at once. While it
+# does, the next ones gather; no query waits for others to come.
 
 TOGETHER = 256  # vectors, at most
 WAITING = 4096  # questions, at most
 
-Asked = tuple[Current, Answers]
+Answered = tuple[Current, Answers]  # what answered, and its answers
 
 
 @dataclass(eq=False)
 class _Question:
     vectors: Array
     explain: bool
-    answer: Future[Asked] = field(default_factory=Future)
+    answer: Future[Answered] = field(default_factory=Future)
 
 
 class Batcher:
     """``answer(vectors, explain)`` is called from one thread, never twice at a time."""
 
-    def __init__(self, answer: Callable[[Array, bool], Asked]) -> None:
+    def __init__(self, answer: Callable[[Array, bool], Answered]) -> None:
         self._answer = answer
         self._waiting: queue.Queue[_Question | None] = queue.Queue(WAITING)
         self._thread = threading.Thread(target=self._run, name="kcrc-answer", daemon=True)
         self._thread.start()
         self.batches = self.vectors = 0
 
-    def ask(self, vectors: Array, *, explain: bool) -> Future[Asked]:
+    def ask(self, vectors: Array, *, explain: bool) -> Future[Answered]:
         """The answers to vectors (n, d), and what they were answered by."""
         question = _Question(vectors, explain)
         try:
@@ -171,7 +170,7 @@ class Batcher:
                     break
                 together.append(more)
                 count += len(more.vectors)
-            # Whoever went away meanwhile is not answered: a cancelled future takes no result.
+            # A client that went away meanwhile is not answered: a cancelled future takes no result.
             together = [question for question in together if question.answer.set_running_or_notify_cancel()]
             for explain in (False, True):
                 some = [question for question in together if question.explain is explain]
@@ -196,11 +195,11 @@ class Batcher:
         start = 0
         for question in some:
             end = start + len(question.vectors)
-            question.answer.set_result((current, answers if len(some) == 1 else part(answers, slice(start, end))))
+            question.answer.set_result((current, answers if len(some) == 1 else select(answers, slice(start, end))))
             start = end
 
 
-def part(answers: Answers, which: slice) -> Answers:
+def select(answers: Answers, which: slice) -> Answers:
     """The answers to some of the queries."""
     return replace(
         answers,

@@ -1,4 +1,4 @@
-"""What happens on the server, told to whoever listens: server-sent events, each a line of JSON."""
+"""What happens on the server: events for the pages that are open, and counters for Prometheus."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class Events:
         """Called in the loop that serves."""
         self._loop = asyncio.get_running_loop()
 
-    def tell(self, kind: str, **facts: Any) -> None:
-        """An event for all who listen, from any thread."""
-        self._from_any_thread(json.dumps({"kind": kind, **facts}))
+    def send(self, kind: str, **facts: Any) -> None:
+        """An event for all listeners, from any thread."""
+        self._send(json.dumps({"kind": kind, **facts}))
 
     def end(self) -> None:
-        """Let go of all who listen."""
-        self._from_any_thread(None)
+        """End the stream of every listener."""
+        self._send(None)
 
-    def _from_any_thread(self, line: str | None) -> None:
+    def _send(self, line: str | None) -> None:
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody listens
-                self._loop.call_soon_threadsafe(self._put, line)
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and all listeners with it
+                self._loop.call_soon_threadsafe(self._queue, line)
 
-    def _put(self, line: str | None) -> None:
+    def _queue(self, line: str | None) -> None:
         for listener in self._listeners:
             while listener.qsize() >= BEHIND:
                 listener.get_nowait()
@@ -113,7 +113,7 @@ class Metrics:
         self._begun = time.time()
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """``route`` is one of the table's, or "other": names that clients make up are not counted one by one."""
+        """``route`` is one of the table's, or "other": names that clients make up are not plural one by one."""
         with self._lock:
             self._requests[route, status] += 1
             self._seconds[route] += seconds  # type: ignore[assignment]  # a Counter adds any numbers

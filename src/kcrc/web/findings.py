@@ -1,7 +1,8 @@
-"""What the examples say of each other: how good each class is, what to look at again, what to bring more of.
+"""What the examples say of each other: how good each class is, what to look at again, what to bring more of; and on
+what the parameters rest.
 
-All of it takes seconds: it is computed behind the requests (``computing``), and ``working`` says where it is not of the
-latest state yet."""
+All of it takes seconds: it is computed behind the requests, and ``working`` says that it is not of the latest state.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +13,25 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kcrc.confidence.audit import Audit
-from kcrc.web.bodies import fields
+from kcrc.errors import KCRCError
+from kcrc.web import bodies
 from kcrc.web.current import Current
 from kcrc.web.guard import Refusal
+from kcrc.web.people import person_of
 from kcrc.web.service import Service
 from kcrc.web.teaching import Shown
 
 SHOWN = 200  # suspects
 NEAREST = 6  # examples of either class beside a suspect
-ENOUGH = 0.005  # of accuracy: less gained by ten more is nothing
+ENOUGH, ALMOST = 0.005, 0.015  # of accuracy that ten more examples are likely to bring
 
 
 async def classes(request: Request) -> Response:
     """The classes: how many examples, how many of them the others answer right, what they are taken for."""
     service: Service = request.app.state.service
-    counts = await service.apart(lambda: service.gallery.counts)
-    told = await service.advice.of(await service.current()) if len(counts) > 1 else None
-    known = {} if told is None or told.value is None else {str(one.name): one for one in told.value.classes}
+    counts = await service.compute(lambda: service.gallery.counts)
+    advice = await service.advice.value(await service.current()) if len(counts) > 1 else None
+    known = {} if advice is None or advice.value is None else {str(one.name): one for one in advice.value.classes}
 
     def row(name: str, count: int) -> dict[str, Any]:
         one = known.get(name)
@@ -41,63 +44,63 @@ async def classes(request: Request) -> Response:
         }
 
     rows = [row(name, count) for name, count in counts.items()]
-    revision = service.gallery.settings.revision
-    return JSONResponse({"classes": rows, "working": told is not None and told.working, "revision": revision})
+    working, revision = advice is not None and advice.working, service.gallery.settings.revision
+    return JSONResponse({"classes": rows, "working": working, "revision": revision})
 
 
 def _enough(ten_more: float) -> str:
     if ten_more < ENOUGH:
         return "Enough: ten more are likely to change nothing."
-    return f"Ten more are likely to bring {100 * ten_more:.0f} points." if ten_more >= 0.015 else "Almost enough."
+    return f"Ten more are likely to bring {100 * ten_more:.0f} points." if ten_more >= ALMOST else "Almost enough."
 
 
-async def advised(request: Request) -> Response:
-    """What more examples would bring; nothing where those there are too few to tell (8 are needed)."""
+async def advise(request: Request) -> Response:
+    """What more examples would bring; nothing if there are too few to say (8 are needed)."""
     service: Service = request.app.state.service
-    told = await service.advice.of(await service.current())
+    advice = await service.advice.value(await service.current())
     revision = service.gallery.settings.revision
-    found = None if told.value is None else told.value.to_dict()
-    return JSONResponse({"advice": found, "working": told.working, "revision": revision})
+    value = None if advice.value is None else advice.value.to_dict()
+    return JSONResponse({"advice": value, "working": advice.working, "revision": revision})
 
 
 async def suspects(request: Request) -> Response:
     """Examples that deserve a second look, as a queue: the surest first."""
     service: Service = request.app.state.service
     current = await service.current()
-    told = await service.audit.of(current)
-    found = [] if told.value is None else await service.apart(lambda: _suspects(service, current, told.value))
-    return JSONResponse({"suspects": found, "working": told.working, "revision": current.revision})
+    audit = await service.audit.value(current)
+    value = audit.value
+    rows = [] if value is None else await service.compute(lambda: _suspects(service, current, value))
+    return JSONResponse({"suspects": rows, "working": audit.working, "revision": current.revision})
 
 
-def _suspects(service: Service, current: Current, found: Audit | None) -> list[dict[str, Any]]:
-    assert found is not None
-    rows: list[dict[str, Any]] = []
-    for finding, some in (("mislabelled", found.mislabelled), ("doubtful", found.doubtful)):
-        for one in some:
-            rows.append(
-                {"id": one.row, "finding": finding, "label": one.label, "looks_like": one.answer,
-                 "probability": one.probability, "of_label": one.of_label, "duplicate_of": None}
-            )  # fmt: skip
-    for clash in found.clashes:
-        rows.append(
-            {"id": clash.row, "finding": "clash", "label": clash.label, "looks_like": clash.other_label,
-             "probability": None, "of_label": None, "duplicate_of": clash.other}
-        )  # fmt: skip
-    seen: set[int] = set()
-    told = []
-    for row in rows:
-        same = row["id"] in current.records and current.records[row["id"]].label == row["label"]
-        if row["id"] in seen or not same or (row["id"], row["label"]) in service.confirmed:
-            continue
-        seen.add(row["id"])
-        near = {f"nearest_of_{side}": _nearest(current, row["id"], str(row[key])) for side, key in _SIDES}
-        told.append({**row, "label": str(row["label"]), "looks_like": str(row["looks_like"]), **near})
-        if len(told) == SHOWN:
-            break
-    return told
+def _suspects(service: Service, current: Current, audit: Audit) -> list[dict[str, Any]]:
+    """Each example once, as far as it still has the label and that is not confirmed."""
+    rows: dict[int, dict[str, Any]] = {}
+    for row in _rows(audit):
+        example, label = row["id"], row["label"]
+        record = current.records.get(example)
+        is_open = record is not None and record.label == label and (example, label) not in service.confirmed
+        if is_open and example not in rows and len(rows) < SHOWN:
+            near = {
+                "nearest_of_label": _nearest(current, example, label),
+                "nearest_of_other": _nearest(current, example, row["looks_like"]),
+            }
+            rows[example] = {**row, **near}
+    return list(rows.values())
 
 
-_SIDES = (("label", "label"), ("other", "looks_like"))
+def _rows(audit: Audit) -> list[dict[str, Any]]:
+    rows = [
+        {"id": one.row, "finding": finding, "label": str(one.label), "looks_like": str(one.answer),
+         "probability": one.probability, "of_label": one.of_label, "duplicate_of": None}
+        for finding, found in (("mislabelled", audit.mislabelled), ("doubtful", audit.doubtful))
+        for one in found
+    ]  # fmt: skip
+    return rows + [
+        {"id": clash.row, "finding": "clash", "label": str(clash.label), "looks_like": str(clash.other_label),
+         "probability": None, "of_label": None, "duplicate_of": clash.other}
+        for clash in audit.clashes
+    ]  # fmt: skip
 
 
 def _nearest(current: Current, example: int, label: str) -> list[int]:
@@ -109,28 +112,78 @@ def _nearest(current: Current, example: int, label: str) -> list[int]:
     prepared = model.examples(distance)
     if not len(others):
         return []
-    far = distance.pairwise(prepared.take(np.array([place])), prepared.take(others))[0]
-    return [int(model.ids[others[at]]) for at in far.argsort(kind="stable")[:NEAREST]]
+    distances = distance.pairwise(prepared.take(np.array([place])), prepared.take(others))[0]
+    return [int(model.ids[others[at]]) for at in distances.argsort(kind="stable")[:NEAREST]]
 
 
-async def keep(request: Request) -> Response:
-    """A label was looked at and is right: it is not asked about again while the server runs."""
+async def confirm_label(request: Request, body: bodies.ConfirmLabel) -> Response:
+    """A label is right: it is not in doubt again while the server runs."""
     service: Service = request.app.state.service
-    given = await fields(request)
-    example, shown = given.number("id"), Shown.of(request, given)
-    await service.read(lambda: service.gallery.read(lambda reading: shown.check(reading, [example])))
+    shown = Shown.of(request, body)
+    await service.read(lambda: service.gallery.read(lambda reading: shown.check(reading, [body.id])))
     current = await service.current()
-    record = current.records.get(example)
+    record = current.records.get(body.id)
     if record is None:
-        raise Refusal(404, f"There is no example {example} in the gallery.")
-    service.confirm_label(example, record.label)
-    return JSONResponse({"kept": example, "revision": current.revision})
+        raise Refusal(404, f"There is no example {body.id} in the gallery.")
+    service.confirm_label(body.id, record.label)
+    return JSONResponse({"kept": body.id, "revision": current.revision})
 
 
-async def plane(request: Request) -> Response:
+async def map_points(request: Request) -> Response:
     """The examples as points of a plane."""
     service: Service = request.app.state.service
     current = await service.current()
-    told = await service.plane.of(current)
-    found = [{"id": i, "x": x, "y": y, "label": label} for i, x, y, label in told.value or []]
-    return JSONResponse({"points": found, "working": told.working, "revision": current.revision})
+    points = await service.map.value(current)
+    rows = [{"id": i, "x": x, "y": y, "label": label} for i, x, y, label in points.value or []]
+    return JSONResponse({"points": rows, "working": points.working, "revision": current.revision})
+
+
+# The parameters.
+
+TUNING_SECONDS = 60.0
+TUNING = "tune"  # the name of the job
+
+
+async def parameters(request: Request) -> Response:
+    """On what the parameters rest, and whether they should be chosen again."""
+    service: Service = request.app.state.service
+
+    def look() -> dict[str, Any]:
+        facts = service.gallery.answering.facts()
+        return {
+            "sentence": None if facts is None else facts.chosen,
+            "examples": None if facts is None else facts.examples,
+            "due": service.gallery.retune_due,
+            "working": service.choosing.locked(),
+            "parameters": service.gallery.parameters,
+            "revision": service.gallery.settings.revision,
+        }
+
+    return JSONResponse(await service.compute(look))
+
+
+async def tune(request: Request) -> Response:
+    """Begin to choose the parameters; an event says what came of it, and it is a change of this person."""
+    service: Service = request.app.state.service
+    if service.gallery.readonly:
+        raise Refusal(409, "The gallery is served for reading only; tuning stores what it chooses.", {})
+    person = person_of(request)
+    if not service.choosing.acquire(blocking=False):
+        raise Refusal(409, "The parameters are being chosen already.", {"job": TUNING})
+
+    def run() -> None:
+        try:
+            service.events.send("progress", job=TUNING, share=0.0)
+            classifier = service.gallery.answering.tune(tuning_seconds=TUNING_SECONDS)
+            service.people.note_change(person, service.gallery.settings.tuned)
+            tuning = classifier.tuning_
+            outcome = {"sentence": "nothing to choose" if tuning is None else repr(tuning)}
+        except KCRCError as problem:
+            outcome = {"error": str(problem)}
+        finally:
+            service.choosing.release()
+        service.events.send("progress", job=TUNING, share=1.0, **outcome)
+        service.check_for_changes()
+
+    service.behind.submit(run)
+    return JSONResponse({"job": TUNING, "revision": service.gallery.settings.revision}, 202)

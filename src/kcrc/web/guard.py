@@ -1,5 +1,5 @@
-"""Who may ask: requests to another name, from another site, without the token or too many at a time are refused, and
-every answer carries the headers that keep a page to itself.
+"""Which requests are let in: those to another name, from another site, without the token, or too many at a time are
+refused. Every answer carries the headers that keep a page to itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kcrc._base.words import visible
 from kcrc.errors import KCRCError, StateError, fault_reference
 
-# What a request ends with where it fails: a status and a sentence, and nothing of the inside.
+# How a request that fails is answered: a status and a sentence, and nothing of the inside.
 
 _LONGEST = 1000  # characters of a sentence
 
@@ -41,34 +41,34 @@ class Refusal(Exception):
         self.status, self.why, self.conflict, self.headers = status, why, conflict, dict(headers or {})
 
 
-def refused_as(problem: Refusal) -> Response:
+def refuse(problem: Refusal) -> Response:
     body: dict[str, Any] = {"error": visible(problem.why)[:_LONGEST]}
     if problem.conflict is not None:
         body["conflict"] = dict(problem.conflict)
     return JSONResponse(body, problem.status, headers=problem.headers)
 
 
-async def told(request: Request, problem: KCRCError) -> Response:
-    """Of an error of the library: the state of the gallery is a conflict, all else a bad request."""
+def refuse_error(request: Request, problem: KCRCError) -> Response:
+    """Answer an error of the library: the state of the gallery is a conflict, all else a bad request."""
     where = str(request.app.state.service.gallery.path)
     why = str(problem).replace(where, request.app.state.service.name)  # folders of the machine are its own
-    return refused_as(Refusal(409 if isinstance(problem, StateError) else 400, why))
+    return refuse(Refusal(409 if isinstance(problem, StateError) else 400, why))
 
 
 async def not_found(request: Request, problem: Exception) -> Response:
-    return refused_as(Refusal(404, "There is nothing at this address. /api/openapi.json lists what there is."))
+    return refuse(Refusal(404, "There is nothing at this address. /api/openapi.json lists what there is."))
 
 
 async def wrong_method(request: Request, problem: Exception) -> Response:
     allowed = getattr(problem, "headers", None) or {}
-    return refused_as(Refusal(405, f"This address does not take {request.method}.", headers=allowed))
+    return refuse(Refusal(405, f"This address does not take {request.method}.", headers=allowed))
 
 
-async def fault(request: Request, problem: Exception) -> Response:
-    """A fault of ours: a name to report it by; what happened is told to whoever runs the server."""
+def refuse_fault(request: Request, problem: Exception) -> Response:
+    """Answer a fault of ours by a name to report it by; the person who runs the server gets what happened."""
     name = fault_reference(problem)
     request.app.state.service.note(f"a fault of kcrc ({type(problem).__name__}: {str(problem)[:200]}), {name}")
-    return refused_as(Refusal(500, f"This is a fault of kcrc. Please report it as {name}."))
+    return refuse(Refusal(500, f"This is a fault of kcrc. Please report it as {name}."))
 
 
 COOKIE = "kcrc"
@@ -116,7 +116,7 @@ class Guard:
         self, *, names: Iterable[str] = LOOPBACK, token: str | None = None, rate: float = 0.0, secure: bool = False
     ) -> None:
         self.names = frozenset(name.lower() for name in names)
-        self.entered: Callable[[], None] = lambda: None
+        self.on_entry: Callable[[], None] = lambda: None
         """Called when a code was used."""
         self.token, self.secure = token, secure
         self.codes: set[str] = set()
@@ -129,7 +129,7 @@ class Guard:
         return code
 
     def check(self, scope: Scope) -> Response | None:
-        """What is answered instead, where a request is not let through."""
+        """The answer to a request that is not let in; None if it is."""
         headers = Headers(scope=scope)
         try:
             if self.pace is not None and not self.pace.allows((scope.get("client") or ("", 0))[0]):
@@ -138,7 +138,7 @@ class Guard:
             if self.token is not None and scope["path"] not in OPEN:
                 return self._check_token(scope, headers)
         except Refusal as problem:
-            return refused_as(problem)
+            return refuse(problem)
         return None
 
     def _check_names(self, scope: Scope, headers: Headers) -> None:
@@ -163,24 +163,24 @@ class Guard:
         code = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("code", [""])[0]
         if scope["method"] == "GET" and scope["path"] == "/" and any(_same(code, known) for known in self.codes):
             self.codes.clear()
-            self.entered()
-            entered = RedirectResponse("/", 303)
-            entered.set_cookie(
+            self.on_entry()
+            response = RedirectResponse("/", 303)
+            response.set_cookie(
                 COOKIE, self.token, httponly=True, samesite="strict", secure=self.secure or _by_tls(headers)
             )
-            return entered
+            return response
         why = "This server needs its token: as 'Authorization: Bearer …', or open the address with a fresh code."
         raise Refusal(401, why, headers={"WWW-Authenticate": "Bearer"})
 
 
 def _parts(address: str) -> tuple[str, str, str]:
-    """The scheme, the name and the name with its port; all empty where an address cannot be read.
+    """The scheme, the name, and the name with its port; all empty if an address cannot be read.
 
-    ``urlsplit`` raises for a bracket without its pair, and only when it is asked for a port that is no number."""
+    ``urlsplit`` raises for a bracket without its pair; a port that is no number raises when it is read."""
     try:
-        found = urlsplit(address)
-        _ = found.port
-        return found.scheme, (found.hostname or "").lower(), found.netloc.lower()
+        parts = urlsplit(address)
+        _ = parts.port
+        return parts.scheme, (parts.hostname or "").lower(), parts.netloc.lower()
     except ValueError:
         return "", "", ""
 
@@ -188,7 +188,7 @@ def _parts(address: str) -> tuple[str, str, str]:
 def _by_tls(headers: Headers) -> bool:
     """Whether a proxy in front, or the browser, says that the request came by TLS.
 
-    Whoever says so wrongly gets a cookie that is sent less often, never more."""
+    A client that says so wrongly gets a cookie that is sent less often, never more."""
     if headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https":
         return True
     own = headers.get("host", "").lower()
@@ -199,20 +199,20 @@ def _by_tls(headers: Headers) -> bool:
 
 
 def _same(given: str, known: str) -> bool:
-    """Compared in a time that says nothing of how much of it is right."""
+    """Compare in a time that says nothing of how much of it is right."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), known.encode())
 
 
 def _cookie(header: str) -> str:
     try:
-        found = SimpleCookie(header).get(COOKIE)
+        cookie = SimpleCookie(header).get(COOKIE)
     except CookieError:
         return ""
-    return "" if found is None else found.value
+    return "" if cookie is None else cookie.value
 
 
 class Guarded:
-    """The application behind its guard; requests are counted, by the route that answered them."""
+    """The application behind its guard; requests are plural, by the route that answered them."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

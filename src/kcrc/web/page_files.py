@@ -77,8 +77,8 @@ def accepts_gzip(request: Request) -> bool:
     return "gzip" in request.headers.get("accept-encoding", "")
 
 
-async def compressed(request: Request, response: Response) -> Response:
-    """The response, compressed if it is a long text and the client reads that."""
+async def compress(request: Request, response: Response) -> Response:
+    """Compress the response if it is a long text and the client reads that."""
     body = getattr(response, "body", b"")  # a stream has none
     is_text = (response.media_type or "").startswith(("application/json", "text/"))
     if is_text and len(body) >= LEAST_PACKED and accepts_gzip(request) and "content-encoding" not in response.headers:
@@ -101,7 +101,7 @@ def files() -> dict[str, PageFile]:
     if (index := sources.get("index.html")) is None:
         return served
 
-    def hashed(name: str, text: str) -> str:
+    def add(name: str, text: str) -> str:
         data = text.encode()
         stem, _, ending = name.rpartition(".")
         address = f"{stem}-{_digest(data)}.{ending}"
@@ -109,12 +109,12 @@ def files() -> dict[str, PageFile]:
         return f"/static/{address}"
 
     styles = _STYLE.findall(index)
-    sheet = hashed("page.css", "\n".join(sources[name] for name in styles))
+    sheet = add("page.css", "\n".join(sources[name] for name in styles))
     index = _STYLE.sub("", index).replace("</head>", f'  <link rel="stylesheet" href="{sheet}">\n</head>')
-    index = index.replace(_SCRIPT, hashed("page.js", one_script(sources)))
+    index = index.replace(_SCRIPT, add("page.js", one_script(sources)))
     for name in sources:
         if name.endswith(".svg") and f"/static/{name}" in index:
-            index = index.replace(f"/static/{name}", hashed(name, sources[name]))
+            index = index.replace(f"/static/{name}", add(name, sources[name]))
     served[INDEX] = PageFile.of("index.html", index.encode(), _CHECKED)
     return served
 

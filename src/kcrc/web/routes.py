@@ -1,40 +1,64 @@
-"""All that can be asked of the server, in one table: what is not here is not served, nor in the OpenAPI document."""
+"""All requests that are served, in one table, from which the OpenAPI document is made."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_type_hints
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kcrc.web import asking, browsing, findings, labelling, page_files, teaching, tuning
-from kcrc.web.bodies import (
-    CHANCES,
-    CONFIDENCE,
-    FLAG,
-    IDS,
-    LABEL,
-    NUMBER,
-    PICTURE,
-    PICTURES,
-    SCHEMAS,
-    TEXT,
-    WHOLE,
-    Shape,
-    maybe,
-    named,
-    record,
-    some,
-)
+from kcrc.web import browsing, findings, page_files, questions, teaching
+from kcrc.web.bodies import FLAG, NUMBER, TEXT, WHOLE, Body, Shape, SomePictures, maybe, record, schema, some
 from kcrc.web.waiting import ORDERS
 
-__all__ = ["ROUTES", "SCHEMAS", "Route"]
+Handler = Callable[..., Awaitable[Response]]
+IMAGE = "image/*"
+JSON = "application/json"
 
 
-# The OpenAPI document, made from the table of routes: it says what is served, and cannot say anything else.
+@dataclass(frozen=True)
+class Route:
+    """One address and method.
+
+    ``body`` is the class of the JSON that the handler takes (None: it takes none, or reads the request itself).
+    ``takes`` and ``gives`` are shapes by media type, ``query`` and ``headers`` what may be given beside, and ``status``
+    is that of a good answer."""
+
+    method: str
+    path: str
+    handler: Handler
+    about: str
+    body: type[Body] | None
+    takes: dict[str, Shape]
+    gives: dict[str, Shape]
+    query: dict[str, Shape]
+    headers: dict[str, Shape]
+    status: int
+
+
+def _route(
+    method: str,
+    path: str,
+    handler: Handler,
+    about: str,
+    gives: Shape,
+    *,
+    kind: str = JSON,
+    takes: dict[str, Shape] | None = None,
+    query: dict[str, Shape] | None = None,
+    headers: dict[str, Shape] | None = None,
+    status: int = 200,
+) -> Route:
+    """A route that gives one ``kind`` of content; what it takes follows from the handler's parameter ``body``."""
+    body: type[Body] | None = get_type_hints(handler).get("body")
+    takes = takes or ({} if body is None else {JSON: body.shape()})
+    return Route(method, path, handler, about, body, takes, {kind: gives}, query or {}, headers or {}, status)
+
+
+# The OpenAPI document, made from the table.
 
 _PLACE = re.compile(r"{(\w+)(?::(\w+))?}")
 _REFUSED = {
@@ -43,7 +67,7 @@ _REFUSED = {
     "403": "a request from another site",
     "404": "there is no such thing",
     "405": "this address does not take this method",
-    "408": "the body came too slowly",
+    "408": "the body arrived too slowly",
     "409": "it is in conflict with the state of the gallery",
     "413": "the body is too large",
     "421": "the server does not answer to this name",
@@ -53,10 +77,10 @@ _REFUSED = {
 
 
 async def document(request: Request) -> Response:
-    return JSONResponse(described(ROUTES))
+    return JSONResponse(openapi(ROUTES))
 
 
-def described(routes: tuple[Route, ...]) -> dict[str, Any]:
+def openapi(routes: tuple[Route, ...]) -> dict[str, Any]:
     """All routes, as OpenAPI 3.1."""
     from kcrc import __version__
 
@@ -92,175 +116,143 @@ def _content(shapes: dict[str, Shape]) -> dict[str, Any]:
     return {kind: {"schema": shape} for kind, shape in shapes.items()}
 
 
-Handler = Callable[[Request], Awaitable[Response]]
-IMAGE = "image/*"
-JSON = "application/json"
+# What answers have in common. The names of fields are the API's.
+
+CONFIDENCE: Shape = {**TEXT, "enum": ["ready", "learning"]}
+CHANCES = some({"type": "array", "minItems": 2, "maxItems": 2, "items": {"anyOf": [TEXT, NUMBER]}})
+
+SCHEMAS: dict[str, Shape] = {
+    "Error": record({"conflict": {"type": "object"}}, error=TEXT),
+    "Verdict": record(
+        {"left_out": some(WHOLE), "act": WHOLE},
+        picture=TEXT,
+        revision=WHOLE,
+        label=TEXT,
+        probability=maybe(NUMBER),
+        unknown=FLAG,
+        why=maybe(TEXT),
+        set=some(TEXT),
+        likely=CHANCES,
+        confidence=CONFIDENCE,
+        how={"type": "string", "enum": ["coded", "unanimous", "nearest"]},
+        search=TEXT,
+        sentence=TEXT,
+        runner_up=maybe(TEXT),
+        support=NUMBER,
+        exact_line=FLAG,
+        parts=some(record(id=WHOLE, label=TEXT, share=NUMBER, distance=NUMBER, source=TEXT, step_in=FLAG)),
+        rest=record(count=WHOLE, count_for=WHOLE, count_against=WHOLE, share_for=NUMBER, share_against=NUMBER),
+        others=some(record(id=WHOLE, label=TEXT)),
+        tips=maybe(WHOLE),
+        seconds=NUMBER,
+    ),
+    "Short": record(label=TEXT, probability=maybe(NUMBER), unknown=FLAG),
+    "Act": record(
+        {"duplicates": some(record(picture=TEXT, id=WHOLE, label=TEXT))},
+        act=maybe(WHOLE),
+        sentence=TEXT,
+        examples=some(WHOLE),
+        revision=WHOLE,
+        undo=maybe(TEXT),
+        redo=maybe(TEXT),
+    ),
+}
 
 
-@dataclass(frozen=True)
-class Route:
-    """One address and method. ``takes`` and ``gives`` are shapes by media type; ``query`` and ``headers`` what may be
-    said beside; ``status`` that of a good answer."""
-
-    method: str
-    path: str
-    handler: Handler
-    about: str
-    takes: dict[str, Shape] = field(default_factory=dict)
-    gives: dict[str, Shape] = field(default_factory=dict)
-    query: dict[str, Shape] = field(default_factory=dict)
-    headers: dict[str, Shape] = field(default_factory=dict)
-    status: int = 200
-
-
-def _json(shape: Shape) -> dict[str, Shape]:
-    return {JSON: shape}
-
+# The table.
 
 _BYTES: Shape = {"type": "string", "format": "binary"}
-_VERDICT, _ACT = named("Verdict"), named("Act")
+_OBJECT: Shape = {"type": "object"}
+_VERDICT, _ACT = schema("Verdict"), schema("Act")
 _NAME = {"X-Kcrc-Name": TEXT}
 _ENTRY = record(act=WHOLE, sentence=TEXT, action=TEXT, when=maybe(TEXT), who=maybe(TEXT), mine=FLAG, undone=FLAG)
 _EXAMPLE = record(id=WHOLE, label=TEXT, source=TEXT, added=maybe(TEXT), probability_of_label=maybe(NUMBER))
 _SUSPECT = record(id=WHOLE, finding=TEXT, label=TEXT, looks_like=TEXT, probability=maybe(NUMBER),
                   of_label=maybe(NUMBER), duplicate_of=maybe(WHOLE), nearest_of_label=some(WHOLE),
                   nearest_of_other=some(WHOLE))  # fmt: skip
+_CLASS = record(name=TEXT, count=WHOLE, right_without_itself=maybe(NUMBER), confused_with=CHANCES, enough=maybe(TEXT))
 _WAITING = record(picture=TEXT, name=TEXT, label=maybe(TEXT), probability=maybe(NUMBER), doubt=NUMBER)
+_GALLERY = record(name=TEXT, revision=WHOLE, examples=WHOLE, classes=some(record(name=TEXT, count=WHOLE)), feature=TEXT,
+                  dim=WHOLE, readonly=FLAG, tuned=maybe(record(sentence=TEXT)), retune_due=maybe(TEXT),
+                  confidence=CONFIDENCE, token_needed=FLAG, queue=WHOLE, pictures=TEXT, undo=maybe(TEXT),
+                  redo=maybe(TEXT), limits=record(bytes=WHOLE, pixels=WHOLE, count=WHOLE))  # fmt: skip
+_TURNS = some(record(ids=some(WHOLE), label=TEXT, probability=maybe(NUMBER)))
 
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/", page_files.index, "The page.", gives={"text/html": TEXT}),
-    Route("GET", "/static/{name:path}", page_files.static, "A file of the page.", gives={"*/*": _BYTES}),
-    Route("GET", "/api/openapi.json", document, "This document.", gives=_json({"type": "object"})),
-    Route("GET", "/api/health", browsing.health, "Whether the gallery can be read.", 
-          gives=_json(record(healthy=FLAG, revision=WHOLE))),
-    Route("GET", "/api/metrics", browsing.metrics, "Counters for Prometheus.", gives={"text/plain": TEXT}),
-    Route("GET", "/api/events", browsing.events, "What happens, as server-sent events.",
-          gives={"text/event-stream": TEXT}),
-    Route(
-        "GET", "/api/gallery", browsing.gallery, "What is served.",
-        gives=_json(record(name=TEXT, revision=WHOLE, examples=WHOLE, classes=some(record(name=TEXT, count=WHOLE)),
-                           feature=TEXT, dim=WHOLE, readonly=FLAG, tuned=maybe(record(sentence=TEXT)),
-                           retune_due=maybe(TEXT), confidence=CONFIDENCE, token_needed=FLAG, queue=WHOLE, pictures=TEXT,
-                           undo=maybe(TEXT), redo=maybe(TEXT),
-                           limits=record(bytes=WHOLE, pixels=WHOLE, count=WHOLE))),
-    ),
-    Route(
-        "POST", "/api/pictures", asking.pictures, "Send a picture, to be asked about by its name.",
-        takes={IMAGE: _BYTES}, headers=_NAME, status=201,
-        gives=_json(record(picture=TEXT, width=WHOLE, height=WHOLE, revision=WHOLE)),
-    ),
-    Route("GET", "/api/pictures/{picture}", asking.picture, "A picture that was sent, small.",
-          gives={"image/jpeg": _BYTES}),
-    Route(
-        "POST", "/api/classify", asking.classify,
-        "What is on a picture, on several that were sent before, or what vectors are of (short answers).",
-        takes={IMAGE: _BYTES, JSON: record(pictures=PICTURES), asking.FLOATS: _BYTES},
-        headers={**_NAME, "X-Kcrc-Dim": TEXT},
-        gives=_json({"anyOf": [_VERDICT, record(verdicts=some(_VERDICT)),
-                               record(verdicts=some(named("Short")), revision=WHOLE)]}),
-    ),
-    Route(
-        "POST", "/api/what-if", asking.what_if, "The answer without some examples or classes.",
-        takes=_json(record({"without": some(WHOLE, most=500), "without_classes": some(LABEL, most=500)},
-                           picture=PICTURE)),
-        gives=_json(_VERDICT),
-    ),
-    Route(
-        "POST", "/api/turning", asking.turning, "The smallest sets of examples without which the answer is another.",
-        takes=_json(record(picture=PICTURE)),
-        gives=_json(record(found=some(record(ids=some(WHOLE), label=TEXT, probability=maybe(NUMBER))), exact=FLAG,
-                           sentence=TEXT, revision=WHOLE)),
-    ),
-    Route(
-        "POST", "/api/why-not", asking.why_not, "How another class fared against the answer.",
-        takes=_json(record({"without": some(WHOLE, most=500), "without_classes": some(LABEL, most=500)},
-                           picture=PICTURE, label=LABEL)),
-        gives=_json(record(label=TEXT, answer=TEXT, sentence=TEXT, near=WHOLE, support=maybe(NUMBER),
-                           strongest=some(NUMBER), best=some(record(id=WHOLE, share=NUMBER)), revision=WHOLE)),
-    ),
-    Route(
-        "POST", "/api/preview", asking.preview, "Which of the last answers a change would change.",
-        takes=_json(record({"picture": PICTURE, "pictures": PICTURES, "examples": IDS, "label": LABEL,
-                            "revision": WHOLE},
-                           act={"type": "string", "enum": list(asking.ACTS)})),
-        gives=_json(record(changed=some(record(picture=TEXT, before=TEXT, after=TEXT)), answers=some(TEXT), of=WHOLE,
-                           sentence=TEXT, revision=WHOLE)),
-    ),
-    Route("POST", "/api/case", asking.page, "One answer as a page to keep.", takes=_json(record(picture=PICTURE)),
-          gives={"text/html": TEXT}),
-    Route(
-        "POST", "/api/add", teaching.add, "Add pictures as examples of a class.",
-        takes=_json(record({"new_class": FLAG, "revision": WHOLE}, pictures=PICTURES, label=LABEL)), gives=_json(_ACT),
-    ),
-    Route(
-        "POST", "/api/relabel", teaching.relabel, "Give examples another class.",
-        takes=_json(record({"expect": {"type": "object"}, "new_class": FLAG, "revision": WHOLE},
-                           examples=IDS, label=LABEL)),
-        gives=_json(_ACT),
-    ),
-    Route(
-        "POST", "/api/remove", teaching.remove, "Take examples out, or (erase) out of the file for good.",
-        takes=_json(record({"erase": FLAG, "revision": WHOLE}, examples=IDS)), gives=_json(_ACT),
-    ),
-    Route(
-        "POST", "/api/rename", teaching.rename, "Give a class another name, or make it one with another.",
-        takes=_json(record({"merge": FLAG, "revision": WHOLE}, old=LABEL, new=LABEL)), gives=_json(_ACT),
-    ),
-    Route("POST", "/api/undo", teaching.undo, "Take back one's own latest change, or the one named.",
-          takes=_json(record({"act": WHOLE})), gives=_json(_ACT)),
-    Route("POST", "/api/redo", teaching.redo, "Do again what one took back, or the change named.",
-          takes=_json(record({"act": WHOLE})), gives=_json(_ACT)),
-    Route("GET", "/api/thumbnails/{example:int}", browsing.thumbnail, "The small picture of an example.",
-          query={"of": TEXT}, gives={"image/jpeg": _BYTES}),
-    Route(
-        "GET", "/api/examples", browsing.examples, "A page of the examples.",
-        query={"class": TEXT, "search": TEXT, "offset": WHOLE, "limit": WHOLE, "order": TEXT},
-        gives=_json(record(total=WHOLE, examples=some(_EXAMPLE), revision=WHOLE)),
-    ),
-    Route("GET", "/api/examples/{example:int}", browsing.example, "All that is known of one example.",
-          gives=_json({"type": "object"})),
-    Route(
-        "GET", "/api/classes", findings.classes, "The classes, and how often the others answer their examples right.",
-        gives=_json(record(classes=some(record(name=TEXT, count=WHOLE, right_without_itself=maybe(NUMBER),
-                                               confused_with=CHANCES, enough=maybe(TEXT))),
-                           working=FLAG, revision=WHOLE)),
-    ),
-    Route("GET", "/api/advise", findings.advised, "Whether there are examples enough, class by class.",
-          gives=_json(record(advice=maybe({"type": "object"}), working=FLAG, revision=WHOLE))),
-    Route(
-        "GET", "/api/audit", findings.suspects, "Examples that deserve a second look, the surest first.",
-        gives=_json(record(suspects=some(_SUSPECT), working=FLAG, revision=WHOLE)),
-    ),
-    Route("POST", "/api/audit/keep", findings.keep, "A label was looked at and is right.",
-          takes=_json(record({"revision": WHOLE}, id=WHOLE)), gives=_json(record(kept=WHOLE, revision=WHOLE))),
-    Route(
-        "GET", "/api/map", findings.plane, "The examples as points of a plane.",
-        gives=_json(record(points=some(record(id=WHOLE, x=NUMBER, y=NUMBER, label=TEXT)), working=FLAG,
-                           revision=WHOLE)),
-    ),
-    Route(
-        "GET", "/api/queue", labelling.queue, "Unlabelled pictures, those to label first at the front.",
-        query={"order": {"type": "string", "enum": list(ORDERS)}},
-        gives=_json(record(pictures=some(_WAITING), order=TEXT, total=WHOLE, working=FLAG, revision=WHOLE)),
-    ),
-    Route("POST", "/api/queue", labelling.drop, "Put a picture into the queue.", takes={IMAGE: _BYTES}, headers=_NAME,
-          status=201, gives=_json(record(picture=TEXT, revision=WHOLE))),
-    Route("POST", "/api/queue/label", labelling.label, "Label pictures of the queue.",
-          takes=_json(record({"new_class": FLAG, "revision": WHOLE}, pictures=PICTURES, label=LABEL)),
-          gives=_json(_ACT)),
-    Route("POST", "/api/queue/skip", labelling.skip, "Ask about pictures of the queue no more.",
-          takes=_json(record(pictures=PICTURES)), gives=_json(record(total=WHOLE, revision=WHOLE))),
-    Route(
-        "GET", "/api/tuning", tuning.tuning, "On what the parameters rest.",
-        gives=_json(record(sentence=maybe(TEXT), examples=maybe(WHOLE), due=maybe(TEXT), working=FLAG,
-                           parameters={"type": "object"}, revision=WHOLE)),
-    ),
-    Route("POST", "/api/tune", tuning.tune, "Choose the parameters anew, which takes a minute.", takes=_json(record()),
-          status=202, gives=_json(record(job=TEXT, revision=WHOLE))),
-    Route("POST", "/api/history/before", asking.answered_before, "The answer as it was before a change.",
-          takes=_json(record(act=WHOLE, picture=PICTURE)), gives=_json(_VERDICT)),
-    Route(
-        "GET", "/api/history", browsing.history, "The changes, newest first.", query={"limit": WHOLE},
-        gives=_json(record(entries=some(_ENTRY), revision=WHOLE)),
-    ),
+    # The page, and how the server is.
+    _route("GET", "/", page_files.index, "The page.", TEXT, kind="text/html"),
+    _route("GET", "/static/{name:path}", page_files.static, "A file of the page.", _BYTES, kind="*/*"),
+    _route("GET", "/api/openapi.json", document, "This document.", _OBJECT),
+    _route("GET", "/api/health", browsing.health, "Whether the gallery can be read.",
+           record(healthy=FLAG, revision=WHOLE)),
+    _route("GET", "/api/metrics", browsing.metrics, "Counters for Prometheus.", TEXT, kind="text/plain"),
+    _route("GET", "/api/events", browsing.events, "What happens, as server-sent events.", TEXT,
+           kind="text/event-stream"),
+    # Questions.
+    _route("POST", "/api/pictures", questions.send, "Send a picture, for questions that give its name.",
+           record(picture=TEXT, width=WHOLE, height=WHOLE, revision=WHOLE),
+           takes={IMAGE: _BYTES}, headers=_NAME, status=201),
+    _route("GET", "/api/pictures/{picture}", questions.small_picture, "A picture that was sent, small.", _BYTES,
+           kind="image/jpeg"),
+    _route("POST", "/api/classify", questions.classify,
+           "What is on a picture, on several that were sent before, or what vectors are of (short answers).",
+           {"anyOf": [_VERDICT, record(verdicts=some(_VERDICT)),
+                      record(verdicts=some(schema("Short")), revision=WHOLE)]},
+           takes={IMAGE: _BYTES, JSON: SomePictures.shape(), questions.FLOATS: _BYTES},
+           headers={**_NAME, "X-Kcrc-Dim": TEXT}),
+    _route("POST", "/api/what-if", questions.what_if, "The answer without some examples or classes.", _VERDICT),
+    _route("POST", "/api/turning", questions.turning,
+           "The smallest sets of examples without which the answer is another.",
+           record(found=_TURNS, exact=FLAG, sentence=TEXT, revision=WHOLE)),
+    _route("POST", "/api/why-not", questions.why_not, "How another class compares with the answer.",
+           record(label=TEXT, answer=TEXT, sentence=TEXT, near=WHOLE, support=maybe(NUMBER), strongest=some(NUMBER),
+                  best=some(record(id=WHOLE, share=NUMBER)), revision=WHOLE)),
+    _route("POST", "/api/preview", questions.preview, "Which of the latest answers a change would change.",
+           record(changed=some(record(picture=TEXT, before=TEXT, after=TEXT)), answers=some(TEXT), of=WHOLE,
+                  sentence=TEXT, revision=WHOLE)),
+    _route("POST", "/api/case", questions.as_page, "One answer as a page to keep.", TEXT, kind="text/html"),
+    _route("POST", "/api/history/before", questions.answer_before, "The answer as it was before a change.", _VERDICT),
+    # Changes.
+    _route("POST", "/api/add", teaching.add, "Add pictures as examples of a class.", _ACT),
+    _route("POST", "/api/relabel", teaching.relabel, "Give examples another class.", _ACT),
+    _route("POST", "/api/remove", teaching.remove, "Take examples out, or (erase) out of the file for good.", _ACT),
+    _route("POST", "/api/rename", teaching.rename, "Give a class another name, or make it one with another.", _ACT),
+    _route("POST", "/api/undo", teaching.undo, "Take back one's own latest change, or the one named.", _ACT),
+    _route("POST", "/api/redo", teaching.redo, "Do again what one took back, or the change named.", _ACT),
+    _route("GET", "/api/history", browsing.history, "The changes, newest first.",
+           record(entries=some(_ENTRY), revision=WHOLE), query={"limit": WHOLE}),
+    # What is there.
+    _route("GET", "/api/gallery", browsing.gallery, "What is served.", _GALLERY),
+    _route("GET", "/api/thumbnails/{example:int}", browsing.thumbnail, "The small picture of an example.", _BYTES,
+           kind="image/jpeg", query={"of": TEXT}),
+    _route("GET", "/api/examples", browsing.examples, "A page of the examples.",
+           record(total=WHOLE, examples=some(_EXAMPLE), revision=WHOLE),
+           query={"class": TEXT, "search": TEXT, "offset": WHOLE, "limit": WHOLE, "order": TEXT}),
+    _route("GET", "/api/examples/{example:int}", browsing.example, "All that is known of one example.", _OBJECT),
+    # What the examples say of each other.
+    _route("GET", "/api/classes", findings.classes,
+           "The classes, and how often the others answer their examples right.",
+           record(classes=some(_CLASS), working=FLAG, revision=WHOLE)),
+    _route("GET", "/api/advise", findings.advise, "Whether there are examples enough, class by class.",
+           record(advice=maybe(_OBJECT), working=FLAG, revision=WHOLE)),
+    _route("GET", "/api/audit", findings.suspects, "Examples that deserve a second look, the surest first.",
+           record(suspects=some(_SUSPECT), working=FLAG, revision=WHOLE)),
+    _route("POST", "/api/audit/keep", findings.confirm_label, "A label is right.",
+           record(kept=WHOLE, revision=WHOLE)),
+    _route("GET", "/api/map", findings.map_points, "The examples as points of a plane, of each class one in turn.",
+           record(points=some(record(id=WHOLE, x=NUMBER, y=NUMBER, label=TEXT)), working=FLAG, revision=WHOLE)),
+    _route("GET", "/api/tuning", findings.parameters, "On what the parameters rest.",
+           record(sentence=maybe(TEXT), examples=maybe(WHOLE), due=maybe(TEXT), working=FLAG, parameters=_OBJECT,
+                  revision=WHOLE)),
+    _route("POST", "/api/tune", findings.tune, "Choose the parameters again, which takes a minute.",
+           record(job=TEXT, revision=WHOLE), takes={JSON: record()}, status=202),
+    # Pictures without a label.
+    _route("GET", "/api/queue", teaching.queue, "Unlabelled pictures, those to label first at the front.",
+           record(pictures=some(_WAITING), order=TEXT, total=WHOLE, working=FLAG, revision=WHOLE),
+           query={"order": {**TEXT, "enum": list(ORDERS)}}),
+    _route("POST", "/api/queue", teaching.enqueue, "Put a picture into the queue.",
+           record(picture=TEXT, revision=WHOLE), takes={IMAGE: _BYTES}, headers=_NAME, status=201),
+    _route("POST", "/api/queue/label", teaching.add, "Label pictures of the queue.", _ACT),
+    _route("POST", "/api/queue/skip", teaching.skip, "Leave pictures out of the queue.",
+           record(total=WHOLE, revision=WHOLE)),
 )  # fmt: skip

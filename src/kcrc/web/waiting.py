@@ -1,13 +1,13 @@
 """Pictures that wait for a label, of a folder or dropped on the page, ordered by doubt or by what would teach most.
 
-A picture that is in the gallery by now is not shown, and is there again when that is undone."""
+A picture that is in the gallery by now is not shown, and is shown again when that is undone."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,16 +19,16 @@ from kcrc.errors import KCRCError
 from kcrc.gallery.examples import Contents
 from kcrc.images.decoding.reading import ImageError, fetch, read_chunks
 from kcrc.images.stream import Arrivals
-from kcrc.web.computing import Report
+from kcrc.web.background import Report
 from kcrc.web.current import Current
 from kcrc.web.guard import Refusal
-from kcrc.web.pictures import SentPicture, looked_at
+from kcrc.web.pictures import SentPicture, read_picture
 
 if TYPE_CHECKING:
     from kcrc.web.service import Service
 
 MOST = 5000  # pictures
-LOOKS = 2.0  # seconds between two looks into the folder
+LOOKS = 2.0  # seconds between two checks of the folder
 CHUNK = 32
 TEACHING = 50  # pictures that are chosen to teach most; the others follow by doubt
 ORDERS = ("doubt", "teach")
@@ -47,13 +47,21 @@ class Waiting:
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
+class Order:
     """Pictures by id in an order, with the answer to each, its probability, and how much it is in doubt."""
 
     ids: tuple[str, ...]
     labels: tuple[str, ...]
     probabilities: Array
     doubts: Array
+
+    @classmethod
+    def empty(cls) -> Order:
+        return cls((), (), np.zeros(0), np.zeros(0))
+
+    def rows(self) -> list[tuple[str, str, float, float]]:
+        """(id, answer, its probability, doubt) of each picture."""
+        return list(zip(self.ids, self.labels, self.probabilities.tolist(), self.doubts.tolist(), strict=True))
 
 
 class WaitingPictures:
@@ -73,7 +81,7 @@ class WaitingPictures:
         self._thread = threading.Thread(target=self._run, args=(service, arrivals), name="kcrc-queue", daemon=True)
         self._thread.start()
 
-    def put(self, name: str, waiting: Waiting) -> None:
+    def add(self, name: str, waiting: Waiting) -> None:
         with self._lock:
             if len(self._waiting) >= MOST:
                 raise Refusal(409, f"The queue holds {MOST} pictures, which is the most. Label or skip some.", {})
@@ -112,7 +120,7 @@ class WaitingPictures:
                 self._take(service, arrivals.look())
                 self._closing.wait(LOOKS)
         except (KCRCError, Refusal) as problem:
-            service.note(f"the folder of unlabelled pictures is no longer looked at: {problem}")
+            service.note(f"new pictures in the folder are no longer taken in: {problem}")
 
     def _take(self, service: Service, paths: list[str]) -> None:
         feature, limits, done = service.feature(), service.allowed.of_pictures, 0
@@ -125,17 +133,17 @@ class WaitingPictures:
                 for one, vector in zip(batch.pictures, vectors, strict=True):
                     name = f"q{one.sha256[:24]}"
                     if name not in self._waiting:
-                        self.put(name, Waiting(vector, one.sha256, file_name(one.source), file=one.source))
+                        self.add(name, Waiting(vector, one.sha256, file_name(one.source), file=one.source))
                 for problem in batch.problems:
                     service.note(str(problem))
             done = min(len(paths), start + CHUNK)
             if done == len(paths) or time.monotonic() - begun > 0.5:
                 begun = time.monotonic()
-                service.events.tell("queue", total=len(self), share=done / len(paths))
+                service.events.send("queue", total=len(self), share=done / len(paths))
 
 
-def loaded(service: Service, name: str, waiting: Waiting) -> SentPicture:
-    """A picture of the queue, to be looked at and asked."""
+def load(service: Service, name: str, waiting: Waiting) -> SentPicture:
+    """A picture of the queue, read again from its file if it has one."""
     if waiting.held is not None:
         return waiting.held
     assert waiting.file is not None
@@ -143,17 +151,17 @@ def loaded(service: Service, name: str, waiting: Waiting) -> SentPicture:
         content = fetch(waiting.file, limits=service.allowed.of_pictures)
     except ImageError:  # which names the folder
         raise Refusal(404, f"'{waiting.name}' can no longer be read.") from None
-    seen = looked_at(content, service.feature(), name=waiting.name, allowed=service.allowed)
-    if seen.sha256 != waiting.sha256:
+    now = read_picture(content, service.feature(), name=waiting.name, allowed=service.allowed)
+    if now.sha256 != waiting.sha256:
         raise Refusal(404, f"'{waiting.name}' is no longer the picture that it was.")
-    return SentPicture(seen.vector, seen.sha256, seen.name, seen.size, seen.small, seen.empty, name)
+    return replace(now, id=name)
 
 
-def ordered(service: Service, current: Current, order: str) -> Ordered:
+def _order(service: Service, current: Current, order: str) -> Order:
     """The queue in one of its orders."""
     waiting = service.queue.open(current.contents)
     if not waiting:
-        return Ordered((), (), np.zeros(0), np.zeros(0))
+        return Order.empty()
     names, answerer = list(waiting), current.answerer
     vectors = np.stack([one.vector for one in waiting.values()])
     doubt = Doubt.joined(answerer.read(vectors, lambda e: Doubt.of(answerer.confidence, e), explain=True))
@@ -161,7 +169,7 @@ def ordered(service: Service, current: Current, order: str) -> Ordered:
     if order == "teach":
         first = [one.row for one in next_to_label(answerer.model, doubt, vectors, min(TEACHING, len(names)))]
         places = first + [place for place in places if place not in set(first)]
-    return Ordered(
+    return Order(
         tuple(names[place] for place in places),
         tuple(str(doubt.classes[place, 0]) for place in places),
         doubt.probabilities[places, 0],
@@ -169,10 +177,6 @@ def ordered(service: Service, current: Current, order: str) -> Ordered:
     )
 
 
-def by(service: Service, order: str) -> Callable[[Current, Report], Ordered]:
-    """What computes an order."""
-
-    def compute(current: Current, report: Report) -> Ordered:
-        return ordered(service, current, order)
-
-    return compute
+def order_by(service: Service, order: str) -> Callable[[Current, Report], Order]:
+    """A function that computes an order, for a ``Computation``."""
+    return lambda current, report: _order(service, current, order)

@@ -9,18 +9,18 @@ from images.looks.drawings import drawings
 from kcrc import ImageClassifier
 from kcrc.images.looks.base import kind_of, registry
 from kcrc.images.looks.evaluation import Evaluator, Task
-from kcrc.tuning.search import BriefSearch
+from kcrc.tuning.search import Search
 
 
 def test_a_look_alone_is_searched_in_full_and_several_briefly(monkeypatch):
     images, labels = drawings(8)
-    calls, run = [], BriefSearch.run
+    calls, run = [], Search.run
 
-    def counted(search):
-        calls.append(search)
-        return run(search)
+    def counted(search, *, brief=False):
+        calls.extend([search] * brief)
+        return run(search, brief=brief)
 
-    monkeypatch.setattr(BriefSearch, "run", counted)
+    monkeypatch.setattr(Search, "run", counted)
     ImageClassifier(looks=["pixels"], verbose=False).fit(images, labels)
     assert not calls
     ImageClassifier(looks=["pixels", "hog"], verbose=False).fit(images, labels)

@@ -1,13 +1,40 @@
-"""Examples as points of a plane: along the two directions in which they differ most."""
+"""What the examples say of each other: advice, an audit, and a map. Each takes seconds, and is computed behind the
+requests, once for a state of the gallery.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc._base.parallel import chunks
-from kcrc.web.computing import Report
+from kcrc.confidence.advice import Advice, advise
+from kcrc.confidence.audit import Audit, audit
+from kcrc.errors import StateError
+from kcrc.web.background import Report
 from kcrc.web.current import Current
+
+
+def compute_advice(current: Current, report: Report) -> Advice | None:
+    """Whether there are examples enough; None if there are too few to say anything."""
+    try:
+        return advise(current.answerer.model, current.answerer.confidence)
+    except StateError:
+        return None
+
+
+def compute_audit(thumbnail: Callable[[int], bytes | None], current: Current, report: Report) -> Audit:
+    """Examples that deserve a second look, among them pictures that look alike and have different labels."""
+    from kcrc.images.look_alikes import with_look_alikes  # loads SciPy, which no question needs
+
+    model = current.answerer.model
+    result = audit(model, current.answerer.confidence, None, report)
+    return with_look_alikes(result, model.ids, model.classes[model.labels], thumbnail, None)
+
+
+# The map: examples as points of a plane, along the two directions in which they differ most.
 
 MOST = 20_000  # examples on the map; of more classes than that, one each
 SAMPLE = 2000  # examples that the directions are found from
@@ -16,7 +43,7 @@ ROUNDS = 12
 DECIMALS = 4  # of a coordinate: finer than a pixel at any zoom
 
 
-def points(current: Current, report: Report) -> list[tuple[int, float, float, str]]:
+def compute_map(current: Current, report: Report) -> list[tuple[int, float, float, str]]:
     """(id, x, y, label) of the examples, or of as many of each class as fit; x and y from −1 to 1.
 
     They come in turns, the first example of each class, then the second of each, …: so the first n points show all
@@ -48,7 +75,7 @@ def _directions(vectors: Array) -> Array:
     for _ in range(ROUNDS):
         basis, _ = np.linalg.qr(vectors.T @ (vectors @ basis))
     _, _, axes = np.linalg.svd(vectors @ basis, full_matrices=False)
-    found = np.zeros((2, vectors.shape[1]))
-    found[:count] = (axes @ basis.T)[:count]
-    signs = np.sign(np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], 1))
-    return found * np.where(signs == 0, 1.0, signs)
+    directions = np.zeros((2, vectors.shape[1]))
+    directions[:count] = (axes @ basis.T)[:count]
+    signs = np.sign(np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], 1))
+    return directions * np.where(signs == 0, 1.0, signs)
