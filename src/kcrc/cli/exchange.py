@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc._base.words import some_of
+from kcrc._base.words import plural, some_of
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, model_option, open_gallery
 from kcrc.errors import DataError, FileError
 from kcrc.files.plain_files import read_start
@@ -20,13 +20,17 @@ if TYPE_CHECKING:
     from kcrc.gallery.exchange.incoming import Plan
 
 ARRAYS = "npz"
-FORMATS = (ARRAYS, "csv", "jsonl", "parquet", "label-studio", "coco", "fiftyone", "folders")
+FORMATS = (
+    *(ARRAYS, "csv", "jsonl", "parquet", "label-studio", "coco"),
+    *("fiftyone", "folders", "imagefolder", "yolo", "datumaro"),
+)
 NAMED = 5  # labels that contradict the file
 format_option = click.option(
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    help="[default: by the name, .npz .csv .csv.gz .jsonl .parquet .json]",
+    metavar="FORMAT",
+    help=f"{', '.join(FORMATS)} [default: by the name, .npz .csv .csv.gz .jsonl .parquet .json].",
 )
 
 
@@ -39,9 +43,18 @@ format_option = click.option(
 @click.option(
     "--originals",
     is_flag=True,
-    help="fiftyone, folders: copy the photographs themselves, where they still are, and not the small pictures.",
+    help="Formats with pictures: copy the photographs themselves, where they still are, and not the small pictures.",
 )
-def export(gallery: Path, output: Path, form: str | None, force: bool, file_names: bool, originals: bool) -> int:
+@click.option("--images", type=click.Path(path_type=Path), help="With --originals: the folder they are below.")
+def export(
+    gallery: Path,
+    output: Path,
+    form: str | None,
+    force: bool,
+    file_names: bool,
+    originals: bool,
+    images: Path | None,
+) -> int:
     """Write GALLERY to OUTPUT.
 
     \b
@@ -56,13 +69,17 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
     fiftyone      a new folder with data/ and labels.json
                   (FiftyOneImageClassificationDataset)
     folders       a new folder with a folder of pictures for each class
+    imagefolder   a new folder for Hugging Face's load_dataset:
+                  train/ with the pictures and metadata.csv
+    yolo          a new folder for Ultralytics: train/CLASS/
+    datumaro      a new folder with annotations/ and images/
     """
     from kcrc.gallery import exchange
 
     name = form or (None if output.is_dir() else exchange.name_by_suffix(output)) or ARRAYS
     makes_folder = name != ARRAYS and exchange.format_of(name).MAKES_FOLDER
     if originals and not makes_folder:
-        raise click.UsageError("--originals is for formats with pictures: --format fiftyone or --format folders.")
+        raise click.UsageError("--originals is for formats with pictures: fiftyone, folders and the like.")
     if output.exists() and not force and not makes_folder:
         raise FileError(f"'{shown(output)}' exists already; say --force to overwrite it.")
     with open_gallery(gallery) as opened:
@@ -71,13 +88,19 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
             return 0
         from kcrc.gallery.exchange.outgoing import export_labels
 
-        counts = export_labels(opened, output, form=name, originals=originals, file_names=file_names)
+        counts = export_labels(opened, output, form=name, originals=originals, file_names=file_names, images=images)
     say(f"{shown(output)}: {counts.examples} examples as {name}")
     if originals:
         note(f"{counts.originals} photographs were copied; of {counts.small} only the small picture was there.")
+        if counts.lost:
+            note(
+                f"kcrc: {plural(len(counts.lost), 'photograph')} not found, or changed since: "
+                f"{some_of([*map(shown, counts.lost)])}. They are looked for by the names that kcrc list shows, from "
+                "here and from the gallery's folder; --images names another folder."
+            )
     if counts.without:
         note(f"{counts.without} have no picture in the gallery and were left out.")
-    return 0
+    return 1 if counts.lost else 0
 
 
 @click.command("import", short_help="Add the examples of an export or another gallery, or labels made elsewhere.")

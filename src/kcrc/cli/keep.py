@@ -69,10 +69,10 @@ def info(gallery: Path | None, system: bool, as_json: bool, method: bool) -> int
         say(f"compared by {shown(proportioned(facts['looks']))}")
         if facts["parameters"]:
             say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in facts['parameters'].items()))}")
-        not_chosen = "not chosen yet (see: kcrc tune)" if tuned is None else NOTHING_TO_CHOOSE
-        say(f"parameters  {shown(str(facts['tuned'] or not_chosen).removeprefix('Tuning: '))}")
-    elif not facts["tuned"]:
-        say("settings    not chosen from the examples yet (see: kcrc tune)")
+    not_chosen = "not chosen yet (see: kcrc tune)" if tuned is None else NOTHING_TO_CHOOSE
+    chosen = str(facts["tuned"] or not_chosen)
+    if method or not chosen.startswith("Tuning: "):
+        say(f"settings    {shown(chosen.removeprefix('Tuning: '))}")
     if facts["retune_due"]:
         say(f"            {facts['retune_due']}; kcrc tune chooses them again")
     for name, count in facts["classes"].items():
