@@ -273,12 +273,12 @@ def test_an_eraser_waits_for_whoever_reads(birds: str) -> None:
 
 
 def test_only_what_is_new_is_fetched(birds: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.gallery.stores.postgres import records
+    from kcrc.gallery.stores.records import RecordSnapshot
 
     fetched: list[int] = []
-    real = records.read_vectors
+    real = RecordSnapshot.fill_vectors
     monkeypatch.setattr(
-        records, "read_vectors", lambda t, ids, c, out: fetched.append(len(ids)) or real(t, ids, c, out)
+        RecordSnapshot, "fill_vectors", lambda t, ids, c, out: fetched.append(len(ids)) or real(t, ids, c, out)
     )
     with Gallery.open(birds) as opened:
         opened.vectors()

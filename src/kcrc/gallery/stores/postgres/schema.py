@@ -2,7 +2,7 @@
 
 ::
 
-    about          the version of the tables and the mark of this gallery: one row, locked by whoever writes
+    about          the version of the tables and the mark of this gallery: one row, locked by the writer
     writers        the latest turn of every writer, by which one that lost its connection learns whether it was kept
     settings, feature_state, examples, history, changes, tuned
                    as in a file (docs/formats.md): rows with checksums
@@ -24,7 +24,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from kcrc.errors import FileError
 from kcrc.gallery.stores.postgres.address import Address
 from kcrc.gallery.stores.postgres.connections import Connection
-from kcrc.gallery.stores.row_sums import COLUMNS
+from kcrc.gallery.stores.records import COLUMNS
 
 VERSION = 1
 _INT, _TEXT, _BYTES = "bigint", "text", "bytea"

@@ -7,19 +7,18 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
-
-import numpy as np
+from typing import TypeVar, cast
 
 from kcrc._base.arrays import Array
-from kcrc.errors import FileError, StateError
+from kcrc.errors import StateError
 from kcrc.gallery.contract import Check, Snapshot, Transaction
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings
-from kcrc.gallery.stores.sqlite import copying, file, opening, records, schema, side_files, vector_file
+from kcrc.gallery.stores.records import RecordSnapshot, RecordTransaction
+from kcrc.gallery.stores.sqlite import copying, file, opening, schema, side_files, vector_file
+from kcrc.gallery.stores.sqlite.driver import SQLiteDriver
 from kcrc.gallery.stores.sqlite.file import Connection
 from kcrc.gallery.stores.sqlite.placing import placing
-from kcrc.gallery.stores.sqlite.records import TableSnapshot, TableTransaction
 
 T = TypeVar("T")
 
@@ -43,8 +42,7 @@ def making(
     with placing(Path(address), "building", overwrite=overwrite) as (passing, db):
         with file.transaction(db, passing):
             schema.create(db)
-            records.write_settings(db, settings, old=None)
-            records.write_state(db, feature_state)
+            RecordTransaction(SQLiteDriver(db)).begin(settings, feature_state)
         store = SQLiteStore(passing, db)
         yield store
     store.close()
@@ -86,18 +84,18 @@ class SQLiteStore:
     def read(self, look: Callable[[Snapshot], T]) -> T:
         with self._connection() as db:
             if db.in_transaction:
-                return look(TableSnapshot(db))
+                return look(RecordSnapshot(SQLiteDriver(db)))
             side_files.check(self._real)
             with file.transaction(db, self.address, write=False):
-                return look(TableSnapshot(db))
+                return look(RecordSnapshot(SQLiteDriver(db)))
 
     def write(self, change: Callable[[Transaction], T]) -> T:
         with self._to_write() as db, file.transaction(db, self.address):
             self._check_in_place()
-            return change(TableTransaction(db))
+            return change(RecordTransaction(SQLiteDriver(db)))
 
     def erase(self, change: Callable[[Transaction], T]) -> T:
-        """As ``write``; the file is written anew, and what is kept of it beside is deleted."""
+        """As ``write``; the file is rewritten, and its caches are deleted."""
         with self._to_write() as db, copying.hold_alone(db, self.address):
             self._check_in_place()
             return copying.rewrite_without(db, self.address, change)
@@ -115,16 +113,14 @@ class SQLiteStore:
 
     def vectors(self, contents: Contents) -> Array:
         """From the cache beside the file where it holds, else from the file."""
-        with self._connection() as db:
-            return self.read(lambda _: self._vectors(TableSnapshot(db), contents))
+        return self.read(lambda reading: self._vectors(cast(RecordSnapshot, reading), contents))
 
-    def _vectors(self, reading: TableSnapshot, contents: Contents) -> Array:
+    def _vectors(self, reading: RecordSnapshot, contents: Contents) -> Array:
         had = reading.settings()
-        if len(contents) * had.dim * np.dtype(had.dtype).itemsize > reading.file_bytes():
-            raise FileError(f"'{self.address}' claims more vectors than it can hold; it is damaged.")
+        reading.check_room(len(contents))
 
         def fetch(rows: Array, out: Array) -> None:
-            records.read_vectors(reading.db, contents.ids[rows], contents.vector_crcs[rows], out)
+            reading.fill_vectors(contents.ids[rows], contents.vector_crcs[rows], out)
 
         where, mode = vector_file.cache_path(self.address), os.stat(self.address).st_mode
         return vector_file.load(where, contents, had.dim, had.dtype, fetch, mode=mode)
