@@ -142,3 +142,20 @@ def test_history_and_tuning_are_told(client: httpx.Client) -> None:
     assert client.get("/api/tuning").json()["examples"] == 18
     assert client.get("/api/health").json()["healthy"] is True
     assert 'kcrc_requests_total{route="/api/remove",status="200"} 1' in client.get("/api/metrics").text
+
+
+def test_advice_follows_a_class_that_went_into_another(client: httpx.Client) -> None:
+    def advice() -> dict[str, Any]:
+        told = client.get("/api/advise")
+        while told.status_code == 200 and told.json()["working"]:
+            time.sleep(0.05)
+            told = client.get("/api/advise")
+        assert told.status_code == 200
+        found: dict[str, Any] = told.json()["advice"]
+        return found
+
+    assert len(advice()["classes"]) == 3
+    client.post("/api/rename", json={"old": "wren", "new": "robin", "merge": True})
+    merged = advice()
+    assert {one["name"] for one in merged["classes"]} == {"heron", "robin"}
+    assert {name for one in merged["classes"] for name, _ in one["confused"]} <= {"heron", "robin"}
