@@ -56,6 +56,13 @@ def test_one_example_and_its_picture(client: httpx.Client) -> None:
         assert client.get(missing).status_code == 404
 
 
+def test_each_class_names_its_first_example(client: httpx.Client) -> None:
+    classes = client.get("/api/gallery").json()["classes"]
+    assert classes == [
+        {"name": name, "count": 6, "example": example} for name, example in (("heron", 1), ("robin", 7), ("wren", 13))
+    ]
+
+
 def test_the_map_has_every_example_and_stays(client: httpx.Client) -> None:
     points = settled(client, "/api/map")["points"]
     assert sorted(point["id"] for point in points) == list(range(1, 19))
