@@ -60,7 +60,7 @@ fuzz: $(VENV)/.dev  ## attacks on every door, 20,000 and 500 kills, in about ten
 sanitize: $(VENV)/.dev  ## the native tests with memory and arithmetic watched (needs g++), in about six minutes
 	PYTHON=$(BIN)/python .ci/sanitize
 
-wheel: $(VENV)/.dev  ## sdist and wheel in dist/: built twice alike, audited, tried without a compiler
+wheel: $(VENV)/.dev  ## sdist and wheel in dist/ with what they are made of: built twice alike, audited, tried
 	PYTHON=$(BIN)/python .ci/wheel
 
 lowest:  ## the lowest versions we promise, of extras too, with the wheel of `make wheel`

@@ -35,6 +35,8 @@ class Output(Wrong):
 
 @register("command", about="the command, its arguments and names", share=1500)
 class Command(Area):
+    uses_box = True
+
     def prepare(self) -> None:
         photo_gallery(self.samples / "g.kcrc", self.samples / "photos")
         shutil.copyfile(self.samples / "g.kcrc", self.samples / "odd.kcrc")

@@ -61,8 +61,8 @@ def explain(
     from kcrc.images.decoding.reading import ImageError
     from kcrc.report.case import case_of
     from kcrc.report.evidence_page import evidence_page
-    from kcrc.report.figure import draw_evidence
-    from kcrc.report.pieces import facts_of
+    from kcrc.report.figures import draw_evidence
+    from kcrc.report.html import facts_of
 
     files = expand(images)
     if png is not None and len(files) != 1:
@@ -124,10 +124,10 @@ def _as_json(case: Case) -> dict[str, Any]:
 
 def _print(case: Case, top: int) -> None:
     from kcrc._base.words import with_sign
-    from kcrc.report.case import deciding, verdict_sentence
+    from kcrc.report.case import answer_sentence, deciding
 
     say(f"{shown(case.name)}: {shown(case.label)}")
-    say(shown(verdict_sentence(case)))
+    say(shown(answer_sentence(case)))
     say(f"\nThe examples that decided. {shown(case.evidence.sentences[0])}")
     parts, rest = deciding(case, top)
     for part in parts:

@@ -232,9 +232,10 @@ def _weigh(
     )
     winner = residuals.argmin(axis=1)
     # Nothing coded at all (no resemblance to any atom): the nearest example answers, judged by ‖y‖ alone.
-    lost = ~np.isfinite(residuals[np.arange(len(winner)), winner])
+    lost = ~np.isfinite(residuals[np.arange(len(winner)), winner]) | (target.energy == 0.0)
     if lost.any():
         winner[lost] = nearest(lost)
+        residuals[lost] = np.inf
         residuals[lost, winner[lost]] = np.sqrt(target.energy[lost])
     verdict.winner[which] = winner
     verdict.residuals[which] = residuals
@@ -276,11 +277,12 @@ def _residuals_over_all(model: FittedModel, queries: Samples) -> Evidence:
     n_classes, batch = len(model.classes), len(queries)
     residuals = decisions.named(method.decision).over_one(basis.dictionary, target, code, model.labels, n_classes)
     winner = residuals.argmin(axis=1)
-    lost = ~np.isfinite(residuals[np.arange(batch), winner])
+    lost = ~np.isfinite(residuals[np.arange(batch), winner]) | (target.energy == 0.0)
     if lost.any():  # nothing coded at all: the nearest example answers, judged by ‖y‖ alone
         fine = method.distance
         far = fine.pairwise(queries.of(fine).take(lost), model.examples(fine))
         winner[lost] = model.labels[far.argmin(axis=1)]
+        residuals[lost] = np.inf
         residuals[lost, winner[lost]] = np.sqrt(target.energy[lost])
     shape = (batch, len(model))
     nothing = np.broadcast_to(np.nan, shape)

@@ -6,7 +6,7 @@ Nothing is at an edge but what would be meaningless: the steps are factors, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,7 @@ def fixed_values(settings: MethodSettings, *, atoms: int) -> dict[str, Any]:
     return fixed
 
 
+@dataclass(eq=False)
 class Candidates:
     """The candidates among which a search chooses, and the examples that it leaves out.
 
@@ -57,30 +58,29 @@ class Candidates:
     alone     geometries that the best candidate must not be below
     """
 
-    def __init__(
-        self,
-        makers: Mapping[str, Callable[[], Geometry]],
-        labels: Array,
-        order: Array,
-        kernels: tuple[str, ...],
-        fixed: Mapping[str, Any] | None = None,
-        *,
-        iterates: bool = False,
-        n_candidates: int | None = None,
-        whole: bool = False,
-        favoured: str | None = None,
-        keep: tuple[str, ...] = (),
-        alone: tuple[str, ...] = (),
-    ) -> None:
-        self.makers, self.labels, self.order = dict(makers), labels, order
-        self.kernels, self.fixed, self.iterates = kernels, dict(fixed or {}), iterates
-        self.whole, self.favoured, self.keep, self.alone = whole, favoured, keep, alone
-        self.n_candidates = n_candidates
-        self.largest = min(len(labels) - 1, n_candidates or len(labels))  # atoms that a dictionary can have
-        self.n_classes = int(labels.max()) + 1
-        self.made: dict[str, Geometry] = {}
-        self.facts: dict[str, tuple[int, float]] = {}  # what is kept of a geometry that is let go
-        self.base: dict[str, float] = {}  # gamma at which the kernel is as wide as the neighbourhood, by geometry
+    makers: Mapping[str, Callable[[], Geometry]]
+    labels: Array
+    order: Array
+    kernels: tuple[str, ...]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    iterates: bool = False
+    n_candidates: int | None = None
+    whole: bool = False
+    favoured: str | None = None
+    keep: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    made: dict[str, Geometry] = field(default_factory=dict)  # geometries, until they are let go
+    facts: dict[str, tuple[int, float]] = field(default_factory=dict)  # what is kept of each
+    base: dict[str, float] = field(default_factory=dict)  # gamma at which a kernel is as wide as the neighbourhood
+
+    @property
+    def largest(self) -> int:
+        """Atoms that a dictionary can have."""
+        return min(len(self.labels) - 1, self.n_candidates or len(self.labels))
+
+    @cached_property
+    def n_classes(self) -> int:
+        return int(self.labels.max()) + 1
 
     # The examples -----------------------------------------------------------------------------------------------
 

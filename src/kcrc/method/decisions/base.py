@@ -75,7 +75,7 @@ class Decision(ABC):
         ``floor``: the least share of the energy that counts as left over, for those who take logarithms."""
         least = floor * np.maximum(energy, np.finfo(np.float64).tiny)
         squared = np.maximum(energy[:, None] - per_class(contributed, labels, n_classes), least[:, None])
-        length = np.sqrt(per_class(x**2, labels, n_classes))
+        length = np.sqrt(per_class(np.square(x, dtype=np.float64), labels, n_classes))  # in single they vanish
         residual = np.sqrt(squared)
         if self.over_length:
             residual = np.divide(residual, length, out=np.full_like(residual, np.inf), where=length > 0)
