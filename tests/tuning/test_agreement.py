@@ -127,7 +127,7 @@ def disagreements(monkeypatch, options, X, y):
         own = of_setting(setting, geometry, method, options)
         for at, margin in enumerate(margins[:ROWS]):
             i = search.order[at]
-            out = search.order[: search.fold] if search.in_folds(setting.geometry) else [i]
+            out = search.order[: search.fold] if search.candidates.in_folds(setting.geometry) else [i]
             out = np.flatnonzero(np.isin(geometry.groups, geometry.groups[out]))
             keep = np.setdiff1d(np.arange(len(X)), out)
             metric = own.scaling

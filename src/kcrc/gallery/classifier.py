@@ -431,9 +431,9 @@ class GalleryClassifier:
         """Why the next question chooses the parameters, or None if it takes those that are stored."""
         moment = self._moment(vectors=False)
         if not moment.tuned:
-            return "The parameters have yet to be chosen from the examples"
+            return "The settings have yet to be chosen from the examples"
         if moment.facts is not None and moment.facts.outgrown(moment.contents):
-            return "The parameters were chosen on less than half of the examples"
+            return "The settings were chosen on less than half of the examples"
         return None
 
     def facts(self) -> Facts | None:

@@ -202,10 +202,6 @@ def _compiled(
     )
 
 
-def _ridge(mu: float) -> Coder:
-    return Ridge(mu=mu)
-
-
 def staged_margins(
     trials: Trials,
     gamma: float | None,
@@ -213,7 +209,7 @@ def staged_margins(
     sizes: list[int],
     mus: list[float],
     form: str,
-    coder_with: Callable[[float], Coder] = _ridge,
+    coder_with: Callable[[float], Coder] = lambda mu: Ridge(mu=mu),
     projection: Projection | None = None,
     seed: int = 0,
     *,

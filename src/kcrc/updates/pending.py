@@ -195,4 +195,4 @@ def why_retune(changed: int, tuned_on: int) -> str | None:
     changed they may no longer be the best."""
     if changed <= max(5, 0.2 * tuned_on):
         return None
-    return f"{changed} examples came or went since the parameters were chosen on {tuned_on}"
+    return f"{changed} examples came or went since the settings were chosen on {tuned_on}"
