@@ -82,7 +82,8 @@ def test_a_schema_with_something_else_in_it_is_refused(birds: str, statement: st
 def test_what_runs_nothing_in_a_gallery_is_allowed_beside_it(birds: str) -> None:
     run(
         birds,
-        "CREATE VIEW public.view_{0} AS SELECT label FROM {0}.examples; CREATE PUBLICATION p_{0} FOR TABLE {0}.history; "
+        "CREATE VIEW public.view_{0} AS SELECT label FROM {0}.examples; "
+        "CREATE PUBLICATION p_{0} FOR TABLE {0}.history; "
         "ALTER DEFAULT PRIVILEGES IN SCHEMA {0} GRANT SELECT ON TABLES TO public; COMMENT ON TABLE {0}.examples IS 'x'",
     )
     assert verify(birds).sound

@@ -212,7 +212,8 @@ _NOT_ALLOWED: tuple[tuple[Any, str], ...] = (
         "JOIN pg_namespace n ON n.nspname = %(schema)s WHERE d.deptype <> 'e' "
         "AND d.classid::regclass::text NOT IN ('pg_class', 'pg_type', 'pg_constraint', 'pg_default_acl', "
         "'pg_publication_rel', 'pg_publication_namespace') AND ((d.refclassid = 'pg_namespace'::regclass "
-        "AND d.refobjid = n.oid) OR (d.refclassid = 'pg_class'::regclass AND d.deptype <> 'n' AND d.refobjid IN (SELECT oid FROM pg_class WHERE relnamespace = n.oid))) LIMIT 1",
+        "AND d.refobjid = n.oid) OR (d.refclassid = 'pg_class'::regclass AND d.deptype <> 'n' "
+        "AND d.refobjid IN (SELECT oid FROM pg_class WHERE relnamespace = n.oid))) LIMIT 1",
         "object",
     ),
     (
@@ -223,7 +224,8 @@ _NOT_ALLOWED: tuple[tuple[Any, str], ...] = (
     (
         "SELECT t.typname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace "
         "LEFT JOIN pg_type item ON item.oid = t.typelem WHERE n.nspname = %(schema)s "
-        "AND NOT EXISTS (SELECT 1 FROM pg_class c WHERE c.oid IN (t.typrelid, item.typrelid) AND c.relkind = 'r') LIMIT 1",
+        "AND NOT EXISTS (SELECT 1 FROM pg_class c WHERE c.oid IN (t.typrelid, item.typrelid) AND c.relkind = 'r') "
+        "LIMIT 1",
         "type",
     ),
     (
