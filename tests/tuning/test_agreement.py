@@ -91,7 +91,7 @@ def asked(monkeypatch, options, X, y):
     classifier = KCRCClassifier(**{**BASE, **options}, tuning_seconds=60, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowDistanceWarning)
-        vectors, labels = classifier._checked(X, y, reset=True)
+        vectors, labels = classifier._validate(X, y, reset=True)
         result = tune.tune(settings_of(classifier), vectors, labels)
         return Short.last, result.settings.make_method(vectors, labels)[0]
 

@@ -665,7 +665,7 @@ class Gallery:
         from kcrc.images.look_alikes import with_look_alikes
 
         classifier = self.classifier()
-        audit, model = classifier.audit(ids), classifier.model_
+        audit, model = classifier.audit(ids), classifier.answerer_.model
         return with_look_alikes(audit, model.ids, model.classes[model.labels], self.thumbnail, ids)
 
     def advise(self, images: Sequence[Any] | None = None, *, count: int = 10) -> Advice:
