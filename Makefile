@@ -31,9 +31,10 @@ $(VENV)/.dev: $(VENV)/bin/python $(SOURCES)
 demo: $(VENV)/.user  ## the main job on handwritten digits: accuracy, speed, and a picture of why
 	$(BIN)/kcrc demo demo-out
 
-page: $(VENV)/.user  ## the page of kcrc serve in the browser, over pictures of handwritten digits; Ctrl-C ends it
-	$(BIN)/python -m kcrc.web.digits page-out
-	$(BIN)/kcrc serve page-out/digits.kcrc page-out/unlabelled --open
+SAMPLE = fruit
+page: $(VENV)/.user  ## the page of kcrc serve over drawn fruit (SAMPLE=digits: handwritten digits); Ctrl-C ends it
+	PYTHONPATH=tests $(BIN)/python -m browser.sample page-out/$(SAMPLE) $(if $(filter digits,$(SAMPLE)),--digits)
+	$(BIN)/kcrc serve page-out/$(SAMPLE)/$(SAMPLE).kcrc page-out/$(SAMPLE)/unlabelled --open
 
 docs: $(VENV)/.dev  ## the documentation as a site that needs no network: open site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -113,7 +113,7 @@ class Walk:
         options = {"scaling": "plain", "gamma": 1.0, "mu": self.mu, "form": form, "decision": decision}
         options |= {**LOCALITIES[locality], "normalize_columns": normalize, **self.known.options}
         classifier = KCRCClassifier(**options)
-        vectors, labels = classifier._checked(X, self.y, reset=True)
+        vectors, labels = classifier._validate(X, self.y, reset=True)
         method, _ = settings_of(classifier).make_method(vectors, labels)
         self.model = FittedModel.build(method, vectors, np.arange(N_CLASSES), labels, np.arange(self.n))
 

@@ -91,7 +91,7 @@ def asked(monkeypatch, options, X, y):
     classifier = KCRCClassifier(**{**BASE, **options}, tuning_seconds=60, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowDistanceWarning)
-        vectors, labels = classifier._checked(X, y, reset=True)
+        vectors, labels = classifier._validate(X, y, reset=True)
         result = tune.tune(settings_of(classifier), vectors, labels)
         return Short.last, result.settings.make_method(vectors, labels)[0]
 
@@ -127,7 +127,7 @@ def disagreements(monkeypatch, options, X, y):
         own = of_setting(setting, geometry, method, options)
         for at, margin in enumerate(margins[:ROWS]):
             i = search.order[at]
-            out = search.order[: search.fold] if search.in_folds(setting.geometry) else [i]
+            out = search.order[: search.fold] if search.candidates.in_folds(setting.geometry) else [i]
             out = np.flatnonzero(np.isin(geometry.groups, geometry.groups[out]))
             keep = np.setdiff1d(np.arange(len(X)), out)
             metric = own.scaling

@@ -175,8 +175,8 @@ TABLE = (
 
 def precomputed_kind(classifier: KCRCClassifier) -> str | None:
     """What the samples are where they are rows of a matrix, "kernel" or "distance"; None where they are vectors."""
-    names = ("kernel", "distance")
-    return next((name for name in names if _is(getattr(classifier, name), "precomputed")), None)
+    given = {name: getattr(classifier, name) for name in ("kernel", "distance")}
+    return next((name for name, value in given.items() if isinstance(value, str) and value == "precomputed"), None)
 
 
 def settings_of(given: KCRCClassifier, **of_fit: Any) -> MethodSettings:
@@ -243,7 +243,3 @@ def method_of_file(given: KCRCClassifier, method: Method) -> Method:
     if method.wide_as_data or not wide or not isinstance(given.kernel, str) or raw:
         return method
     return replace(method, wide_as_data=True)
-
-
-def _is(value: Any, name: str) -> bool:
-    return isinstance(value, str) and value == name

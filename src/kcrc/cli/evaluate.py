@@ -239,9 +239,9 @@ def _as_json(result: Evaluation, measured: Measured, inside: Sequence[str], alik
 def _print(result: Evaluation, measured: Measured, worst: int, what: str, nothing: str | None) -> None:
     """``nothing`` says, where the share means nothing, why."""
     low, high = result.interval
-    how = "" if what == "image" else ", each asked as if it were not in the gallery"
-    say(f"{result.right} of {plural(result.total, what)} right{how}: {result.accuracy:.1%}")
-    say(nothing or f"Of more images like these, likely {low:.1%} to {high:.1%} (95% interval).")
+    how = "" if what == "image" else " when left out"
+    say(f"{result.right} of {plural(result.total, what)} are answered right{how}: {result.accuracy:.1%}")
+    say(nothing or f"Of new pictures like these, likely {low:.1%} to {high:.1%} (95% interval).")
     if result.mistakes and worst:
         say("\nThe mistakes, those it was surest of first:")
         for row in result.mistakes[:worst]:

@@ -18,6 +18,7 @@ from kcrc.cli.arguments import (
     expand_or_content,
     gallery_argument,
     images_argument,
+    in_percent,
     model_option,
     open_gallery,
     open_to_ask,
@@ -212,7 +213,7 @@ def predict(
             note(f"kcrc: All examples were fetched and searched here: {shown(server.why)}.")
         note_searches(searches)
     if below is not None:
-        note(f"{printed} of {len(read)} images: their answer is less probable than {below:g}, or unknown.")
+        note(f"{printed} of {len(read)} images: their answer is less probable than {in_percent(below)}, or unknown.")
     return 1 if failed else 0
 
 

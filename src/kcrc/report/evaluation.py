@@ -211,7 +211,7 @@ def classify_left_out(gallery: Gallery, *, progress: Callable[[float], None]) ->
     from kcrc.tuning.left_out.answers import answers_without
 
     classifier = gallery.classifier()
-    model, confidence = classifier.model_, classifier.confidence_
+    model, confidence = classifier.answerer_.model, classifier.confidence_
     which, alone = _can_be_left_out(model, confidence.exclusion.groups_of(model))
     if not len(which):
         raise StateError("No class has two examples, so none can be classified with itself left out. Add more first.")

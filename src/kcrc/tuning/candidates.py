@@ -117,18 +117,15 @@ class Candidates:
             self.facts[name] = self.made[name].members, self.made[name].finding
         return self.made[name]
 
-    def members(self, name: str) -> int:
-        """Distances whose nearest examples make up a dictionary of this geometry."""
-        return self._facts_of(name)[0]
-
-    def finding(self, name: str) -> float:
-        """Operations to find the dictionary of one query."""
-        return self._facts_of(name)[1]
-
-    def _facts_of(self, name: str) -> tuple[int, float]:
+    def facts_of(self, name: str) -> tuple[int, float]:
+        """How many distances' nearest examples make up a dictionary of this geometry; operations to find one."""
         if name not in self.facts:
             self.geometry(name)
         return self.facts[name]
+
+    def in_folds(self, name: str) -> bool:
+        """Whether examples of this geometry are left out together, in folds."""
+        return self.whole and self.geometry(name).has_folds
 
     def forget(self, keep: Iterable[str]) -> None:
         """Let go of all geometries but those to ``keep``."""
@@ -144,9 +141,7 @@ class Candidates:
         right). Among half of the others it hardly does, and those stand for more of them. Where examples are left
         out in folds, none is alone in what is missing.
         """
-        geometry = self.geometry(name)
-        folds = self.whole and geometry.has_folds
-        telling = kernel in ("linear", "given") and geometry.centred and not folds
+        telling = kernel in ("linear", "given") and self.geometry(name).centred and not self.in_folds(name)
         return max(1, int(constants.CENTRED_SHARE * self.largest)) if telling else self.largest
 
     def most_classes(self, name: str, kernel: str) -> int:
@@ -247,8 +242,8 @@ class Candidates:
     def _least_penalty(self, s: CandidateSetting) -> float:
         if self.iterates:
             return constants.LEAST_PENALTY_ITERATING
-        folds = self.whole and self.geometry(s.geometry).has_folds
-        return constants.LEAST_PENALTY_GRAM if folds and s.form == "gram" else constants.LEAST_PENALTY
+        gram = s.form == "gram" and self.in_folds(s.geometry)
+        return constants.LEAST_PENALTY_GRAM if gram else constants.LEAST_PENALTY
 
     def _other_sizes(self, s: CandidateSetting) -> list[int]:
         if s.locality == "atoms":

@@ -55,7 +55,7 @@ class MarginScorer:
         """The compiled ridge where the settings ask for that, else the stages with their coder and projection."""
         projection = projections.resolve(settings.member.projection)
         coder, decision = settings.coder_with(0.01), settings.member.decision
-        rules = DECISIONS if is_open(decision) or decisions.named(decision).compiled else (decision,)
+        rules = DECISIONS if is_open(decision) or decisions.resolve(decision).compiled else (decision,)
         if settings.coder == "ridge" and projection.identity and rules == DECISIONS:
             return cls(partial(score_margins, normalize=settings.normalize_columns))
         normalize = settings.normalize_columns
@@ -202,10 +202,6 @@ def _compiled(
     )
 
 
-def _ridge(mu: float) -> Coder:
-    return Ridge(mu=mu)
-
-
 def staged_margins(
     trials: Trials,
     gamma: float | None,
@@ -213,7 +209,7 @@ def staged_margins(
     sizes: list[int],
     mus: list[float],
     form: str,
-    coder_with: Callable[[float], Coder] = _ridge,
+    coder_with: Callable[[float], Coder] = lambda mu: Ridge(mu=mu),
     projection: Projection | None = None,
     seed: int = 0,
     *,
@@ -229,7 +225,7 @@ def staged_margins(
     G, k = G[:, :width, :width], k[:, :width]
     space = local_problem.resolve(form, normalize=normalize)
     everyone = np.arange(len(truth))
-    decided_by = [decisions.named(name) for name in rules]
+    decided_by = [decisions.resolve(name) for name in rules]
     out = np.full((len(sizes), len(mus), len(rules), len(truth)), -np.inf, np.float32)
     n_classes, floor = int(max(labels.max(), truth.max())) + 1, constants.FLOOR
     for s, size in enumerate(sizes):

@@ -270,7 +270,7 @@ class Ensemble:
     @classmethod
     def of(cls, members: Sequence[Member], groups: Any) -> Ensemble:
         """Return the ensemble of members just fitted; ``groups`` (n,) are examples that belong together, or None."""
-        return cls(tuple(members), Groups.of(members[0].classifier.model_.ids, groups))
+        return cls(tuple(members), Groups.of(members[0].classifier.examples_.ids, groups))
 
     @property
     def leader(self) -> KCRCClassifier:
@@ -312,7 +312,7 @@ class Ensemble:
         return self.leader.confidence_ if self.is_single else self.cached_confidence.get(self._learn_confidence)
 
     def _learn_confidence(self) -> Confidence:
-        model = self.leader.model_
+        model = self.leader.examples_
         groups = None if self.groups is None else self.groups.among(model.ids)
         exclusion = Exclusion.of(model, groups)
         group_numbers = exclusion.groups_of(model)
@@ -328,10 +328,10 @@ class Ensemble:
 
     def _left_out(self, order: Array, groups: Array | None, *, without_classes: bool = False) -> LeftOut:
         """Return the combined answers to the examples at ``order``, each left out."""
-        models = [member.classifier.model_ for member in self.members]
+        models = [member.classifier.answerer_.model for member in self.members]
         parts = [left_out_evidence(model, order, groups, without_classes=without_classes) for model in models]
         evidence = combine_evidence(self.members, parts, explain=True)
-        model = self.leader.model_
+        model = self.leader.examples_
         return LeftOut(
             rows=model.ids[order], truth=model.labels[order], winner=evidence.winner, residuals=evidence.residuals,
             how=evidence.how, signs=open_set_features(evidence), reach=np.full(len(order), np.inf),
@@ -348,7 +348,7 @@ class Ensemble:
 
     def retune(self) -> Ensemble:
         """Return the ensemble with the parameters chosen again and each member calibrated again."""
-        model = self.leader.model_
+        model = self.leader.examples_
         groups = None if self.groups is None else self.groups.among(model.ids)
         changed = self.change(lambda number, classifier: classifier.retune(groups=groups))
         order = leave_one_out_order(model.labels, groups)[:MOST_LEFT_OUT]
@@ -356,7 +356,7 @@ class Ensemble:
             return changed
         members = []
         for member in changed.members:
-            evidence = left_out_evidence(member.classifier.model_, order, groups)
+            evidence = left_out_evidence(member.classifier.answerer_.model, order, groups)
             calibrated = Member.calibrated(member.look, member.classifier, evidence, model.labels[order])
             members.append(replace(calibrated, weight=member.weight))
         return replace(changed, members=tuple(members))

@@ -25,7 +25,6 @@ registry: Registry[Decision] = Registry(
 names = registry.names
 register = registry.register
 make = registry.make
-named = make
 
 
 class Decision(ABC):
@@ -106,3 +105,8 @@ def within_classes(H: Array, x: Array, labels: Array) -> Array:
         members = np.flatnonzero(labels[0] == c)
         out[:, members] = x[:, members] @ H[0][np.ix_(members, members)]
     return out
+
+
+def resolve(spec: str | Decision) -> Decision:
+    """Return the decision that a name stands for; return a Decision as it is."""
+    return registry.resolve(spec, Decision)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar, cast
 
 from kcrc._base.arrays import Array
-from kcrc.errors import StateError
+from kcrc.errors import LeftOver, StateError
 from kcrc.gallery.contract import Check, Snapshot, Transaction
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings
@@ -18,7 +19,7 @@ from kcrc.gallery.stores.records import RecordSnapshot, RecordTransaction
 from kcrc.gallery.stores.sqlite import copying, file, opening, schema, side_files, vector_file
 from kcrc.gallery.stores.sqlite.driver import SQLiteDriver
 from kcrc.gallery.stores.sqlite.file import Connection
-from kcrc.gallery.stores.sqlite.placing import placing
+from kcrc.gallery.stores.sqlite.placing import clear_left_over, placing
 
 T = TypeVar("T")
 
@@ -31,7 +32,16 @@ def exists(address: str | os.PathLike[str]) -> bool:
 def open(address: str | os.PathLike[str], *, readonly: bool = False, recover: bool = False) -> SQLiteStore:
     """The gallery in a file, after an audit of what is in it."""
     path = Path(address)
-    return SQLiteStore(path, opening.open_file(path, readonly=readonly, recover=recover), readonly=readonly)
+    store = SQLiteStore(path, opening.open_file(path, readonly=readonly, recover=recover), readonly=readonly)
+    if not readonly:
+        _clear_beside(path)
+    return store
+
+
+def _clear_beside(path: Path, *, also_new: bool = False) -> None:
+    """Delete what killed programs left unfinished beside a gallery, and warn of it."""
+    for left in clear_left_over(Path(os.path.realpath(path)).parent, also_new=also_new):
+        warnings.warn(f"'{left}', which a killed program left unfinished, was deleted.", LeftOver, stacklevel=4)
 
 
 @contextlib.contextmanager
@@ -98,7 +108,9 @@ class SQLiteStore:
         """As ``write``; the file is rewritten, and its caches are deleted."""
         with self._to_write() as db, copying.hold_alone(db, self.address):
             self._check_in_place()
-            return copying.rewrite_without(db, self.address, change)
+            done = copying.rewrite_without(db, self.address, change)
+        _clear_beside(self.address, also_new=True)
+        return done
 
     @contextlib.contextmanager
     def _to_write(self) -> Iterator[Connection]:
