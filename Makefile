@@ -31,9 +31,10 @@ $(VENV)/.dev: $(VENV)/bin/python $(SOURCES)
 demo: $(VENV)/.user  ## the main job on handwritten digits: accuracy, speed, and a picture of why
 	$(BIN)/kcrc demo demo-out
 
-page: $(VENV)/.user  ## the page of kcrc serve in the browser, over pictures of handwritten digits; Ctrl-C ends it
-	$(BIN)/python -m kcrc.web.digits page-out
-	$(BIN)/kcrc serve page-out/digits.kcrc page-out/unlabelled --open
+SAMPLE = fruit
+page: $(VENV)/.user  ## the page of kcrc serve over drawn fruit (SAMPLE=digits: handwritten digits); Ctrl-C ends it
+	PYTHONPATH=tests $(BIN)/python -m browser.sample page-out/$(SAMPLE) $(if $(filter digits,$(SAMPLE)),--digits)
+	$(BIN)/kcrc serve page-out/$(SAMPLE)/$(SAMPLE).kcrc page-out/$(SAMPLE)/unlabelled --open
 
 docs: $(VENV)/.dev  ## the documentation as a site that needs no network: open site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -60,7 +61,7 @@ fuzz: $(VENV)/.dev  ## attacks on every door, 20,000 and 500 kills, in about ten
 sanitize: $(VENV)/.dev  ## the native tests with memory and arithmetic watched (needs g++), in about six minutes
 	PYTHON=$(BIN)/python .ci/sanitize
 
-wheel: $(VENV)/.dev  ## sdist and wheel in dist/: built twice alike, audited, tried without a compiler
+wheel: $(VENV)/.dev  ## sdist and wheel in dist/ with what they are made of: built twice alike, audited, tried
 	PYTHON=$(BIN)/python .ci/wheel
 
 lowest:  ## the lowest versions we promise, of extras too, with the wheel of `make wheel`

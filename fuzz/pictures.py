@@ -6,9 +6,11 @@ import random
 import struct
 import zlib
 
-from fuzz.borrowed import from_tests
+from fuzz.borrowed import TESTS, from_tests
+from fuzz.mutation import damaged
 
 _SIDES = (0, 1, 2, 9, 255, 256, 8000, 30_000, 50_000, 65_535, 65_536, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
+_BOXES = (b"ftyp", b"meta", b"hdlr", b"pitm", b"iloc", b"iinf", b"infe", b"iprp", b"ipco", b"ispe", b"hvcC", b"mdat")
 
 
 def hostile(rng: random.Random) -> bytes:
@@ -18,8 +20,28 @@ def hostile(rng: random.Random) -> bytes:
         return _png_of(rng)
     if kind == 1:
         return _tiff_of(rng)
+    if kind == 2:
+        return _photograph(rng)
     content: bytes = from_tests("images/features/hostile_images.py").hostile_image(rng)[1]
     return content
+
+
+def _photograph(rng: random.Random) -> bytes:
+    """A HEIC or RAW photograph, damaged, cut short, or with another box or tag in place of one of its own."""
+    if rng.random() < 0.7:
+        samples = sorted((TESTS / "images" / "features" / "heic").glob("*.heic"))
+        content = bytearray(rng.choice(samples).read_bytes())
+        boxes = [place for name in _BOXES if (place := content.find(name)) > 0]
+        for _ in range(rng.choice([0, 1, 3])):
+            place = rng.choice(boxes)
+            change = rng.choice([rng.choice(_BOXES), None])
+            if change is not None:
+                content[place : place + 4] = change
+            else:  # the length of a box
+                content[place - 4 : place] = struct.pack(">I", rng.choice([0, 1, 7, 8, 2**16, 2**31, 2**32 - 1]))
+        return damaged(bytes(content), rng) if rng.random() < 0.5 else bytes(content)
+    start = rng.choice([b"II*\0\x10\0\0\0CR\2\0", b"FUJIFILMCCD-RAW 0201FF", b"IIRO\x08\0\0\0", b"\0\0\0\x18ftypcrx "])
+    return start + _tiff_of(rng)[8:] + rng.randbytes(rng.choice([0, 100, 100_000]))
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.borrowed import from_tests
-from kcrc.gallery.stores import row_sums
+from kcrc.gallery.stores import records
 
 
 class Forgery:
@@ -21,12 +21,12 @@ class Forgery:
         self.db.execute("PRAGMA synchronous = OFF")
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:
-        return self.db.execute(f"SELECT {', '.join(row_sums.COLUMNS[table])} FROM {table}").fetchall()
+        return self.db.execute(f"SELECT {', '.join(records.COLUMNS[table])} FROM {table}").fetchall()
 
     def put(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """The table with these rows and no others; a row that SQLite cannot hold is left out."""
         self.db.execute(f"DELETE FROM {table}")
-        marks = ", ".join("?" * (len(row_sums.COLUMNS[table]) + 1))
+        marks = ", ".join("?" * (len(records.COLUMNS[table]) + 1))
         for row in rows:
             with contextlib.suppress(sqlite3.Error, OverflowError, UnicodeEncodeError):
                 self.db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (*row, 0))

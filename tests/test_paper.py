@@ -116,6 +116,19 @@ def test_a_query_that_resembles_nothing_is_the_nearest_examples_class():
     assert paper.naive_kcrc_lcd(X, y, far[0], euclidean, 20, paper.rbf(1.0), MU, "rkhs") == nearest
 
 
+def test_predict_and_explain_agree_where_squares_vanish_in_single_precision():
+    """Kernel values near 1e-25: their squares are 0 in single precision."""
+    X, y, _ = problem(13, n=5, d=2)
+    X = X.astype(np.float32)
+    clf = settled(None, gamma=1.0, form="gram", mu=1.0).fit(X, y)
+    far = X[:1] + np.linspace(2.0, 9.0, 40, dtype=np.float32)[:, None]
+    evidence = clf.explain(far)
+    np.testing.assert_array_equal(clf.predict(far), evidence.labels)
+    nearest = y[((X[None] - far[:, None]) ** 2).sum(axis=2).argmin(axis=1)]
+    np.testing.assert_array_equal(evidence.labels[evidence.how == 2], nearest[evidence.how == 2])
+    assert (evidence.how == 2).any()
+
+
 @pytest.mark.parametrize("K", [12, None])
 def test_the_robust_pipeline_equals_algorithm_2(K):
     X, y, Xq = problem(4, n=30, queries=4)

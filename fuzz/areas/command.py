@@ -28,13 +28,15 @@ _MARKS = [mark for mark in CONTROL if mark not in ("\0",)]
 
 
 class Output(Wrong):
-    """Printed what a terminal would obey, or ended with a code nobody knows."""
+    """Printed what a terminal would obey, or ended with an unknown code."""
 
     kind = "output"
 
 
 @register("command", about="the command, its arguments and names", share=1500)
 class Command(Area):
+    uses_box = True
+
     def prepare(self) -> None:
         photo_gallery(self.samples / "g.kcrc", self.samples / "photos")
         shutil.copyfile(self.samples / "g.kcrc", self.samples / "odd.kcrc")

@@ -48,6 +48,8 @@ _FORGED_SCHEMAS = (
 
 @register("forged", about="forged gallery files", share=3000)
 class Forged(Area):
+    uses_box = True
+
     def prepare(self) -> None:
         vector_gallery(self.samples / "vectors.kcrc")
         for feature in FEATURES:

@@ -18,12 +18,14 @@ from kcrc.gallery.exchange.incoming import import_labels
 from kcrc.gallery.exchange.outgoing import export_labels
 from kcrc.gallery.sorting.sorter import NAME, take_back
 
-_FILES = {"csv": "x.csv", "jsonl": "x.jsonl", "parquet": "x.parquet", "label-studio": "x.json"}
+_FILES = {"csv": "x.csv", "jsonl": "x.jsonl", "parquet": "x.parquet", "label-studio": "x.json", "coco": "c.json"}
 _WAYS = (*_FILES, "fiftyone", "folders", "decisions", "log")
 
 
 @register("labels", about="labels of other programs, decisions, logs of sortings", share=800)
 class Labels(Area):
+    uses_box = True  # Parquet
+
     def prepare(self) -> None:
         photo_gallery(self.samples / "g.kcrc", self.samples / "photos", each=2)
         with Gallery.open(self.samples / "g.kcrc") as gallery:
@@ -48,7 +50,7 @@ class Labels(Area):
         if way in ("jsonl", "log"):
             lines = [_changed(json.loads(line), place, rng) for line in content.splitlines()]
             content = "".join(as_json(line) + "\n" for line in lines).encode("utf-8", "backslashreplace")
-        elif way in ("label-studio", "fiftyone", "folders"):
+        elif way in ("label-studio", "coco", "fiftyone", "folders"):
             changed = _changed(json.loads(content), place, rng)
             content = as_json(changed).encode("utf-8", "backslashreplace")
         elif way in ("csv", "decisions"):

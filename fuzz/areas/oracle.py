@@ -3,7 +3,7 @@
 A disagreement counts unless it is a tie: equal distances at the edge of the neighbourhood, or two classes whose
 residuals, by the paper, differ by less than both ways of computing them are exact to. Squared distances come from
 products, so their rounding grows with (offset / spread)² of the examples. A query that resembles no example (all kernel
-values below 10⁻³⁰) may be answered by the nearest, where the paper divides by what is left of them.
+values below 10⁻³⁰, or 10⁻¹⁸ in single precision) may be the nearest's, where the paper divides by what is left of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fuzz.place import Place
 from kcrc import KCRCClassifier, paper
 
 Values = Any
-_NOTHING = 1e-30
+_NOTHING = {4: 1e-18, 8: 1e-30}  # by the bytes of a number
 _SHARP = 1e-12  # by which squares of residuals may differ, beside the energy of the query
 
 
@@ -87,12 +87,14 @@ class Oracle(Area):
             kernel = paper.from_distance((lambda a, b: dist(a, b) ** 2) if squared else dist, gamma**-0.5)
         atoms, queries = X.astype(float), Q.astype(float)
         spread = float(atoms.var(axis=0).sum()) or 1.0
-        cancelled = float(np.finfo(float).eps * (atoms**2).sum(axis=1).max() / spread)
+        cancelled = float(np.finfo(made.model_.vectors.dtype).eps * (atoms**2).sum(axis=1).max() / spread)
         tolerance = self.within(made.model_) + 4 * cancelled * (options["n_neighbors"] or len(X)) / options["mu"]
-        for q, label, rows in zip(queries, labels, evidence.rows, strict=True):
+        for q, *both, rows in zip(queries, labels, evidence.labels, evidence.rows, strict=True):
             rows = rows[rows >= 0]
             problem = _neighbours_problem(atoms, q, rows, dist, options["n_neighbors"], X.dtype)
-            problem = problem or _answer_problem(atoms[rows], y[rows], q, int(label), kernel, options, tolerance)
+            limits = tolerance, _NOTHING[X.dtype.itemsize]
+            for label in {int(one) for one in both}:  # of predict and of explain
+                problem = problem or _answer_problem(atoms[rows], y[rows], q, label, kernel, options, *limits)
             if problem:
                 raise Wrong(f"{planted['kind']} {X.dtype} {X.shape} {options}: {problem}")
 
@@ -113,7 +115,14 @@ def _neighbours_problem(
 
 
 def _answer_problem(
-    atoms: Values, labels: Values, q: Values, label: int, kernel: paper.Kernel, options: Any, tolerance: float
+    atoms: Values,
+    labels: Values,
+    q: Values,
+    label: int,
+    kernel: paper.Kernel,
+    options: Any,
+    tolerance: float,
+    nothing: float,
 ) -> str:
     """What is wrong with the answer, given its neighbours."""
     if len(set(labels.tolist())) == 1:
@@ -126,7 +135,7 @@ def _answer_problem(
     else:
         x, residuals = paper.kcrc_rkhs(G, k, energy, labels, options["mu"])
     best = min(residuals.values())
-    if options["kernel"] != "linear" and k.max() < _NOTHING and label == labels[0]:
+    if options["kernel"] != "linear" and k.max() < nothing and label == labels[0]:
         return ""
     if not np.isfinite(best):
         return "" if label == labels[0] else "no class has a part, and the answer is not that of the nearest"

@@ -26,6 +26,8 @@ _DESCRIPTIONS = ("<f4", "<f8", ">f2", "|O", "<U5", "<U99999999", "<c16", "<M8[s]
 
 @register("tables", about="tables of vectors, labels and data sets", share=1000)
 class Tables(Area):
+    uses_box = True  # Parquet
+
     def plant(self, place: Place, rng: random.Random) -> str:
         kind = rng.choice(list(_MAKERS))
         make = _MAKERS[kind]

@@ -23,7 +23,7 @@ from fuzz.place import Place
 from kcrc.gallery import Gallery
 from kcrc.web.app import application
 from kcrc.web.bodies import Allowed
-from kcrc.web.guard import Guard
+from kcrc.web.guard import OPEN, Guard
 from kcrc.web.routes import ROUTES, Route
 from kcrc.web.service import Service
 
@@ -34,6 +34,8 @@ _NUMBERS = ("0", "1", "3", "-1", "99999999999999999999999", "1e5", "٣", "")
 
 @register("web", about="requests to kcrc serve", share=1200)
 class Web(Area):
+    uses_box = True
+
     def prepare(self) -> None:
         photo_gallery(self.samples / "g.kcrc", self.samples / "photos", each=3)
         with Gallery.open(self.samples / "g.kcrc") as gallery:
@@ -46,11 +48,17 @@ class Web(Area):
 
     def plant(self, place: Place, rng: random.Random) -> list[dict[str, Any]]:
         shutil.copy(self.samples / "g.kcrc", place.name("g.kcrc"))
+        self.serve(Gallery.open(place.folder / "g.kcrc"), rng)
+        return some_requests(rng)
+
+    def serve(self, gallery: Gallery, rng: random.Random) -> None:
+        """Serve it to this machine, or, as --expose and --share do, to those who have the token."""
         self.told: list[str] = []
-        opened = Gallery.open(place.folder / "g.kcrc")
-        self.service = Service(opened, allowed=Allowed(seconds=2.0), note=self.told.append)
-        self.app = application(self.service, Guard())
-        return [_request(rng) for _ in range(rng.choice([1, 2, 4, 8]))]
+        self.token = rng.choice([None, None, "a token that is long enough"])
+        self.service = Service(gallery, allowed=Allowed(seconds=2.0), note=self.told.append)
+        guard = Guard(token=self.token)
+        guard.codes = {"right"}
+        self.app = application(self.service, guard)
 
     def use(self, place: Place, planted: list[dict[str, Any]]) -> None:
         name = json.loads(self._asked("POST", "/api/pictures", self.good)[1])["picture"]
@@ -60,6 +68,11 @@ class Web(Area):
             status, said = self._asked(one["method"], path, body, one["query"], one["headers"])
             if status >= 500:
                 raise Wrong(f"{one['method']} {path} was answered by {status} {said[:200]!r} {self.told[-1:]}")
+            if self.token is not None:
+                bare = [header for header in one["headers"] if header[0] != b"cookie"]
+                status, said = self._asked(one["method"], path, body, one["query"], bare, token=False)
+                if status < 400 and path not in OPEN and not (path == "/" and b"code=right" in one["query"]):
+                    raise Wrong(f"{one['method']} {path} was answered by {status} {said[:200]!r} without the token")
         status, said = self._asked("POST", "/api/classify", self.good)
         if status not in (200, 409) or (status == 409 and b"no examples" not in said):
             raise Wrong(f"a good request was answered by {status} {said[:200]!r} after {planted!r:.300}")
@@ -74,6 +87,8 @@ class Web(Area):
         body: bytes = b"",
         query: bytes = b"",
         headers: list[tuple[bytes, bytes]] | None = None,
+        *,
+        token: bool = True,
     ) -> tuple[int, bytes]:
         """The status and body of an answer."""
         status, parts = 0, []
@@ -87,14 +102,21 @@ class Web(Area):
             status = message.get("status", status)
             parts.append(message.get("body", b""))
 
+        headers = headers or [*_HOST, (b"content-type", b"image/jpeg")]
+        if self.token is not None and token:
+            headers = [*headers, (b"authorization", f"Bearer {self.token}".encode())]
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
             "path": path, "raw_path": quote(path).encode(), "query_string": query, "root_path": "",
-            "headers": headers or [*_HOST, (b"content-type", b"image/jpeg")], "client": ("127.0.0.1", 5),
+            "headers": headers, "client": ("127.0.0.1", 5),
             "server": None,
         }  # fmt: skip
         self.loop.run_until_complete(asyncio.wait_for(self.app(scope, receive, send), 30))
         return status, b"".join(parts)
+
+
+def some_requests(rng: random.Random) -> list[dict[str, Any]]:
+    return [_request(rng) for _ in range(rng.choice([1, 2, 4, 8]))]
 
 
 def _request(rng: random.Random) -> dict[str, Any]:
@@ -130,7 +152,7 @@ def _path(route: Route, rng: random.Random) -> str:
 def _query(route: Route, rng: random.Random) -> bytes:
     names = [*route.query, "code", "limit"]
     chosen = [
-        f"{rng.choice(names)}={quote(rng.choice([*TEXTS, *_NUMBERS]), errors='replace')}"
+        f"{rng.choice(names)}={quote(rng.choice([*TEXTS, *_NUMBERS, 'right']), errors='replace')}"
         for _ in range(rng.randrange(3))
     ]
     return "&".join(chosen).encode()

@@ -16,7 +16,7 @@ from sklearn.metrics import confusion_matrix
 from kcrc.classifier import recipes as methods
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.method import distances, projections
-from kcrc.report.tables import Table, mean_std, signed
+from kcrc.report.tables import Table, mean_std, with_sign
 from lab.experiments.base import Cell, Protocol, Run
 from lab.experiments.loader import Loader, Split
 
@@ -158,9 +158,9 @@ def compared(ours: Sequence[float], paper: float | None, why: str) -> list[Any]:
         return [mean_std(ours), None, None, ""]
     difference = float(np.mean(ours)) - paper
     if abs(difference) <= 1.0:
-        return [mean_std(ours), paper, signed(difference), "agrees"]
+        return [mean_std(ours), paper, with_sign(difference), "agrees"]
     within = len(ours) > 1 and abs(difference) <= 2.0 * float(np.std(ours, ddof=1))
-    return [mean_std(ours), paper, signed(difference), f"within two standard deviations; {why}" if within else why]
+    return [mean_std(ours), paper, with_sign(difference), f"within two standard deviations; {why}" if within else why]
 
 
 def beside_paper(

@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.errors import ParameterError
 from kcrc.method import scaling
-from kcrc.report.tables import Table, mean_std, signed
+from kcrc.report.tables import Table, mean_std, with_sign
 from kcrc.tuning.geometries import shrinkage_of
 from lab.experiments import accuracy, figures
 from lab.experiments.base import Cell, Experiment, Protocol, Report, Run
@@ -223,7 +223,7 @@ def _winners(title: str, runs: Sequence[Run], series: Sequence[str], xs: Sequenc
         known = {s: mean for s, mean in means.items() if mean is not None}
         first = max(known, key=lambda s: known[s])
         ours = known.get(OURS)
-        behind = "" if first == OURS or ours is None else f", {OURS} {signed(ours - known[first], 1)}"
+        behind = "" if first == OURS or ours is None else f", {OURS} {with_sign(ours - known[first], 1)}"
         best.append(f"{x} a class: {first} ({known[first]:.1f}{behind})")
     quick = []
     for key, what in (

@@ -12,7 +12,7 @@
 
 A message says what was wrong, what was given, and what to do.
 
-What goes on all the same but should be known is a warning: ``UnreadableTuning``.
+What goes on all the same but should be known is a warning: ``UnreadableTuning``, ``LeftOver``.
 """
 
 from __future__ import annotations
@@ -58,6 +58,10 @@ class UnknownName(ParameterError):
 
 class UnreadableTuning(UserWarning):
     """The parameters chosen for a gallery cannot be read, and are chosen anew; its examples are whole."""
+
+
+class LeftOver(UserWarning):
+    """What a killed program left beside a gallery was deleted: it may have held examples that were erased since."""
 
 
 def fault_reference(problem: BaseException) -> str:

@@ -18,7 +18,7 @@ from kcrc._base.redaction import ServerAddress, without_secrets
 from kcrc.cli import main
 from kcrc.errors import KCRCError
 from kcrc.gallery import Gallery
-from kcrc.scale.shards import StoredShard, reachable
+from kcrc.scale.sharded import StoredShard, reachable
 from lab.bench.postgres_server import PostgresServer
 
 PASSWORD = "Gehe1m:n/s?s@x"

@@ -24,6 +24,16 @@ def corrected(fruit: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield address
 
 
+COVERED = """() => {
+  const boxes = [...document.querySelectorAll('.world img')].map((one) => one.getBoundingClientRect());
+  return [...document.querySelectorAll('.class-name')].filter((name) => {
+    const mine = name.getBoundingClientRect();
+    return boxes.some((box) => Math.min(box.right, mine.right) - Math.max(box.left, mine.left) > 1
+      && Math.min(box.bottom, mine.bottom) - Math.max(box.top, mine.top) > 1);
+  }).map((name) => name.textContent);
+}"""
+
+
 def opened(watch: Watch, address: str, view: str, ready: str, look: str = "light") -> Watched:
     page = watch(address, look=look)
     page.go(view)
@@ -34,6 +44,7 @@ def opened(watch: Watch, address: str, view: str, ready: str, look: str = "light
 
 def loop(page: Watched) -> None:
     """Draw a circle in the middle of the map."""
+    page.tab.get_by_role("button", name="Select by a loop").click()
     box = page.tab.locator(".map").bounding_box()
     x, y, radius = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, 0.3 * min(box["width"], box["height"])
     page.tab.mouse.move(x + radius, y)
@@ -65,12 +76,53 @@ def test_a_loop_on_the_map_selects(standing: str, watch: Watch, look: str) -> No
     page.tab.locator(".map").scroll_into_view_if_needed()
     places = page.tab.locator(".map img").evaluate_all("(all) => all.map((one) => one.style.left + one.style.top)")
     assert len(set(places)) == 84, "no picture lies on another"
+    assert page.tab.locator(".class-name").count() == 6
+    assert page.tab.evaluate(COVERED) == [], "names do not cover pictures"
     loop(page)
     inside = page.tab.locator(".map .inside").count()
     assert 0 < inside < 84
     assert f"{inside} selected" in page.text(".selection h2")
     page.settled()
     keep(page.tab, f"page-map-{look}", whole=False)
+
+
+def test_the_map_is_flown_over(standing: str, fruit: Path, watch: Watch) -> None:
+    page = watch(standing)
+    page.ask(fruit / "asked" / "apple" / "apple-104.jpg")
+    page.go("browse")
+    page.tab.get_by_role("button", name="Map").click()
+    page.tab.wait_for_selector(".map .question-picture")
+    decided = page.tab.locator(".map .decided").count()
+    assert decided == page.tab.locator(".lines line").count() > 5, "lines to those that decided"
+    wide = "() => document.querySelector('.world img').getBoundingClientRect().width"
+    before, all_of_them = page.tab.evaluate(wide), page.tab.locator(".world img").count()
+    frame = page.tab.locator(".map").bounding_box()
+    page.tab.mouse.move(frame["x"] + 0.5 * frame["width"], frame["y"] + 0.5 * frame["height"])
+    for _ in range(6):
+        page.tab.mouse.wheel(0, -150)
+        page.settled()
+    assert page.tab.locator(".world img").count() < all_of_them, "only what is in view has an element"
+    assert page.tab.evaluate(wide) > 2 * before, "pictures grow"
+    place = "() => document.querySelector('.world').style.transform"
+    zoomed = page.tab.evaluate(place)
+    page.tab.mouse.down()
+    page.tab.mouse.move(frame["x"] + 0.3 * frame["width"], frame["y"] + 0.4 * frame["height"], steps=5)
+    page.tab.mouse.up()
+    page.idle()
+    assert page.tab.evaluate(place) != zoomed
+    page.tab.locator(".map").focus()
+    page.tab.keyboard.press("0")
+    for _ in range(40):
+        page.tab.keyboard.press("+")
+        if page.tab.locator(".preview").is_visible():
+            break
+        page.tab.keyboard.press("ArrowRight")
+    assert re.fullmatch(r"\w+Example \d+", page.text(".preview figcaption"))
+    page.tab.keyboard.press("Enter")
+    assert "1 selected" in page.text(".selection h2")
+    page.tab.keyboard.press("0")
+    page.idle()
+    assert page.tab.locator(".world img").count() == all_of_them
 
 
 def test_an_example_tells_about_itself(standing: str, watch: Watch) -> None:
@@ -120,7 +172,7 @@ def test_classes_are_renamed_merged_and_split_again(corrected: str, watch: Watch
     page.tab.wait_for_selector(".class-row:has-text('lemon')")
     page.tab.locator(".class-row:has-text('lemon')").click()
     page.tab.get_by_role("button", name="Split").click()
-    page.tab.wait_for_selector(".map img")
+    page.tab.wait_for_selector(".map.looping img")
     assert "Draw a loop around those" in page.text(".selection")
 
 
@@ -183,7 +235,7 @@ def test_history_steps_back_and_tells_what_was_answered(corrected: str, fruit: P
     page.ask(fruit / "asked" / "apple" / "apple-104.jpg")
     page.go("history")
     page.tab.wait_for_selector(".entries li")
-    assert "Chose anew how to compare" in page.text(".entries")
+    assert "Chose again how to compare" in page.text(".entries")
     page.tab.get_by_role("button", name="What was the answer before?").first.click()
     page.tab.wait_for_selector(".before:has-text('Before this it was')")
     keep(page.tab, "page-history-light", whole=False)

@@ -63,8 +63,8 @@ def larger_than_memory(monkeypatch):
     """A few examples in a mapped file are larger than any budget."""
     size = pending.sample_size
     monkeypatch.setattr(pending, "sample_size", lambda X, n, budget: size(X, n, 0))
-    monkeypatch.setattr("kcrc.classifier.estimator.sample_size", lambda X, n, budget: size(X, n, 0))
-    monkeypatch.setattr(pending, "FEWEST", 120)
+    monkeypatch.setattr("kcrc.classifier.incremental.sample_size", lambda X, n, budget: size(X, n, 0))
+    monkeypatch.setitem(pending.SAMPLE, "fewest", 120)
 
 
 def test_whether_an_array_is_mapped(tmp_path):
@@ -238,7 +238,7 @@ def test_parameters_are_chosen_on_the_sample(tmp_path):
 def test_only_what_is_larger_than_the_budget_is_sampled(tmp_path):
     X = on_disk(tmp_path, np.zeros((2000, 100), np.float32))
     assert pending.sample_size(X, 2000, 800_000) == 2000
-    assert pending.sample_size(X, 2000, 799_999) == pending.FEWEST
+    assert pending.sample_size(X, 2000, 799_999) == pending.SAMPLE["fewest"]
     assert pending.sample_size(np.array(X), 2000, 799_999) == 2000
 
 
@@ -294,7 +294,7 @@ def test_without_a_way_to_take_blocks_they_are_written(monkeypatch):
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize(
-    ("value", "words"), [(np.nan, "contains NaN: row 333"), (np.inf, "contains infinity: row 333")]
+    ("value", "words"), [(np.nan, "contains NaN in row 333"), (np.inf, "contains infinity in row 333")]
 )
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_what_is_no_number_is_found_in_the_stream(tmp_path, value, words, dtype):

@@ -138,11 +138,11 @@ def test_parameters_that_have_yet_to_be_chosen_are_no_surprise(run, monkeypatch:
         patch.setattr(GalleryClassifier, "_choose", interrupt)
         code, out, err = run("predict", "birds.kcrc", "photos/wren/1.jpg")
         assert (code, out) == (130, "")
-        assert "interrupted; the parameters were not chosen. 'kcrc tune --seconds 10 birds.kcrc' takes less" in err
+        assert "interrupted; the settings were not chosen. 'kcrc tune --seconds 10 birds.kcrc' takes less" in err
         code, _, err = run("tune", "birds.kcrc")
-        assert (code, err) == (130, "\nkcrc: interrupted; the parameters are as they were.\n")
+        assert (code, err) == (130, "\nkcrc: interrupted; the settings are as they were.\n")
     code, _, err = run("predict", "birds.kcrc", "photos/wren/1.jpg")
-    told = "The parameters have yet to be chosen from the examples; they are chosen now, once."
+    told = "The settings have yet to be chosen from the examples; they are chosen now, once."
     assert (code, err) == (0, f"{told} That takes a minute at most.\n")
     assert run("predict", "birds.kcrc", "photos/wren/1.jpg")[2] == ""
 

@@ -95,14 +95,14 @@ def test_what_was_changed_since_is_refused_and_nothing_is_done(kcrc: Run, wrong:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("example,label,decision\n2,wren,perhaps\n", "line 2: A decision is keep, relabel, remove or nothing"),
-        ("example,label,decision\ntwo,wren,remove\n", "An example is named by its id"),
+        ("example,label,decision\n2,wren,perhaps\n", "line 2: A decision must be keep, relabel, remove or nothing"),
+        ("example,label,decision\ntwo,wren,remove\n", "An example must be named by its id"),
         ("example,label,decision\n2,wren,relabel\n", "there is no new_label"),
         ("example,label,decision\n2,wren,remove\n2,wren,relabel,\n", "no new_label"),
         ("example,label,decision,new_label\n2,wren,remove,\n2,wren,relabel,auk\n", "contradict each other"),
         ("example,label\n2,wren\n", "has no column 'decision'"),
         ('{"findings": 3}', "is not what kcrc audit --json writes"),
-        ('{"findings": [{"example": 1e400, "decision": "remove"}]}', "finding 1: An example is named by its id"),
+        ('{"findings": [{"example": 1e400, "decision": "remove"}]}', "finding 1: An example must be named by its id"),
         ('{"findings": [NaN]}', "is not what kcrc audit --json writes"),
         ("a\n\x00\xff", "has no column"),
         ('a\n"', "is not CSV in UTF-8"),

@@ -153,7 +153,7 @@ def test_one_class_alone_is_told_from_nothing(run, birds: Path) -> None:
     _, out, _ = run("explain", "one.kcrc", "test/wren/50.jpg")
     assert out.startswith("test/wren/50.jpg: unknown\nThere is only one class, wren, so nothing can be told apart. ")
     assert "Probability" not in out
-    assert run("evaluate", "one.kcrc", "test")[1].startswith("2 of 2 images right")  # what it would have said
+    assert run("evaluate", "one.kcrc", "test")[1].startswith("2 of 2 images are answered right")
 
 
 def test_images_that_are_not_like_the_examples_are_told_of(run, birds: Path) -> None:
@@ -163,10 +163,10 @@ def test_images_that_are_not_like_the_examples_are_told_of(run, birds: Path) -> 
     assert code == 0
     assert len(out.splitlines()) == 24
     assert len(err.splitlines()) == 1
-    assert "24 are not like the examples" in err
-    assert "wren" in err.rpartition("show it most")[2]
+    assert "These 24 pictures differ from your examples" in err
+    assert "wren" in err.rpartition("Look at these first")[2]
     code, out, err = run("evaluate", "birds.kcrc", "owls", "--json")
-    assert "24 are not like the examples" in err
+    assert "These 24 pictures differ from your examples" in err
     assert json.loads(out)["likeness"]["alarm"] is True
     code, out, err = run("evaluate", "birds.kcrc", "test", "--json")  # fewer than 20
     assert json.loads(out)["likeness"] is None
@@ -229,7 +229,7 @@ def test_one_class_is_not_called_all_right(run, birds: Path) -> None:
         code, out, err = run("evaluate", "one.kcrc", *more, "--html", "evaluation.html")
         assert code == 0
         assert "With one class nothing can be told apart yet" in out
-        assert "Of more images like these" not in out
+        assert "Of new pictures like these" not in out
         for told in (err, (birds / "evaluation.html").read_text()):
             assert "only one class, wren, so nothing can be told apart yet" in told
     code, out, _ = run("audit", "one.kcrc", "--html", "audit.html")
@@ -244,7 +244,7 @@ def test_info_and_tune_agree_where_there_is_nothing_to_choose(run, birds: Path) 
     assert run("build", "single", "-o", "single.kcrc", "-f", "pixels")[0] == 0
     for _ in range(2):
         said = run("info", "single.kcrc")[1]
-        assert "parameters  nothing to choose: all is fixed, or no class has two examples\n" in said
+        assert "settings    nothing to choose: all is fixed, or no class has two examples\n" in said
         assert "nothing to choose: all is fixed, or no class has two examples" in run("tune", "single.kcrc")[2]
 
 
@@ -298,7 +298,7 @@ def test_evaluate(run, birds: Path) -> None:
     photo(birds / "test" / "heron" / "wrong.jpg", "wren", 70)
     code, out, _ = run("evaluate", "birds.kcrc", "test", "--html", "e.html", "--png", "e.png")
     assert code == 0
-    assert out.startswith("6 of 7 images right: 85.7%\n")
+    assert out.startswith("6 of 7 images are answered right: 85.7%\n")
     assert re.search(r"wrong\.jpg: wren \(\S+%\) instead of heron", out)
     page = (birds / "e.html").read_text()
     assert "85.7% of 7 pictures right" in page

@@ -46,6 +46,25 @@ def test_out_and_corrected_and_in_again(kcrc: Run, home: Path, form: str) -> Non
     assert labels() == before
 
 
+def test_originals_are_found_beside_the_gallery_or_named_as_lost(
+    kcrc: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    code, _, err = kcrc("export", "../birds.kcrc", "a", "--format", "folders", "--originals")
+    assert (code, err) == (0, "18 photographs were copied; of 0 only the small picture was there.\n")
+    (home / "photos").rename(home / "moved")
+    code, _, err = kcrc("export", "../birds.kcrc", "b", "--format", "folders", "--originals")
+    assert code == 1
+    assert "18 photographs not found, or changed since: photos/heron/0.jpg, " in err
+    (home / "archive").mkdir()
+    (home / "moved").rename(home / "archive" / "photos")
+    options = ["--format", "yolo", "--originals"]
+    for images in ("../archive", "../archive/photos"):
+        code, _, err = kcrc("export", "../birds.kcrc", images[-3:], *options, "--images", images)
+        assert (code, err) == (0, "18 photographs were copied; of 0 only the small picture was there.\n")
+
+
 def test_new_images_come_with_their_labels(kcrc: Run, home: Path) -> None:
     photo(home / "shots" / "1.jpg", "owl", 1)
     rows = [

@@ -50,7 +50,7 @@ def test_what_was_left_out_is_counted_by_reason(run, monkeypatch: pytest.MonkeyP
     Path("photos/kite").mkdir()
     code, out, lines = build(run)
     assert code == 0
-    assert out.startswith("new.kcrc: 12 examples of 3 classes, pixels")
+    assert out.startswith("new.kcrc: 12 examples of 3 classes, ")
     assert lines[0].startswith("kcrc: photos/wren/torn.jpg: begins like a JPEG")
     assert lines[1:11] == [
         "Not used:",
@@ -73,7 +73,7 @@ def test_nothing_is_said_where_there_is_nothing_to_say(run) -> None:
     code, _, lines = build(run)
     assert (code, lines) == (
         0,
-        ["The parameters are the usual ones; 'kcrc tune new.kcrc' chooses them from the examples."],
+        ["The settings are the usual ones; 'kcrc tune new.kcrc' chooses them from the examples."],
     )
 
 
@@ -124,7 +124,7 @@ def test_a_divided_folder_is_built_from_train_and_evaluated_on_test(run) -> None
         "Built from train alone; 6 pictures of test were not used. 'kcrc evaluate s.kcrc set' tries it on them.\n"
     )
     code, out, err = run("evaluate", "s.kcrc", "set")
-    assert (code, "of 6 images right" in out) == (0, True)
+    assert (code, "of 6 images are answered right" in out) == (0, True)
     assert err.startswith("set is divided into test, train; the pictures of test are counted.\n")
     code, out, err = run("import", "s.kcrc", "set", "--format", "folders", "--relabel")
     assert (code, out) == (0, "added 6, relabelled 0, 12 were there already\n")
@@ -266,7 +266,7 @@ def test_an_interrupted_build_says_what_stayed(run, monkeypatch: pytest.MonkeyPa
         code, _, err = run("build", "photos", "-o", "new.kcrc", "-f", "pixels")
         assert code == 130
         assert err == (
-            "\nkcrc: interrupted; 'new.kcrc' is there with all 12 examples and the usual parameters; "
+            "\nkcrc: interrupted; 'new.kcrc' is there with all 12 examples and the usual settings; "
             "'kcrc tune new.kcrc' chooses them from the examples.\n"
         )
         code, _, err = run("predict", "new.kcrc", "photos/wren/1.jpg")  # which tunes nothing

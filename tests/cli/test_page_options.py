@@ -136,7 +136,7 @@ def test_pictures_unlike_the_examples_are_shown_on_the_page(birds: Path, capsys)
         photo(birds / "strange" / "wren" / f"{number}.jpg", "owl", number)
     assert main(["evaluate", "birds.kcrc", "strange", "--html", "e.html"]) == 0
     assert main(["advise", "birds.kcrc", "strange", "--html", "a.html"]) == 0
-    assert capsys.readouterr().err.count("These 24 are not like the examples") == 2
+    assert capsys.readouterr().err.count("These 24 pictures differ from your examples") == 2
     for name in ("e.html", "a.html"):
         page = (birds / name).read_text()
         assert "These 24 pictures are not like the examples." in page

@@ -211,7 +211,7 @@ def test_without_a_choice_it_is_made_and_not_stored(shut: Path) -> None:
     untuned(shut / "birds.kcrc")
     before = (shut / "birds.kcrc").read_bytes()
     (result,) = results(shut, [READING["predict"]])
-    told = "The parameters have yet to be chosen from the examples; they are chosen now, for this command alone: "
+    told = "The settings have yet to be chosen from the examples; they are chosen now, for this command alone: "
     assert (result[0], result[2]) == (0, f"{told}the gallery may not be written. That takes a minute at most.\n")
     assert result[1].split("\t")[1] == "wren"
     assert (shut / "birds.kcrc").read_bytes() == before

@@ -45,7 +45,7 @@ def test_images_go_into_class_folders_and_back(kcrc: Run, home: Path, new: Path,
     for image, label, _, where in lines:
         folder = "_doubtful" if image == "new/owl.jpg" else label
         assert Path(where).parent.as_posix() == f"sorted/{folder}"
-    assert f"1 is in sorted/_doubtful: less probable than {float(limit):g}, or unknown" in err
+    assert f"1 is in sorted/_doubtful: less probable than {100 * float(limit):g}%, or unknown" in err
     assert "'kcrc sort --undo sorted' takes it back" in err
     assert files(home / "sorted") == {
         *(f"{label}/{name}" for label in ("wren", "robin", "heron") for name in ("50.jpg", "51.jpg")),
@@ -68,8 +68,8 @@ def test_pictures_with_nothing_on_them_go_aside(kcrc: Run, home: Path) -> None:
 
 def test_what_resembles_no_class_goes_aside_however_probable(kcrc: Run, home: Path, new: Path) -> None:
     _, out, _ = kcrc("sort", "birds.kcrc", "new", "sorted", "--below", "0", "--reject", "0.2")
-    aside = {line.split("\t")[2] for line in out.splitlines() if "/_doubtful/" in line}
-    assert aside == {"unknown"}
+    aside = {tuple(line.split("\t")[1:3]) for line in out.splitlines() if "/_doubtful/" in line}
+    assert aside == {("unknown", "-")}
     assert "_doubtful/owl.jpg" in files(home / "sorted")
 
 

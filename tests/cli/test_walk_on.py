@@ -76,12 +76,12 @@ def test_new_photographs_are_ranked_sorted_and_taken_back(walk: Run) -> None:
     _, out, err = walk("predict", "g.kcrc", "new", "--sort", "doubt", "--below", "0.999", "--top", "2")
     first = out.splitlines()[0].split("\t")
     assert re.fullmatch(r"\w+ \d+\.\d%, \w+ \d+\.\d%", first[3])
-    assert re.search(r"\d+ of 12 images: their answer is less probable than 0\.999, or unknown\.", err)
+    assert re.search(r"\d+ of 12 images: their answer is less probable than 99\.9%, or unknown\.", err)
     before = sorted(path.name for path in Path("new").iterdir())
     code, out, err = walk("sort", "g.kcrc", "new", "sorted", "--move", "--below", "0.7")
     assert code == 0
     assert len(out.splitlines()) == 12
-    assert re.search(r"moved 12; \d+ (is|are) in sorted/_doubtful: less probable than 0\.7, or unknown\.\n", err)
+    assert re.search(r"moved 12; \d+ (is|are) in sorted/_doubtful: less probable than 70%, or unknown\.\n", err)
     assert list(Path("new").iterdir()) == []
     right = sum(Path(line.split("\t")[3]).parts[1] == Path(line).name.split("-")[0] for line in out.splitlines())
     assert right >= 4

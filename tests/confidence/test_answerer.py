@@ -120,8 +120,8 @@ def test_views_are_taken_as_they_were_given() -> None:
         (np.zeros((2, 5)), "5 numbers, the stored examples 6"),
         (np.array([["a"] * 6]), "Samples are numbers"),
         (np.zeros((2, 3, 2)), r"shape \(3, 2\)"),
-        (np.array([[0.0] * 6, [np.nan] * 6]), "contains NaN: row 1"),
-        (np.array([[0.0] * 5 + [np.inf]]), "contains infinity: row 0"),
+        (np.array([[0.0] * 6, [np.nan] * 6]), "contains NaN in row 1"),
+        (np.array([[0.0] * 5 + [np.inf]]), "contains infinity in row 0"),
         (np.full((1, 6), 1e80), "Scale the data"),
     ],
 )

@@ -26,7 +26,7 @@ from photos import small_picture  # noqa: E402
 from kcrc import Gallery, KCRCClassifier, features  # noqa: E402
 from kcrc.files.archive import from_npy, to_npy  # noqa: E402
 from kcrc.gallery.building import build_from_folder  # noqa: E402
-from kcrc.gallery.stores import row_sums  # noqa: E402
+from kcrc.gallery.stores import records  # noqa: E402
 from kcrc.images.features.base import Feature  # noqa: E402
 from kcrc.images.features.joined import JoinedLooks  # noqa: E402
 
@@ -83,7 +83,7 @@ class ForgedGallery(Forgery):
         db = sqlite3.connect(original)
         self._rows = {
             table: [list(row) for row in db.execute(f"SELECT {', '.join(columns)} FROM {table}")]
-            for table, columns in row_sums.COLUMNS.items()
+            for table, columns in records.COLUMNS.items()
         }
         db.close()
         self.documents, self.arrays = {}, {}
@@ -96,9 +96,9 @@ class ForgedGallery(Forgery):
                 self.documents[f"column {table} {column}"] = [row[column] for row in self._rows[table]]
         for table, name in (("tuned", 1), ("feature_state", 0)):
             for number, row in enumerate(self._rows[table]):
-                if table == "tuned" and not row[name].startswith("array "):
+                if row[name] in ("facts", "classifier", "confidence"):
                     self.documents[f"{table} {number} {row[name]}"] = json.loads(row[-1])
-                else:
+                elif row[-1].startswith(b"\x93NUMPY"):
                     self.arrays[f"{table} {number} {row[name]}"] = from_npy(row[-1])
         self._had = tuple(self.arrays)
 
@@ -122,7 +122,7 @@ class ForgedGallery(Forgery):
         shutil.copy(self._original, path)
         db = sqlite3.connect(path, isolation_level=None)
         db.execute("BEGIN")
-        for table, columns in row_sums.COLUMNS.items():
+        for table, columns in records.COLUMNS.items():
             db.execute(f"DELETE FROM {table}")
             marks = ", ".join("?" * (len(columns) + 1))
             for row in rows[table]:
@@ -135,16 +135,16 @@ class ForgedGallery(Forgery):
 
 def reseal(db: sqlite3.Connection) -> None:
     """Checksums and seals that fit what the tables hold now."""
-    for table, columns in row_sums.COLUMNS.items():
-        keys = columns[: row_sums.KEY_WIDTH.get(table, 1)]
+    for table, columns in records.COLUMNS.items():
+        keys = columns[: records.KEY_WIDTH.get(table, 1)]
         rows = db.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
-        sums = [row_sums.checksum(table, row) for row in rows]
+        sums = [records.checksum(table, row) for row in rows]
         naming = " AND ".join(f"{key} = ?" for key in keys)
         db.executemany(
             f"UPDATE {table} SET checksum = ? WHERE {naming}",
             [(total, *row[: len(keys)]) for total, row in zip(sums, rows, strict=True)],
         )
-        seal = (len(rows), sum(sums) % row_sums.MODULUS, table)
+        seal = (len(rows), sum(sums) % records.MODULUS, table)
         db.execute("UPDATE seals SET row_count = ?, total = ? WHERE name = ?", seal)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("support", ".")]
 
 from disks import wait_for_no_disk  # noqa: E402
 from photos import small_picture  # noqa: E402

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("support", ".")]
 
 from gallery.forged_files import ForgedArchive, ForgedGallery, Forgery, originals, reseal  # noqa: E402
 

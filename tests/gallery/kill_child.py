@@ -54,7 +54,7 @@ class Worker:
         self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         self.gallery = Gallery.open(self.path)
         if seed % 2:  # so little memory that pages are written in the midst of an act, and a kill leaves half of it
-            self.gallery.read(lambda reading: reading.db.execute("PRAGMA cache_size = 4").fetchall())
+            self.gallery.read(lambda reading: reading.driver.db.execute("PRAGMA cache_size = 4").fetchall())
 
     def note(self, **what: Any) -> None:
         os.write(self.log, json.dumps(what).encode() + b"\n")  # in the system's hands, and not lost by a kill

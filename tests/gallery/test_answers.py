@@ -44,7 +44,7 @@ def no_questions(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_gallery_says_what_its_classifier_says(made: Gallery, queries: list[Path]) -> None:
     classifier = made.classifier()
     X = made.answering.feature().transform(queries)
-    np.testing.assert_allclose(made.predict_proba(queries), classifier.predict_proba(X), rtol=1e-9)
+    np.testing.assert_allclose(made.predict_proba(queries), classifier.predict_proba(X.astype(np.float64)), rtol=1e-9)
     for reject in (0.05, 0.3):
         assert made.predict(queries, reject=reject).tolist() == classifier.predict(X, reject=reject).tolist()
     inside = classifier.predict_set(X, coverage=0.8)

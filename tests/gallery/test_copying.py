@@ -100,14 +100,14 @@ def test_a_damaged_gallery_is_not_copied(birds: Path, postgres_address: str, tmp
 
 
 def test_a_copy_that_differs_is_not_kept(birds: Path, postgres_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.gallery.stores.postgres.records import ServerTransaction
+    from kcrc.gallery.stores.records import RecordTransaction
 
-    real = ServerTransaction.insert
+    real = RecordTransaction.insert
 
-    def losing(self: ServerTransaction, records: Any) -> None:
+    def losing(self: RecordTransaction, records: Any) -> None:
         real(self, records[1:] if records and isinstance(records[0], LabelRecord) else records)
 
-    monkeypatch.setattr(ServerTransaction, "insert", losing)
+    monkeypatch.setattr(RecordTransaction, "insert", losing)
     with Gallery.open(birds) as opened, pytest.raises(FileError, match="not what it was copied from"):
         copy_gallery(opened.store, postgres_address, check=problems)
     assert not stores.kind_of(postgres_address).exists(postgres_address)

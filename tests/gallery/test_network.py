@@ -19,7 +19,8 @@ from kcrc.cli import main
 from kcrc.errors import DataError, FileError, ParameterError, StateError
 from kcrc.gallery import restore
 from kcrc.gallery.settings import to_json
-from kcrc.gallery.stores.sqlite import records
+from kcrc.gallery.stores.records import RecordTransaction
+from kcrc.gallery.stores.sqlite.driver import SQLiteDriver
 
 pytest.importorskip("onnxruntime")
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/network.kcrc"))
@@ -62,7 +63,8 @@ def forge(gallery_file: Path, /, **changes: object) -> None:
     options = {**values["options"], **changes.pop("options", {})}  # type: ignore[dict-item]
     new = {**values, **changes, "options": options}
     with contextlib.closing(sqlite3.connect(gallery_file)) as db, db:
-        records.replace(db, "settings", [("values", to_json(values))], [("values", to_json(new))])
+        writing = RecordTransaction(SQLiteDriver(db))
+        writing.replace_rows("settings", [("values", to_json(values))], [("values", to_json(new))])
 
 
 # ---------------------------------------------------------------------------------------------- which file

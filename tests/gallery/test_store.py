@@ -256,7 +256,7 @@ def test_an_error_within_an_act_leaves_nothing(gallery: Gallery, monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("kcrc.gallery.stores.sqlite.records.replace", broken)
+        patch.setattr("kcrc.gallery.stores.sqlite.driver.SQLiteDriver.update", broken)
         with pytest.raises(KeyboardInterrupt):
             gallery.remove([1])
     assert gallery.verify().sound

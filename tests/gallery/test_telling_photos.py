@@ -17,7 +17,9 @@ from telling_photos import MARK, UPRIGHT, jpeg, telling_folder
 from kcrc.cli import main
 from kcrc.errors import DataError
 from kcrc.gallery import Gallery, restore
-from kcrc.gallery.stores.sqlite import records
+from kcrc.gallery.contract import ExampleRecord
+from kcrc.gallery.stores.records import RecordTransaction
+from kcrc.gallery.stores.sqlite.driver import SQLiteDriver
 from kcrc.report.html import picture
 
 
@@ -101,9 +103,10 @@ def test_a_gallery_of_an_older_kcrc_is_exported_and_shown_without_what_it_still_
     with Gallery.create(path, dim=2) as gallery:
         gallery.add("wren", [[1.0, 2.0]], thumbnails=[jpeg(1)])
     db = sqlite3.connect(path)
-    row = next(records.select(db, "examples", file_bytes=path.stat().st_size))
+    writing = RecordTransaction(SQLiteDriver(db))
+    (record,) = writing.all(ExampleRecord)
     db.execute("UPDATE thumbnails SET data = ?", (jpeg(1),))
-    records.replace(db, "examples", [row], [(*row[:8], zlib.crc32(jpeg(1)))])
+    writing.replace([record], [record._replace(thumbnail_crc=zlib.crc32(jpeg(1)))])
     db.commit()
     db.close()
     with Gallery.open(path) as gallery:

@@ -62,7 +62,7 @@ def test_an_empty_gallery_travels_too(path: Path, tmp_path: Path) -> None:
 def test_another_fingerprint_is_refused(gallery: Gallery, tmp_path: Path) -> None:
     with Gallery.create(tmp_path / "other.kcrc", dim=4, fingerprint="hog") as other:
         other.add("a", np.ones(4))
-    with pytest.raises(DataError, match="these are of 'hog'"):
+    with pytest.raises(DataError, match=r"in another way \('vectors-4'\) than these examples were made for \('hog'\)"):
         gallery.import_(tmp_path / "other.kcrc")
 
 

@@ -3,6 +3,7 @@ paper's formulas, the stages, the compiled stage, and both judges of tuning, in 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import NamedTuple
@@ -15,7 +16,6 @@ from same_answers import assert_same_parts, assert_same_residuals
 from kcrc import KCRCClassifier, paper
 from kcrc.classifier.parameters import settings_of
 from kcrc.method import pipeline
-from kcrc.method.coding.ridge import Ridge
 from kcrc.method.compiled_plan import plan
 from kcrc.method.fitted_model import FittedModel
 from kcrc.native import native
@@ -113,7 +113,7 @@ class Walk:
         options = {"scaling": "plain", "gamma": 1.0, "mu": self.mu, "form": form, "decision": decision}
         options |= {**LOCALITIES[locality], "normalize_columns": normalize, **self.known.options}
         classifier = KCRCClassifier(**options)
-        vectors, labels = classifier._checked(X, self.y, reset=True)
+        vectors, labels = classifier._validate(X, self.y, reset=True)
         method, _ = settings_of(classifier).make_method(vectors, labels)
         self.model = FittedModel.build(method, vectors, np.arange(N_CLASSES), labels, np.arange(self.n))
 
@@ -202,15 +202,12 @@ def judged(walk, rows, truth):
     """The margins of the queries by either scorer, for the decision that is searched."""
     size, at = [rows.shape[1]], DECISIONS.index(walk.decision)
     near, real = np.maximum(rows, 0), rows >= 0
-    seen = (walk.Xq, walk.X[near])
     for trials, gamma in walk.trials(rows, truth):
         assert trials.labels[~real].max(initial=-1) == -1
         if gamma is None:
-            kernel = trials.dots, trials.dot, trials.self_dot
-            yield staged_margins(
-                kernel, trials.labels, truth, size, [walk.mu], walk.form, lambda mu: Ridge(mu=mu), vectors=seen,
-                normalize=walk.normalize,
-            )[0, 0, at]  # fmt: skip
+            seen = replace(trials, asked=walk.Xq, atoms=walk.X[near])
+            staged = staged_margins(seen, gamma, trials.labels, size, [walk.mu], walk.form, normalize=walk.normalize)
+            yield staged[0, 0, at]
         if native is not None:
             made = score_margins(trials, gamma, trials.labels, size, [walk.mu], walk.form, normalize=walk.normalize)
             yield made[0, 0, at]

@@ -15,7 +15,7 @@ pytest.importorskip("fcntl", reason="the harness forks workers")
 ROOT = Path(__file__).resolve().parents[2]
 CASES = {
     "command": 250, "damaged": 200, "images": 400, "kills": 25, "neighbours": 300, "networks": 300, "sessions": 8,
-    "tables": 300, "web": 120,
+    "tables": 300, "web": 120, "oracle": 250, "threads": 40, "frames": 100, "writers": 4,
 }  # fmt: skip
 
 

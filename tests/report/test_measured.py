@@ -17,7 +17,7 @@ def test_a_mistake_that_all_neighbours_agree_on_has_their_own_shares(tmp_path):
     with kcrc.Gallery.create(str(tmp_path / "one.kcrc"), dim=6) as gallery:
         gallery.add(labels, X)
         gallery.tune(parameters=GIVEN | {"n_neighbors": 4, "mu": "auto"}, seconds=1)
-        found = evaluation.left_out(gallery, progress=lambda share: None)
+        found = evaluation.classify_left_out(gallery, progress=lambda share: None)
         (at,) = [at for at, answer in enumerate(found.answers) if answer != found.truth[at]]
         evidence = found.case(at).evidence
     assert set(evidence.neighbour_labels[0].tolist()) == {int(evidence.winner[0])}

@@ -14,10 +14,10 @@ from kcrc._base.words import file_name, percent
 from kcrc.gallery import Gallery
 from kcrc.report.audit_page import audit_page
 from kcrc.report.case import Case
-from kcrc.report.confusion import confusion_table, draw_confusion
 from kcrc.report.evaluation import evaluation
-from kcrc.report.evaluation_page import evaluation_page
+from kcrc.report.evaluation_page import confusion_table, evaluation_page
 from kcrc.report.evidence_page import evidence_page
+from kcrc.report.figures import draw_confusion
 from kcrc.report.html import element, escape, page, picture, write_page
 from kcrc.report.style import STYLE
 
@@ -121,10 +121,10 @@ def test_the_evaluation() -> None:
     found = evaluation(truth, answers, np.array([0.1, 0.2, 0.3, 0.9, 0.5]))
     assert found.accuracy == 0.4
     assert found.mistakes == (3, 4, 1)
-    assert found.confused() == [(1, "a", "b"), (1, "b", "a"), (1, "c", "a")]
+    assert found.confusions() == [(1, "a", "b"), (1, "b", "a"), (1, "c", "a")]
     assert [(c, n, r) for c, n, r, _ in found.per_class()] == [("a", 2, 1), ("b", 2, 1), ("c", 1, 0)]
     wrong = [replace(one, truth="a" if one.label != "a" else "b") for one in cases(["a", "b", "c"])]
-    text = evaluation_page(found, wrong, gallery="g", asked="Pictures in f.", notes=["2 files were unreadable."])
+    text = evaluation_page(found, wrong, gallery="g", question="Pictures in f.", notes=["2 files were unreadable."])
     seen = Reader(text)
     assert seen.open == []
     assert "40.0% of 5 pictures right" in seen.text
@@ -143,7 +143,7 @@ def test_the_evaluation() -> None:
 def test_classes_are_sorted_by_need_and_many_are_cut() -> None:
     truth = [f"c{i}" for i in range(600) for _ in range(2)]
     answers = [name if i % 2 or i > 40 else "c599" for i, name in enumerate(truth)]
-    text = evaluation_page(evaluation(truth, answers, np.zeros(1200)), [], gallery="g", asked="")
+    text = evaluation_page(evaluation(truth, answers, np.zeros(1200)), [], gallery="g", question="")
     seen = Reader(text)
     assert seen.open == []
     assert "c0" in seen.text

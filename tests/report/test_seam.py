@@ -16,7 +16,7 @@ from kcrc import KCRCClassifier
 from kcrc._base.words import about, whole_percents
 from kcrc.report.case import Case, Part, every_part
 from kcrc.report.evidence_page import evidence_page, lead
-from kcrc.report.seam import LEAST, laid, seam, sides_of, tiled
+from kcrc.report.seam import LEAST, seam, sides_of, treemap, treemap_with_rest
 
 PICTURE = small_picture()
 SHARES = st.lists(st.floats(0.001, 1.0), min_size=1, max_size=40)
@@ -36,7 +36,7 @@ def test_tiles_have_their_areas_and_fill_the_whole(
     areas: list[float], rest: float, width: float, height: float
 ) -> None:
     areas = [*sorted(areas, reverse=True), rest]
-    boxes = laid(areas, width=width, height=height)
+    boxes = treemap_with_rest(areas, width=width, height=height)
     assert [box.width * box.height for box in boxes] == pytest.approx([area / sum(areas) for area in areas])
     assert all(box.x > -1e-9 and box.y > -1e-9 for box in boxes)
     assert all(box.x + box.width < 1 + 1e-9 and box.y + box.height < 1 + 1e-9 for box in boxes)
@@ -46,7 +46,7 @@ def test_tiles_have_their_areas_and_fill_the_whole(
 
 
 def test_tiles_are_near_to_squares() -> None:
-    boxes = tiled([6, 6, 4, 3, 2, 2, 1], width=600, height=400)  # the example of Bruls, Huizing and van Wijk, 2000
+    boxes = treemap([6, 6, 4, 3, 2, 2, 1], width=600, height=400)  # the example of Bruls, Huizing and van Wijk, 2000
     shapes = [box.width * 600 / (box.height * 400) for box in boxes]
     assert max(max(shape, 1 / shape) for shape in shapes) < 3
 

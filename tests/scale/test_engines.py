@@ -127,7 +127,7 @@ def test_an_engine_goes_by_a_name_and_says_what_it_cannot_take() -> None:
         engines.make("dask")
     with pytest.raises(ParameterError, match="takes no address and no workers"):
         engines.make("local", workers=2)
-    with pytest.raises(ParameterError, match="workers is at least 1"):
+    with pytest.raises(ParameterError, match="workers must be 1 or more"):
         engines.make("ray", workers=0)
 
 

@@ -19,14 +19,14 @@ from processes import alive, tree
 
 from kcrc.cli import main
 from kcrc.errors import DataError, ParameterError, StateError
+from kcrc.files.box import Worker
 from kcrc.gallery import Gallery
 from kcrc.scale.engines.local import Local
 from kcrc.scale.scoring import inputs
 from kcrc.scale.scoring.inputs import Input, read_input
 from kcrc.scale.scoring.job import Job
-from kcrc.scale.scoring.scorer import Question, Scorer, let_go
-from kcrc.scale.sharded import shards_of_gallery
-from kcrc.scale.shards import fingerprint
+from kcrc.scale.scoring.scorer import Question, Scorer, close_gallery
+from kcrc.scale.sharded import fingerprint, shards_of_gallery
 
 WIDTH, QUERIES = 5, 300
 
@@ -61,7 +61,7 @@ def home(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(inputs, "ROWS", 40)
     yield tmp_path
-    let_go()
+    close_gallery()
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_every_engine_with_and_without_shards_writes_the_same_file(engine, home)
         done: list[int] = []
         assert job.run(engine, done.append).answers == QUERIES
         assert sum(done) == QUERIES
-        let_go()
+        close_gallery()
         assert answers(name) == answers("one.csv")
 
 
@@ -112,19 +112,18 @@ def test_a_row_group_is_not_read_whole(home, monkeypatch) -> None:
 
     table = pyarrow.parquet.read_table("q.parquet")
     pyarrow.parquet.write_table(table, "one.parquet", row_group_size=QUERIES)
-    monkeypatch.delattr(pyarrow.parquet.ParquetFile, "read_row_group")
-    real, sizes = pyarrow.parquet.ParquetFile.iter_batches, []
+    real, sizes = Worker.ask, []
 
-    def batches(self, *given, **more):
-        for batch in real(self, *given, **more):
-            sizes.append(batch.num_rows)
-            yield batch
+    def ask(self, *given, **more):
+        head, content = real(self, *given, **more)
+        sizes.append(head.get("bytes", 0))
+        return head, content
 
-    monkeypatch.setattr(pyarrow.parquet.ParquetFile, "iter_batches", batches)
+    monkeypatch.setattr(Worker, "ask", ask)
     read = [piece.read(".") for piece in inputs.ranges("one.parquet")]
     np.testing.assert_array_equal(np.concatenate([one.vectors for one in read]), np.load("q.npy"))
     assert [len(one) for one in read] == [40] * 7 + [20]
-    assert max(sizes) <= 40
+    assert max(sizes) == 40 * read[0].vectors.shape[1] * 4
 
 
 def test_every_form_of_answers_says_the_same(kcrc) -> None:
@@ -159,7 +158,7 @@ def test_images_are_answered_as_predict_answers_them(tmp_path, monkeypatch, caps
         assert "broken.jpg: " in said
         text = answers(f"{number}.csv").replace(f"file://{tmp_path}/", "")
         assert sorted(text.splitlines()) == sorted(told.out.splitlines())
-    let_go()
+    close_gallery()
 
 
 def test_images_keep_the_names_and_the_order_they_are_given_in(tmp_path, monkeypatch, capsys) -> None:
@@ -170,7 +169,7 @@ def test_images_keep_the_names_and_the_order_they_are_given_in(tmp_path, monkeyp
     Path("list.txt").write_text(f"{listed}\n")
     given = ["list.txt", str(tmp_path / whole), bare, f"./{again}"]
     assert main(["predict", "g.kcrc", *given, "--out", "a.csv"]) == 0
-    let_go()
+    close_gallery()
     names = [line.partition(",")[0] for line in answers().splitlines()[1:]]
     assert names == [listed, *given[1:]]
     capsys.readouterr()
@@ -239,7 +238,7 @@ def test_a_list_is_read_in_bounds_and_never_from_a_pipe(home, monkeypatch) -> No
 def test_an_error_before_any_answer_leaves_nothing_in_the_way(kcrc, monkeypatch) -> None:
     np.save("in.npy", np.zeros((5, WIDTH + 1), np.float32))
     code, said = kcrc("predict", "g.kcrc", "in.npy", "--out", "a.csv")
-    assert (code, said) == (1, "kcrc: in.npy holds vectors of 6 numbers; those of the gallery have 5.\n")
+    assert (code, said) == (1, "kcrc: in.npy must hold vectors of 5 numbers, as the gallery does; got 6.\n")
     assert list(Path().glob("a.csv*")) == []
     np.save("in.npy", np.zeros((5, WIDTH), np.float32))
     with monkeypatch.context() as patched:
@@ -304,10 +303,10 @@ def test_a_run_that_was_cut_short_goes_on_and_answers_nothing_twice(engine, home
     again = Job(Path("a.csv"), given, work)
     again.begin(resume=True)
     outcome = again.run(engine, lambda _: None)
-    assert (outcome.answers, outcome.found_done) == (QUERIES, 3)
+    assert (outcome.answers, outcome.reused) == (QUERIES, 3)
     assert {path: path.stat().st_mtime_ns for path in written} == written
     assert answers("a.csv") == answers("one.csv")
-    let_go()
+    close_gallery()
 
 
 @pytest.mark.parametrize(
@@ -324,9 +323,9 @@ def test_a_part_that_is_not_whole_is_made_again(home, damage) -> None:
     again = Job(Path("a.csv"), given, work)
     again.begin(resume=True)
     outcome = again.run(Local(), lambda _: None)
-    assert (outcome.answers, outcome.found_done) == (QUERIES, 2)
+    assert (outcome.answers, outcome.reused) == (QUERIES, 2)
     assert answers("a.csv") == answers("one.csv")
-    let_go()
+    close_gallery()
 
 
 def test_a_name_that_leads_nowhere_is_taken_all_the_same(kcrc) -> None:
@@ -342,7 +341,7 @@ def test_a_run_does_not_go_on_with_something_else(kcrc, what) -> None:
     job = Job(Path("a.csv"), Input(tables=("q.npy",)), scorer(Question("a.csv"), None))
     job.begin(resume=False)
     broken_off(job, Local(), 2)
-    let_go()
+    close_gallery()
     options = ["--top", "2"] if what == "options" else []
     if what == "gallery":
         with Gallery.open("g.kcrc") as gallery:
@@ -361,7 +360,7 @@ def test_a_gallery_that_changes_under_a_run_ends_it(home) -> None:
     with Gallery.open("g.kcrc") as gallery:
         gallery.relabel([1], "class 9")
     piece = next(Input(tables=("q.npy",)).pieces())
-    with pytest.raises(StateError, match="was changed while it was being asked"):
+    with pytest.raises(StateError, match="was changed while it was answering"):
         work(piece)
 
 
@@ -418,15 +417,15 @@ def test_a_part_of_another_number_of_answers_is_made_again(home) -> None:
     again = Job(Path("a.csv"), given, work)
     again.begin(resume=True)
     outcome = again.run(Local(), lambda _: None)
-    assert (outcome.answers, outcome.found_done) == (QUERIES, 7)
+    assert (outcome.answers, outcome.reused) == (QUERIES, 7)
 
 
 CHILD = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 from kcrc.cli import main
-from kcrc.scale.scoring import tables
-tables.ROWS = 2
+from kcrc.scale.scoring import inputs
+inputs.ROWS = 2
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -463,7 +462,7 @@ def test_a_killed_command_leaves_whole_parts_and_no_process(home, monkeypatch, o
     job.begin(resume=True)
     outcome = job.run(Local(), lambda _: None)
     assert outcome.answers == 10 * QUERIES
-    assert outcome.found_done >= 20
+    assert outcome.reused >= 20
     names = [line.partition(",")[0] for line in answers().splitlines()[1:]]
     assert names == [f"q.npy#{i}" for i in range(10 * QUERIES)]
 
@@ -471,9 +470,9 @@ def test_a_killed_command_leaves_whole_parts_and_no_process(home, monkeypatch, o
 KILLED = """
 import os, signal, sys
 from kcrc.cli import main
-from kcrc.scale.scoring import forms, job, tables
+from kcrc.scale.scoring import inputs, job, scorer
 
-tables.ROWS = 40
+inputs.ROWS = 40
 where = sys.argv.pop(1)
 written = 0
 
@@ -509,9 +508,9 @@ def cut(real):
 
 job._write = counted(job._write)
 if where == "before the join":
-    job.Job._joined = killed
+    job.Job._join = killed
 if where == "inside the join":
-    forms.Csv.join, forms.Parquet.join = cut(forms.Csv.join), cut(forms.Parquet.join)
+    scorer.Csv.join, scorer.Parquet.join = cut(scorer.Csv.join), cut(scorer.Parquet.join)
 if where == "after the join":
     job.Job.clear = killed
 sys.exit(main(sys.argv[1:]))

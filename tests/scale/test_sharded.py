@@ -86,7 +86,7 @@ def test_there_are_no_more_shards_than_examples() -> None:
     X, y, _ = problem()
     clf = KCRCClassifier(n_neighbors=9, **FIXED).fit(X, y)
     for wrong in (0, 241):
-        with pytest.raises(ParameterError, match=f"held in 1 to 240 shards; got {wrong}"):
+        with pytest.raises(ParameterError, match=f"must be 1 to 240, the number of examples; got {wrong}"):
             shards_of_answerer(Local(), clf.answerer_, wrong)
 
 

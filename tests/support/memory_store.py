@@ -1,33 +1,26 @@
-"""A second store, in memory: the contract of ``kcrc.gallery.contract`` and nothing more.
+"""A store in memory: the contract of ``kcrc.gallery.contract`` and nothing more.
 
-It shows that a store needs no change anywhere else, and what one has to do. A state is copied before it is written, so
-that whoever reads has one that stays as it is. Galleries are there, by
-name, until ``PLACES`` is cleared.
+It shows what a store has to bring: a driver of rows and blobs, and states for readers and writers. A state is copied
+before it is written, so that a reader's state does not change. Galleries are there, by name, until ``PLACES`` is
+cleared.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
 import threading
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
-
-import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.errors import FileError, StateError
 from kcrc.gallery.contract import (
-    KEYS,
     ActRecord,
     Check,
     ExampleRecord,
     LabelRecord,
-    R,
     Report,
     Snapshot,
     Transaction,
@@ -36,108 +29,81 @@ from kcrc.gallery.contract import (
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings
 from kcrc.gallery.stores import sqlite
+from kcrc.gallery.stores.records import COLUMNS, RecordSnapshot, RecordTransaction, Row, key_of
 
 T = TypeVar("T")
 
 
-@dataclass
-class State:
-    """Everything a gallery keeps."""
+class MemoryDriver:
+    """The tables of a gallery as dictionaries of rows by key: the ``Driver`` of ``kcrc.gallery.stores.records``."""
 
-    settings: Settings
-    feature: dict[str, Array]
-    records: dict[type, dict[tuple[Any, ...], Any]] = field(default_factory=lambda: {kind: {} for kind in KEYS})
-    vectors: dict[int, bytes] = field(default_factory=dict)
-    thumbnails: dict[int, bytes] = field(default_factory=dict)
+    values_at_once = 1000
+
+    def __init__(self, tables: Mapping[str, Mapping[Row, Row]] | None = None, seals: Mapping[str, Any] | None = None):
+        names = [*COLUMNS, "vectors", "thumbnails"]
+        self.tables: dict[str, dict[Row, Row]] = {name: dict(tables[name]) if tables else {} for name in names}
+        self.seals: dict[str, tuple[int, int]] = dict(seals) if seals else dict.fromkeys(COLUMNS, (0, 0))
+
+    def copy(self) -> MemoryDriver:
+        return MemoryDriver(self.tables, self.seals)
+
+    def select(
+        self, table: str, where: Mapping[str, Any], among: tuple[str, Sequence[Any]] | None, *, descending: bool
+    ) -> Iterator[Row]:
+        column, values = (None, ()) if among is None else (among[0], set(among[1]))
+        for key in sorted(self.tables[table], reverse=descending):
+            row = self.tables[table][key]
+            named = dict(zip(COLUMNS[table], row[:-1], strict=True))
+            if all(named[name] == value for name, value in where.items()) and (
+                column is None or named[column] in values
+            ):
+                yield row
+
+    def keys(self, table: str) -> list[Row]:
+        return list(self.tables[table])
+
+    def insert(self, table: str, rows: Iterable[Row]) -> None:
+        for row in rows:
+            key = tuple(row[: len(key_of(table))])
+            assert key not in self.tables[table]
+            self.tables[table][key] = row
+
+    def update(self, table: str, rows: Sequence[Row]) -> None:
+        for row in rows:
+            key = tuple(row[: len(key_of(table))])
+            assert key in self.tables[table]
+            self.tables[table][key] = row
+
+    def delete(self, table: str, keys: Sequence[Row]) -> None:
+        for key in keys:
+            self.tables[table].pop(tuple(key), None)
+
+    def blobs(self, table: str, ids: Sequence[int], longest: int) -> list[tuple[int, bytes | None]]:
+        rows = [self.tables[table][number,] for number in sorted(ids) if (number,) in self.tables[table]]
+        return [(number, data if len(data) <= longest else None) for number, data in rows]
+
+    def seal(self, table: str) -> tuple[int, int] | None:
+        return self.seals.get(table)
+
+    def set_seal(self, table: str, rows: int, total: int) -> None:
+        self.seals[table] = (rows, total)
+
+    def room(self, table: str) -> int | None:
+        return None
+
+    def damage(self) -> list[str]:
+        return []
 
 
 class Place:
-    """Where a gallery is kept: its latest state, and who may write."""
+    """Where a gallery is kept: its latest state, and the lock of its writer."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: MemoryDriver) -> None:
         self.state = state
         self.turn = threading.Lock()
 
 
 PLACES: dict[str, Place] = {}
-
-
-class StateSnapshot:
-    def __init__(self, state: State) -> None:
-        self._state = state
-
-    def settings(self) -> Settings:
-        return self._state.settings
-
-    def all(self, kind: type[R]) -> list[R]:
-        return [record for _, record in sorted(self._state.records[kind].items())]
-
-    def find(self, kind: type[R], **where: Any) -> Iterator[R]:
-        sets = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
-        return (record for record in self.all(kind) if all(getattr(record, name) in sets[name] for name in sets))
-
-    def keys(self, kind: type[R]) -> Iterator[tuple[Any, ...]]:
-        return iter(list(self._state.records[kind]))
-
-    def acts(self) -> Iterator[ActRecord]:
-        return reversed(self.all(ActRecord))
-
-    def vectors(self, examples: Sequence[ExampleRecord]) -> Array:
-        had = self.settings()
-        dtype = np.dtype(had.dtype).newbyteorder("<")
-        data = [self._checked(self._state.vectors, example.id, example.vector_crc) for example in examples]
-        return np.frombuffer(b"".join(data), dtype).reshape(len(examples), had.dim)
-
-    def thumbnail(self, example: ExampleRecord) -> bytes | None:
-        crc = example.thumbnail_crc
-        return None if crc is None else self._checked(self._state.thumbnails, example.id, crc)
-
-    def feature_state(self) -> dict[str, Array]:
-        return dict(self._state.feature)
-
-    def feature_learned(self) -> bool:
-        return bool(self._state.feature)
-
-    def damage(self) -> list[str]:
-        examples = {example.id for example in self.all(ExampleRecord)}
-        return [f"There is a vector of no example, {example}." for example in self._state.vectors.keys() - examples]
-
-    def _checked(self, data: Mapping[int, bytes], example: int, crc: int) -> bytes:
-        found = data.get(example)
-        if found is None or zlib.crc32(found) != crc:
-            raise FileError(f"What is kept of example {example} is damaged.")
-        return found
-
-
-class StateTransaction(StateSnapshot):
-    def set_settings(self, new: Settings) -> None:
-        self._state.settings = new
-
-    def insert(self, records: Sequence[R]) -> None:
-        for record in records:
-            assert _key(record) not in self._state.records[type(record)]
-            self._state.records[type(record)][_key(record)] = record
-
-    def insert_examples(
-        self, examples: Sequence[ExampleRecord], vectors: Array, thumbnails: Sequence[bytes | None]
-    ) -> None:
-        self.insert(examples)
-        for example, vector, thumbnail in zip(examples, vectors, thumbnails, strict=True):
-            self._state.vectors[example.id] = vector.tobytes()
-            if thumbnail is not None:
-                self._state.thumbnails[example.id] = thumbnail
-
-    def replace(self, old: Sequence[R], new: Sequence[R]) -> None:
-        for before, after in zip(old, new, strict=True):
-            assert self._state.records[type(before)][_key(after)] == before
-            self._state.records[type(before)][_key(after)] = after
-
-    def delete(self, records: Sequence[R]) -> None:
-        for record in records:
-            del self._state.records[type(record)][_key(record)]
-            if isinstance(record, ExampleRecord):
-                del self._state.vectors[record.id]
-                self._state.thumbnails.pop(record.id, None)
 
 
 class MemoryStore:
@@ -157,10 +123,10 @@ class MemoryStore:
         place = self._open_place()
         within = getattr(self._reading, "state", None)
         if within is not None:
-            return look(StateSnapshot(within))
+            return look(RecordSnapshot(within))
         self._reading.state = place.state
         try:
-            return look(StateSnapshot(place.state))
+            return look(RecordSnapshot(place.state))
         finally:
             self._reading.state = None
 
@@ -169,8 +135,8 @@ class MemoryStore:
         if self.readonly:
             raise StateError(f"'{self.address}' was opened for reading only.")
         with place.turn:
-            state = copy.deepcopy(place.state)
-            done = change(StateTransaction(state))
+            state = place.state.copy()
+            done = change(RecordTransaction(state))
             place.state = state
         return done
 
@@ -187,7 +153,7 @@ class MemoryStore:
 
     def size(self) -> int:
         state = self._open_place().state
-        return sum(map(len, [*state.vectors.values(), *state.thumbnails.values()]))
+        return sum(len(data) for table in ("vectors", "thumbnails") for _, data in state.tables[table].values())
 
     def shrink(self) -> None:
         """Nothing: what was deleted takes no space."""
@@ -217,7 +183,8 @@ def making(
     name = os.fspath(address)
     if name in PLACES and not overwrite:
         raise FileError(f"'{name}' exists already.")
-    place = Place(State(settings, dict(feature_state)))
+    place = Place(MemoryDriver())
+    RecordTransaction(place.state).begin(settings, feature_state)
     store = MemoryStore(name, place)
     yield store
     store.close()
@@ -245,7 +212,3 @@ def backup(
 
     open(address).read(copied)
     return os.stat(goal).st_size
-
-
-def _key(record: Any) -> tuple[Any, ...]:
-    return tuple(getattr(record, name) for name in KEYS[type(record)])

@@ -14,6 +14,7 @@ from kcrc.tuning import constants
 
 FOLDER = Path(constants.__file__).parent
 LAB = Path(__file__).parents[2] / "lab"
+OTHERS = sorted(path for path in FOLDER.glob("*.py") if path.stem != "constants")
 SET_BY = {"prior", "timed", "bound", "round"}
 
 
@@ -49,13 +50,12 @@ def test_the_experiments_that_are_named_are_there() -> None:
     assert all((LAB / "experiments" / "studies" / f"{name}.py").exists() for name in named)
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.stem)
 def test_no_number_stands_elsewhere(path: Path) -> None:
-    if path.stem != "constants":
-        assert [node.lineno for node in assigned(ast.parse(path.read_text("utf-8")))] == []
+    assert [node.lineno for node in assigned(ast.parse(path.read_text("utf-8")))] == []
 
 
 def test_every_number_is_used() -> None:
-    used = "".join(path.read_text("utf-8") for path in FOLDER.glob("*.py") if path.stem != "constants")
+    used = "".join(path.read_text("utf-8") for path in OTHERS)
     names = [name for name in vars(constants) if name.isupper()]
     assert [name for name in names if f"constants.{name}" not in used] == []

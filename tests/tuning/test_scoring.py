@@ -7,11 +7,10 @@ import pytest
 from problems import given, problem
 
 from kcrc import projections, scaling
-from kcrc.method.coding.ridge import Ridge
 from kcrc.native import native
 from kcrc.tuning.left_out.trials import Trials
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
-from kcrc.tuning.scoring import DECISIONS, kernel_of, score_margins, shares_dictionary, squared_among, staged_margins
+from kcrc.tuning.scoring import DECISIONS, score_margins, shares_dictionary, squared_among, staged_margins
 
 SIZES, MUS = [1, 6, 15, 25], [1e-3, 0.1, 1.0]
 
@@ -27,8 +26,7 @@ def trials_of(seed, dtype=np.float64, classes=False):
 @pytest.mark.parametrize("gamma", [None, 0.2])
 def test_a_trial_is_the_classifier_fitted_without_the_example(form, gamma):
     X, y, which, trials = trials_of(1)
-    kernel = kernel_of(trials, gamma)
-    found = staged_margins(kernel, trials.labels, trials.truth, SIZES, MUS, form, lambda mu: Ridge(mu=mu), None)
+    found = staged_margins(trials, gamma, trials.labels, SIZES, MUS, form)
     assert found.shape[-1] == len(which) >= 6
     for at, i in enumerate(which[:6]):
         keep = np.arange(60) != i
@@ -53,8 +51,7 @@ def test_a_trial_is_the_classifier_fitted_without_the_example(form, gamma):
 @pytest.mark.parametrize("gamma", [None, 0.2])
 def test_compiled_equals_staged(form, dtype, gamma):
     _, _, _, trials = trials_of(2, dtype)
-    kernel = kernel_of(trials, gamma)
-    staged = staged_margins(kernel, trials.labels, trials.truth, SIZES, MUS, form, lambda mu: Ridge(mu=mu), None)
+    staged = staged_margins(trials, gamma, trials.labels, SIZES, MUS, form)
     compiled = score_margins(trials, gamma, trials.labels, SIZES, MUS, form)
     np.testing.assert_array_equal(np.isposinf(staged), np.isposinf(compiled))
     np.testing.assert_array_equal(np.isneginf(staged), np.isneginf(compiled))
@@ -69,14 +66,11 @@ def test_compiled_equals_staged(form, dtype, gamma):
 
 def test_padding_changes_nothing():
     _, _, _, trials = trials_of(3, classes=True)
-    kernel = kernel_of(trials, 0.2)
     labels = np.where(trials.rank < 1, trials.labels, -1).astype(np.int32)
     one = score_margins(trials, 0.2, labels, [labels.shape[1]], MUS, "rkhs")
     assert np.isinf(one).all()  # a dictionary of one class is unanimous, right or wrong
     both = score_margins(trials, 0.2, trials.labels, [labels.shape[1]], MUS, "rkhs")
-    staged = staged_margins(
-        kernel, trials.labels, trials.truth, [labels.shape[1]], MUS, "rkhs", lambda mu: Ridge(mu=mu), None
-    )
+    staged = staged_margins(trials, 0.2, trials.labels, [labels.shape[1]], MUS, "rkhs")
     np.testing.assert_array_equal(both > 0, staged > 0)
 
 
@@ -97,11 +91,8 @@ def test_a_fold_is_the_classifier_fitted_without_it(form, projection):
     assert shares_dictionary(trials)
     assert trials.dots.shape == (1, 54, 54)
     made = projections.make(projection, **({} if projection == "identity" else {"n_components": 0.5}))
-    kernel = kernel_of(trials, None if form == "raw" else 0.2)
-    found = staged_margins(
-        kernel, trials.labels, trials.truth, [59], MUS, form, lambda mu: Ridge(mu=mu), made, 0,
-        (trials.asked, trials.atoms),
-    )  # fmt: skip
+    gamma = None if form == "raw" else 0.2
+    found = staged_margins(trials, gamma, trials.labels, [59], MUS, form, projection=made)
     keep = ~np.isin(np.arange(60), [*which, 5])
     for m, mu in enumerate(MUS):
         for d, decision in enumerate(DECISIONS):
@@ -114,17 +105,14 @@ def test_a_fold_is_the_classifier_fitted_without_it(form, projection):
             residuals[np.arange(5), y[which]] = np.inf
             np.testing.assert_allclose(found[0, m, d], np.log(residuals.min(axis=1) / own), rtol=1e-4, atol=1e-4)
     if projection == "identity":
-        compiled = score_margins(trials, 0.2 if form != "raw" else None, trials.labels, [59], MUS, form)
+        compiled = score_margins(trials, gamma, trials.labels, [59], MUS, form)
         np.testing.assert_allclose(compiled[0], found[0], rtol=1e-4, atol=1e-4)
 
 
 def two_ways(trials, gamma, form, normalize):
     """Margins by the compiled scorer and by the stages, of all atoms."""
     size = [trials.labels.shape[1]]
-    staged = staged_margins(
-        kernel_of(trials, gamma), trials.labels, trials.truth, size, MUS, form, lambda mu: Ridge(mu=mu),
-        normalize=normalize,
-    )  # fmt: skip
+    staged = staged_margins(trials, gamma, trials.labels, size, MUS, form, normalize=normalize)
     return score_margins(trials, gamma, trials.labels, size, MUS, form, normalize=normalize), staged
 
 

@@ -103,11 +103,14 @@ def test_what_waits_is_said_and_done_once():
     clf = made({"scaling": "within"}).fit(X, y)
     assert clf.renewal_due_ is None
     clf.forget([0]).partial_fit(X[:1], y[:1])
-    assert clf.renewal_due_ == "Learned anew from the examples when next asked: the scaling, the width of the kernel."
+    assert clf.renewal_due_ == "Learned again at the next query: the scaling, the width of the kernel."
     shared = copy.copy(clf)
-    model = clf.model_
+    before = clf.model_
+    assert before is clf.model_  # to look at it learns nothing
+    assert clf.renewal_due_ is not None
+    model = clf.answerer_.model
     assert clf.renewal_due_ is None
-    assert shared.model_ is model
+    assert clf.model_ is shared.model_ is model is not before
     plain = made({"gamma": 1.0}).fit(X, y).forget([0])
     assert plain.renewal_due_ is None
     fixed = scaling.Within().fit(X.reshape(len(X), -1), y)
@@ -121,7 +124,7 @@ def test_a_kernel_without_a_width_learns_none():
     linear = {"kernel": "linear", "gamma": "scale", "scaling": "plain"}
     assert made(linear).fit(X, y).forget([0]).renewal_due_ is None
     within = made({**linear, "scaling": "within"}).fit(X, y).forget([0])
-    assert within.renewal_due_ == "Learned anew from the examples when next asked: the scaling."
+    assert within.renewal_due_ == "Learned again at the next query: the scaling."
 
 
 def test_adding_does_what_waits_no_sooner(monkeypatch):
@@ -157,7 +160,7 @@ def test_files_of_earlier_versions_forget_as_well(version):
     names = model.classes[model.labels[5:]]
     fresh = KCRCClassifier(**clf.get_params()).fit(model.raw[5:], names, groups=None, rows=rest)
     clf.forget(model.ids[:5])
-    assert clf.model_.method.kernel == fresh.model_.method.kernel
+    assert clf.answerer_.model.method.kernel == fresh.model_.method.kernel
     np.testing.assert_allclose(clf.predict_proba(model.raw[:9]), fresh.predict_proba(model.raw[:9]), rtol=1e-5)
 
 

@@ -56,6 +56,13 @@ def test_one_example_and_its_picture(client: httpx.Client) -> None:
         assert client.get(missing).status_code == 404
 
 
+def test_each_class_names_its_first_example(client: httpx.Client) -> None:
+    classes = client.get("/api/gallery").json()["classes"]
+    assert classes == [
+        {"name": name, "count": 6, "example": example} for name, example in (("heron", 1), ("robin", 7), ("wren", 13))
+    ]
+
+
 def test_the_map_has_every_example_and_stays(client: httpx.Client) -> None:
     points = settled(client, "/api/map")["points"]
     assert sorted(point["id"] for point in points) == list(range(1, 19))
@@ -135,3 +142,20 @@ def test_history_and_tuning_are_told(client: httpx.Client) -> None:
     assert client.get("/api/tuning").json()["examples"] == 18
     assert client.get("/api/health").json()["healthy"] is True
     assert 'kcrc_requests_total{route="/api/remove",status="200"} 1' in client.get("/api/metrics").text
+
+
+def test_advice_follows_a_class_that_went_into_another(client: httpx.Client) -> None:
+    def advice() -> dict[str, Any]:
+        told = client.get("/api/advise")
+        while told.status_code == 200 and told.json()["working"]:
+            time.sleep(0.05)
+            told = client.get("/api/advise")
+        assert told.status_code == 200
+        found: dict[str, Any] = told.json()["advice"]
+        return found
+
+    assert len(advice()["classes"]) == 3
+    client.post("/api/rename", json={"old": "wren", "new": "robin", "merge": True})
+    merged = advice()
+    assert {one["name"] for one in merged["classes"]} == {"heron", "robin"}
+    assert {name for one in merged["classes"] for name, _ in one["confused"]} <= {"heron", "robin"}

@@ -58,6 +58,13 @@ def test_an_unfinished_request_is_not_held_for_ever(
     assert (b" 408 " in got) == (not sent.count(b"\r\n\r\n"))
 
 
+def test_a_body_that_stopped_arriving_keeps_no_connection(served: Served, opened: Callable[..., socket.socket]) -> None:
+    """Refused for its time, it is closed soon, and not only when a connection between two requests would be."""
+    client = served(allowed=Allowed(seconds=0.3, header_seconds=0.3, idle_seconds=10 * PATIENT))
+    head = b"POST /api/classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nsome"
+    assert b" 408 " in received(opened(client, head))
+
+
 def test_an_unfinished_body_is_not_held_for_ever_however_often_some_of_it_comes(
     served: Served, opened: Callable[..., socket.socket]
 ) -> None:

@@ -71,7 +71,7 @@ def problem(n: int) -> tuple[Array, Array]:
 def beside_bare_processes(run: PartRun, place: Path) -> dict[str, Any]:
     """The same pieces by two workers of Ray and by two processes that were given half of them each."""
     from kcrc.gallery import Gallery
-    from kcrc.scale.shards import fingerprint
+    from kcrc.scale.sharded import fingerprint
 
     n, queries, rounds = (300, 9000, 1) if run.quick else (20_000, 32_768, 8)
     X, numbers = problem(n + queries)
@@ -285,10 +285,10 @@ def _point(engine: Engine, X: Array, numbers: Array, asked: Array, n: int, shard
     spent = []
     _answered(engine, work, len(asked))  # shards are there from now on
     for _ in range(2):
-        before = sum(split.shards.ask("worked", [()] * shards))
+        before = sum(split.shards.ask("cpu_seconds", [()] * shards))
         _, found = _answered(engine, work, len(asked))
         coding = sum(took for values in found.values() for _, _, took in values)
-        spent.append(coding + sum(split.shards.ask("worked", [()] * shards)) - before)
+        spent.append(coding + sum(split.shards.ask("cpu_seconds", [()] * shards)) - before)
     return CostPoint(n, shards, min(spent) / len(asked))
 
 

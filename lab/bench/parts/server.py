@@ -77,7 +77,7 @@ def _cost(run: PartRun, address: str, queries: Array, times: int, size: str) -> 
         ours, bare = [], []
         for query in queries[:times]:
             ours.append(_seconds(lambda query=query: answerer.answer(query[None])))  # type: ignore[misc]
-            bare.append(_seconds(lambda query=query: answerer.named(query)))  # type: ignore[misc]
+            bare.append(_seconds(lambda query=query: answerer.nearest_ids(query)))  # type: ignore[misc]
         here = gallery.answering.answerer()
         same = [
             (answerer.answer(query[None]).evidence.rows == here.answer(query[None]).evidence.rows).all()

@@ -37,3 +37,9 @@ def blocks(n: int, width: int) -> Iterator[slice]:
     """Yield slices that cut n rows of ``width`` numbers into blocks of BLOCK bytes."""
     step = max(1, BLOCK // (8 * max(1, width)))
     return (slice(start, min(n, start + step)) for start in range(0, n, step))
+
+
+def in_precision_of(queries: object, values: Array) -> Array:
+    """Return float64 values as float32 if the queries are an array of float32."""
+    single = isinstance(queries, np.ndarray) and queries.dtype == np.float32
+    return values.astype(np.float32) if single else values

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from kcrc._base.arrays import Array
+from kcrc._base.arrays import Array, in_precision_of
 from kcrc._base.progress import share_bar
 from kcrc.classifier.transactions import Transactional
 from kcrc.confidence.answers import (
@@ -26,7 +26,7 @@ from kcrc.confidence.answers import (
 from kcrc.confidence.calibration import Confidence
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.sample import AUTO
-from kcrc.updates.pending import Standing, learns_from_all
+from kcrc.updates.pending import PendingUpdates, learns_from_all
 
 if TYPE_CHECKING:
     from kcrc.confidence.advice import Advice
@@ -74,7 +74,29 @@ class Confident(Transactional):
         (3, 10)
         """
         now = self._snapshot()
-        return np.concatenate(now._read(X, lambda evidence: probabilities_of(now.confidence_, evidence)))
+        parts = now._read(X, lambda evidence: probabilities_of(now.confidence_, evidence))
+        return in_precision_of(X, np.concatenate(parts))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array of shape (n, …), or views
+            The queries.
+
+        Returns
+        -------
+        ndarray of shape (n, classes)
+            Columns as in ``classes_``; −inf where the probability is 0.
+
+        Examples
+        --------
+        >>> clf.predict_log_proba(X_new[:3]).shape
+        (3, 10)
+        """
+        with np.errstate(divide="ignore"):  # the logarithm of 0 is meant
+            return np.log(self.predict_proba(X))
 
     def unknown_score(self, X: Any) -> Array:
         """How unlike the stored classes each query is; ``predict(X, reject=...)`` applies a threshold to it.
@@ -102,7 +124,8 @@ class Confident(Transactional):
         check_is_fitted(self)
         now = self._snapshot()
         now.confidence_.needed_open_set()  # before a long batch, not in it
-        return np.concatenate(now._read(X, lambda evidence: strangeness_of(now.confidence_, evidence), explain=True))
+        parts = now._read(X, lambda evidence: strangeness_of(now.confidence_, evidence), explain=True)
+        return in_precision_of(X, np.concatenate(parts))
 
     def why_unknown(self, X: Any, *, reject: float | None = None) -> list[str | None]:
         """Why each query is unknown, in words.
@@ -416,14 +439,14 @@ class ConfidenceHolder:
                     self._before = None
         return self._learned
 
-    def after(self, standing: Standing) -> ConfidenceHolder:
-        """The holder for a state that comes after this one, which was ``standing``."""
+    def after(self, pending: PendingUpdates) -> ConfidenceHolder:
+        """Return the holder for the state that follows this one, whose examples are those of ``pending``."""
         before, groups = self._before, self.groups
         learned = self._learned
         if learned is not None:
-            # Of others, the sample that was asked is not kept; one that is due was not yet what this was learned from.
-            if not standing.due and learns_from_all(standing.examples):
-                before = EarlierConfidence(learned, standing.examples)
+            # The sample of mapped examples is not kept, and pending examples are not those that this was learned from.
+            if not pending.needs_refit and learns_from_all(pending.examples):
+                before = EarlierConfidence(learned, pending.examples)
             groups = Groups.learned_with(learned) if groups is None else groups
         return ConfidenceHolder(groups, fixed=self.fixed, before=before)
 

@@ -1,18 +1,15 @@
-"""KCRCClassifier: parameters, checks, and the verbs of a scikit-learn classifier; the mathematics is elsewhere.
+"""KCRCClassifier: parameters, ``fit`` and what can be asked of a fitted classifier.
 
-Long because half of it is the documentation of its parameters and verbs, which belong to one object.
+Its examples come and go in ``kcrc.classifier.incremental``; how sure its answers are is in
+``kcrc.classifier.confidence_methods``; the mathematics is in ``kcrc.method``.
 """
 
 from __future__ import annotations
 
-import copy
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -21,41 +18,32 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kcrc._base import validation
-from kcrc._base.arrays import Array, in_double, widen
-from kcrc._base.mapped import apply_by_blocks
-from kcrc._base.validation import seed_of
+from kcrc._base.arrays import Array, in_precision_of
 from kcrc._base.views import are_views, layout_of
-from kcrc.classifier.confidence_methods import ConfidenceHolder, Confident, Groups
-from kcrc.classifier.parameters import (
-    byte_count,
-    method_of_file,
-    precomputed_kind,
-    refuses_earlier_names,
-    settings_of,
-)
-from kcrc.classifier.receipts import ExampleDigests, Receipt, choices, receipt_for
+from kcrc.classifier.incremental import Incremental, row_numbers
+from kcrc.classifier.parameters import precomputed_kind, refuses_earlier_names
 from kcrc.confidence.answerer import Answerer
-from kcrc.confidence.calibration import Confidence
-from kcrc.errors import DataError, ParameterError, StateError, UnknownName
+from kcrc.errors import ParameterError, StateError
 from kcrc.method import coding, distances, kernels, projections
-from kcrc.method.distances.pair_cache import PairCounts
 from kcrc.method.evidence import Evidence, join_evidence, leaning
-from kcrc.method.fitted_model import FittedModel
 from kcrc.method.samples import FLOATS, SampleForm
-from kcrc.method.scaling import Scaling, far_out, is_fixed
-from kcrc.tuning.left_out.sample import check_groups
-from kcrc.tuning.tune import tune
-from kcrc.updates.pending import Growth, Standing, learned_from, sample_rows, sample_size, touches
+from kcrc.method.scaling import Scaling
 from kcrc.updates.turning_points import Turning, turning_points
-from kcrc.updates.what_if import evidence_if, with_examples
-
-if TYPE_CHECKING:
-    from kcrc.classifier.saving import Description
+from kcrc.updates.what_if import evidence_if
 
 T = TypeVar("T")
 
 
-class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
+def _in_use(name: str) -> Any:
+    """Return a property: the value of a parameter that answers are computed with."""
+
+    def value(self: Any) -> Any:
+        return getattr(self.settings_[0], name)
+
+    return property(value, doc=f'``{name}`` as it is used, never "auto".')
+
+
+class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
     """Classify by example: represent a query by its nearest examples together, in a kernel space.
 
     KCRC-LCD: find the query's K nearest examples, code the query over all of them with a ridge penalty in the
@@ -135,16 +123,21 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray
         The class names, sorted.
+    n_neighbors_, scaling_, kernel_, gamma_, mu_, form_, decision_, locality_, projection_ : object
+        The parameters that answers are computed with, given or chosen, as the constructor takes them; ``gamma_`` is 1
+        for a kernel without one, ``mu_`` 0 for a coder without one.
+    settings_ : tuple of MemberSettings
+        The same as a list of settings, each with the ``weight`` of its answers. Today there is one, of weight 1.
     confidence_ : Confidence
-        How sure answers are, learned by asking stored examples as if they were not stored.
+        The calibration, fitted to leave-one-out answers when it is first needed.
     tuning_ : Tuning or None
-        What leave-one-out tried and chose; None if all parameters were given. ``plot_tuning()`` shows it.
+        What leave-one-out tried and chose; None if all parameters were given. ``plot_tuning()`` draws it.
     growth_ : Growth
         How many examples came or went since the parameters were chosen.
     retune_due_ : str or None
         Why ``retune()`` is advisable, because examples came or went; None if it is not.
     renewal_due_ : str or None
-        What is learned again from the examples at the next question; None if nothing is.
+        What is learned again from the examples at the next query; None if nothing is.
     receipt_ : Receipt
         After ``forget``: what was forgotten, and a digest of what is left.
     pair_counts_ : PairCounts
@@ -152,9 +145,9 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     n_features_in_ : int
         The width of a sample.
     model_ : FittedModel
-        The resolved method and the stored examples.
+        The method and the stored examples. Nothing is learned when it is looked at.
     answerer_ : Answerer
-        Gives labels, probabilities and evidence in one call, and answers as if some examples were not stored.
+        The updated model with its calibration: labels, probabilities and evidence in one call.
 
     Raises
     ------
@@ -174,8 +167,13 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
     Examples in half or single precision whose mean is more than 100 times as far from the origin as they are from it
     are stored and compared in double precision: distances between them are differences of large squares.
 
+    The index that finds neighbours is built once, by the first query after ``fit``. What is learned from the examples
+    is learned again by the first query after examples came or went.
+
+    Outputs are in single precision if the queries are an array in single precision, as elsewhere in scikit-learn.
+
     Threads may share a classifier. Those that change it (``fit``, ``partial_fit``, ``forget``, ``forget_class``,
-    ``retune``, ``learn_anew``) wait for each other, so no change is lost and no row number is given twice. Those that
+    ``retune``) wait for each other, so no change is lost and no row number is given twice. Those that
     ask, save or pickle it need not wait: each call answers from the examples as they were when it began. Two calls may
     see different examples, and ``receipt_`` is that of the last ``forget`` of any thread. Setting parameters is not
     safe while another thread changes the classifier.
@@ -192,6 +190,16 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     The examples of the methods go on from here.
     """
+
+    n_neighbors_ = _in_use("n_neighbors")
+    scaling_ = _in_use("scaling")
+    kernel_ = _in_use("kernel")
+    gamma_ = _in_use("gamma")
+    mu_ = _in_use("mu")
+    form_ = _in_use("form")
+    decision_ = _in_use("decision")
+    locality_ = _in_use("locality")
+    projection_ = _in_use("projection")
 
     @refuses_earlier_names
     def __init__(
@@ -251,7 +259,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         Where examples are left out, to choose parameters and to learn how sure answers are, those of one group leave
         together, so that they cannot answer for each other: frames of a film, photographs of the same bird. By default
         groups are found, as examples of a class that are much nearer to each other than to the others of it. Exact
-        duplicates always leave together.
+        duplicates always leave together. The index that finds neighbours is built by the first query.
 
         Parameters
         ----------
@@ -289,118 +297,16 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             made._fit(X, y, groups=groups, rows=rows)
         return self
 
-    def fit_briefly(self, X: Any, y: Any, *, groups: Any = "auto") -> Self:
-        """``fit`` with a short search: enough to compare representations of the examples. For kcrc's own parts.
-
-        Parameters
-        ----------
-        X : array of shape (n, …), or views
-            As in ``fit``.
-        y : array of shape (n,)
-            As in ``fit``.
-        groups : array of shape (n,), "auto" or None, default="auto"
-            As in ``fit``.
-
-        Returns
-        -------
-        KCRCClassifier
-            Itself.
-
-        Examples
-        --------
-        >>> KCRCClassifier().fit_briefly(X[:300], y[:300]).classes_
-        array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-        """
-        with self._change() as made:
-            made._fit(X, y, groups=groups, brief=True)
-        return self
-
     def _fit(self, X: Any, y: Any, *, groups: Any, rows: Any = None, brief: bool = False) -> Self:
         """``fit`` of one that is new or a copy; where it is to be ``brief``, by a short search."""
         if rows is not None and precomputed_kind(self):
             raise ParameterError("rows cannot be given with a precomputed matrix: there a row is its own column.")
-        vectors, labels = self._checked(X, y, reset=True)
+        vectors, labels = self._validate(X, y, reset=True)
         precision = np.promote_types(vectors.dtype, np.float32)
         validation.check(vectors, precision, or_else=", or give float64" if precision == np.float32 else "")
         classes, numbers = np.unique(labels, return_inverse=True)
-        ids = np.arange(len(numbers)) if rows is None else _row_numbers(rows, len(numbers), first=0)
+        ids = np.arange(len(numbers)) if rows is None else row_numbers(rows, len(numbers), first=0)
         self._store(vectors, classes, numbers, ids, groups, next_row=int(ids[-1]) + 1, brief=brief)
-        return self
-
-    def _store(
-        self,
-        vectors: Array,
-        classes: Array,
-        numbers: Array,
-        ids: Array,
-        groups: Any,
-        *,
-        next_row: int,
-        among: Array | None = None,
-        brief: bool = False,
-    ) -> None:
-        """Choose, and build the model anew from these examples; ``among`` are the columns of a precomputed matrix that
-        they still are, where some were forgotten."""
-        far = not precomputed_kind(self) and far_out(vectors)
-        if far:
-            vectors = apply_by_blocks(in_double, vectors)
-        size = sample_size(vectors, len(vectors), byte_count(self.memory_budget))
-        sampled = size < len(vectors)
-        settings = settings_of(
-            self, seed=seed_of(self.random_state), brief=brief, sampled=sampled, double_precision=far
-        )
-        groups = check_groups(groups)
-        among, known, together = vectors if among is None else among, numbers, groups
-        if sampled:
-            few = sample_rows(ids, size, settings.seed)
-            among, known = vectors[few], np.unique(numbers[few], return_inverse=True)[1]
-            together = groups[few] if isinstance(groups, np.ndarray) else groups
-        result = tune(settings, among, known, together)
-        if vectors.dtype == np.float16 and not result.settings.keeps_half_precision:
-            all_of_them, vectors = among is vectors, apply_by_blocks(widen, vectors)
-            among = vectors if all_of_them else widen(among)
-        method, scaled = result.settings.make_method(among, known)
-        self.model_ = FittedModel.build(
-            method,
-            vectors,
-            classes,
-            numbers,
-            ids,
-            None if sampled else result.pairs,  # what was measured on the way is of the sample
-            scaled=scaled if among is vectors else None,
-            prepared=None if sampled else result.prepared,
-            searchable=False,
-        )
-        self.classes_ = classes
-        self._confidence = ConfidenceHolder(Groups.of(ids, groups), fixed=is_fixed(self.scaling))
-        self.tuning_ = result.report
-        self.growth_ = Growth(next_row, len(numbers))
-        self._digests: ExampleDigests | None = None
-
-    def retune(self, *, groups: Any = "auto") -> Self:
-        """Choose the "auto" parameters anew from the examples as they are now, and learn anew how sure answers are.
-        The examples keep their row numbers.
-
-        Parameters
-        ----------
-        groups : array of shape (n,), "auto" or None, default="auto"
-            As in ``fit``, for the examples as they are now.
-
-        Returns
-        -------
-        KCRCClassifier
-            Itself.
-
-        Examples
-        --------
-        >>> clf.retune().retune_due_ is None
-        True
-        """
-        check_is_fitted(self)
-        with self._change() as made:
-            model, following = made.examples_, made.growth_.next_row
-            among = model.raw[:, model.ids] if precomputed_kind(made) else None
-            made._store(model.raw, model.classes, model.labels, model.ids, groups, next_row=following, among=among)
         return self
 
     def plot_tuning(self, path: Any = None) -> Any:
@@ -430,304 +336,6 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         if self.tuning_ is None:
             raise StateError('Nothing was tuned: leave a parameter "auto", and give two examples of some class.')
         return self.tuning_.plot(path)
-
-    @property
-    def retune_due_(self) -> str | None:
-        """Why ``retune()`` is due since examples came or went, or None."""
-        return None if self.tuning_ is None else self.growth_.due
-
-    # The model of the examples as they are ----------------------------------------------------------------------
-
-    @property
-    def examples_(self) -> FittedModel:
-        """The method and the examples for the sake of the examples: nothing is learned, and nothing that searches
-        among them is made."""
-        return self._standing.examples
-
-    @property
-    def model_(self) -> FittedModel:
-        """The method and the examples. Where examples came or went since something was learned from them, it is
-        learned anew here, once."""
-        return self._standing.ready(self._renewed)
-
-    @model_.setter
-    def model_(self, model: FittedModel) -> None:
-        self._standing = Standing(model)
-
-    def _renewed(self, model: FittedModel) -> FittedModel:
-        settings, few = settings_of(self, seed=model.method.seed), learned_from(model)
-        among = few.raw[:, few.ids] if settings.precomputed else few.raw
-        try:
-            return model.by(settings.refit_learned_parts(model.method, widen(among), few.labels))
-        except DataError as why:  # the examples came one by one, and only together do they not fit the parameters
-            raise DataError(
-                f"{why} The examples that came since it last answered do not fit its parameters: forget() them, or fit "
-                "with others."
-            ) from why
-
-    def _learns_from(self, model: FittedModel, positions: Array, gone: Array) -> bool:
-        """Whether something was learned from any of the examples at ``positions``."""
-        return bool(settings_of(self).learned_parts(model.method)) and touches(model, positions, gone)
-
-    def _goes_on(self, standing: Standing, growth: Growth, classes: Array, digests: ExampleDigests | None) -> None:
-        """Go on with other examples; what was learned from those before is learned anew when it is next needed."""
-        self._confidence = self._confidence.after(self._standing)
-        self._standing, self._digests = standing, digests
-        self.classes_, self.growth_ = classes, growth
-
-    def _grown(self, model: FittedModel, growth: Growth, rows: Array) -> None:
-        """Go on with the examples of ``model``, of which ``rows`` are new."""
-        new = np.arange(len(model) - len(rows), len(model))
-        due = self._standing.due or self._learns_from(model, new, np.empty(0, np.intp))
-        digests = None if self._digests is None else self._digests.after(model, rows)
-        self._goes_on(Standing(model, due=due), growth, model.classes, digests)
-
-    def learn_anew(self) -> Self:
-        """Learn anew, when it is next needed, all that is learned from the examples, confidence too; what was chosen
-        stays. For a classifier that was stored and given other examples since.
-
-        Returns
-        -------
-        KCRCClassifier
-            Itself.
-
-        Examples
-        --------
-        >>> clf.learn_anew() is clf
-        True
-        """
-        check_is_fitted(self)
-        with self._change() as made:
-            model = made.examples_
-            groups = Groups.learned_with(made.confidence_)
-            made._standing = Standing(model, due=bool(settings_of(made).learned_parts(model.method)))
-            made._confidence = ConfidenceHolder(groups, fixed=is_fixed(made.scaling))
-        return self
-
-    @property
-    def renewal_due_(self) -> str | None:
-        """What is learned anew from the examples at the next question, since some came or went; None if nothing."""
-        check_is_fitted(self)
-        if not self._standing.due:
-            return None
-        what = ", ".join(settings_of(self).learned_parts(self.examples_.method))
-        return f"Learned anew from the examples when next asked: {what}."
-
-    @property
-    def confidence_(self) -> Confidence:
-        """What the examples' own answers say of how sure answers are: learned when first asked for."""
-        return self._what_is_known()
-
-    @confidence_.setter
-    def confidence_(self, learned: Confidence) -> None:
-        self._confidence = ConfidenceHolder.holding(learned, fixed=is_fixed(self.scaling))
-
-    @property
-    def _what_is_known(self) -> Callable[[], Confidence]:
-        """What gives, or learns when it is first called, the confidence of the examples as they are."""
-        learned_from = partial(self._standing.learned_from, self._renewed)
-        return partial(self._confidence.of, learned_from, self.growth_.changed)
-
-    @property
-    def _learning_model(self) -> FittedModel:
-        """The model of the examples that things are learned from: all, or a sample of those that are mapped."""
-        return self._standing.learned_from(self._renewed)
-
-    # Examples that come and go ----------------------------------------------------------------------------------
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, rows: Any = None) -> Self:
-        """Add examples, of known or new classes.
-
-        The result is the same as if they had been there from the start, with the same chosen parameters. What is
-        learned from the examples (a covariance, a "scale" gamma) is learned again from all of them at the next question
-        (``renewal_due_`` says so). An approximate ``search`` does not promise this: it may find other neighbours until
-        its index is built anew.
-
-        Parameters
-        ----------
-        X : array of shape (n, …), or views
-            The new examples.
-        y : array of shape (n,)
-            Their labels, of known or new classes.
-        classes : sequence or None, default=None
-            Further classes, which have no example yet.
-        rows : array of int of shape (n,), or None, default=None
-            Their row numbers, rising and above those given before; None takes those that follow.
-
-        Returns
-        -------
-        KCRCClassifier
-            Itself.
-
-        Raises
-        ------
-        ParameterError
-            With a precomputed matrix, which cannot be extended.
-
-        Examples
-        --------
-        >>> clf.partial_fit(X[1000:1001], [10]).classes_  # a new class, at once
-        array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10])
-        """
-        with self._change() as made:
-            if hasattr(made, "_standing"):  # to look at the model would bring it up to date
-                made._add(X, y, classes, rows)
-            else:
-                made.fit(X, y, rows=rows)
-                if classes is not None:
-                    made._announce(classes)
-        return self
-
-    def _add(self, X: Any, y: Any, classes: Any, rows: Any) -> None:
-        self._refuse_precomputed("partial_fit")
-        vectors, labels = self._checked(X, y, reset=False)
-        growth = self.growth_
-        first = growth.next_row
-        ids = np.arange(first, first + len(labels)) if rows is None else _row_numbers(rows, len(labels), first=first)
-        grown = with_examples(self.examples_, vectors, labels, ids, announced=classes)
-        self._grown(grown, growth.added(len(labels), next_row=int(ids[-1]) + 1), ids)
-
-    def _announce(self, classes: Any) -> None:
-        model = self.examples_
-        wider = np.union1d(model.classes, np.asarray(classes))
-        none = np.empty((0, model.raw.shape[1]), model.raw.dtype)
-        empty = np.empty(0, np.intp)
-        announced = model.with_examples(none, wider, empty, np.searchsorted(wider, model.classes), empty)
-        self._grown(announced, self.growth_, empty)
-
-    @property
-    def pair_counts_(self) -> PairCounts:
-        """How often a costly distance was measured since the fit: ``asked`` from queries to examples; between
-        examples, ``evaluated`` pairs were measured and ``found`` looked up among those."""
-        check_is_fitted(self)
-        return self.model_.pair_counts
-
-    def forget(self, rows: Any) -> Self:
-        """Forget the examples with these row numbers, as if they had never been stored.
-
-        The chosen parameters stay, and so do the row numbers of the others. A class left empty is forgotten too. What
-        was learned with them is learned again at the next question (``renewal_due_``); ``receipt_`` says what was
-        forgotten and what is left. An approximate ``search`` finds none of them either, but may find other neighbours
-        than if they had never been stored until its index is built anew.
-
-        Parameters
-        ----------
-        rows : int or sequence of int
-            Row numbers.
-
-        Returns
-        -------
-        KCRCClassifier
-            Itself.
-
-        Raises
-        ------
-        ParameterError
-            Where a row is not stored, or none would be left. Nothing is forgotten then.
-
-        Examples
-        --------
-        >>> clf.forget([17]).receipt_.rows
-        (17,)
-        """
-        check_is_fitted(self)
-        with self._change() as made:
-            made._forget(rows)
-        return self
-
-    def _forget(self, rows: Any) -> None:
-        before = self._standing
-        wanted = np.unique(np.atleast_1d(np.asarray(rows)))
-        if wanted.dtype.kind not in "iu":
-            raise ParameterError(f"forget takes row numbers (whole numbers); got {rows!r}.")
-        model, positions, stored, gone = before.found(wanted)
-        if not stored.all():
-            raise ParameterError(f"No stored example has row number {wanted[~stored][0]}. Nothing was forgotten.")
-        if len(positions) == len(before):
-            raise ParameterError(
-                f"Forgetting these {len(wanted)} rows would leave no example. Keep at least one, or fit anew."
-            )
-        digests = ExampleDigests.of(model, gone) if self._digests is None else self._digests
-        digests = digests.after(model, wanted, np.union1d(gone, positions))
-        left = before.without(positions, due=self._learns_from(model, positions, gone))
-        self._goes_on(left, self.growth_.forgotten(len(positions)), left.classes(), digests)
-        self.receipt_ = receipt_for(model, positions, digests.state(self._choices))
-
-    @property
-    def _choices(self) -> bytes:
-        return choices(self.get_params(deep=False), None if self.tuning_ is None else self.tuning_.best)
-
-    def verify(self, receipt: Receipt) -> bool:
-        """Whether ``receipt`` is of this state: none of its rows is stored, the digest of the rows that remain is the
-        one it names, and all that was learned from examples is what these rows alone give.
-
-        Parameters
-        ----------
-        receipt : Receipt
-            What ``receipt_`` was after ``forget``.
-
-        Returns
-        -------
-        bool
-            True where it is.
-
-        Examples
-        --------
-        >>> receipt = clf.forget([17]).receipt_
-        >>> clf.verify(receipt)
-        True
-        """
-        check_is_fitted(self)
-        now = self._snapshot()
-        model = now.model_
-        if np.isin(model.ids, receipt.rows).any():
-            return False
-        if ExampleDigests.of(model).state(now._choices) != receipt.state:
-            return False
-        return not settings_of(now).learned_parts(model.method) or now._learned_from(model)
-
-    def _learned_from(self, model: FittedModel) -> bool:
-        """Whether the model answers as one that learned anew from its examples does."""
-        made = []
-        for one in (model, self._renewed(model)):
-            few = one.examples(one.method.kernel).take(slice(0, 50))
-            made.append((learned_from(one).vectors, one.method.kernel.gram(few, few)))
-        return all(
-            np.allclose(ours, anew, rtol=1e-6, atol=1e-6 * float(np.abs(anew).max()))
-            for ours, anew in zip(*made, strict=True)
-        )
-
-    def forget_class(self, label: Any) -> Self:
-        """Forget all examples of a class, and the class.
-
-        Parameters
-        ----------
-        label : object
-            The class, as in ``classes_``.
-
-        Returns
-        -------
-        KCRCClassifier
-            Itself.
-
-        Raises
-        ------
-        UnknownName
-            Where there is no such class.
-
-        Examples
-        --------
-        >>> clf.forget_class(3).classes_
-        array([0, 1, 2, 4, 5, 6, 7, 8, 9])
-        """
-        check_is_fitted(self)
-        with self._change() as made:
-            model = made.examples_
-            found = np.flatnonzero(model.classes == label)
-            if not len(found):
-                raise UnknownName("class", str(label), [str(c) for c in model.classes])
-            made.forget(model.ids[model.labels == found[0]])
-        return self
 
     # Asking -----------------------------------------------------------------------------------------------------
 
@@ -787,7 +395,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         now = self._snapshot()
         two = len(now.classes_) == 2
-        return np.concatenate(now._read(X, lambda evidence: leaning(evidence) if two else evidence.scores))
+        scores = np.concatenate(now._read(X, lambda evidence: leaning(evidence) if two else evidence.scores))
+        return in_precision_of(X, scores)
 
     def explain(self, X: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each query.
@@ -846,7 +455,7 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> int((then != clf.predict(X_new)).sum())  # how many of 50 answers this one wrong label would change
         1
         """
-        answerer, X = self._asked(X)
+        answerer, X = self._prepare(X)
         return evidence_if(answerer, X, without=without, relabelled=relabelled)
 
     def turning_points(self, X: Any) -> list[Turning]:
@@ -874,35 +483,25 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         >>> bool(clf.what_if(query, without=found.points[0].without).labels[0] == found.points[0].label)
         True
         """
-        answerer, X = self._asked(X)
+        answerer, X = self._prepare(X)
         return [turning_points(answerer, query) for query in X[:, None]]
 
     def _read(self, X: Any, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False) -> list[T]:
-        """``read`` of the evidence of each chunk of queries."""
-        answerer, X = self._asked(X)
+        """Return what ``read`` makes of the evidence of each chunk of queries."""
+        answerer, X = self._prepare(X)
         return answerer.read(X, read, explain=explain, code_all=code_all)
 
-    def _asked(self, X: Any) -> tuple[Answerer, Array]:
-        """Who answers, and the queries (n, d) as scikit-learn checks them."""
+    def _prepare(self, X: Any) -> tuple[Answerer, Array]:
+        """Return what answers, and the queries (n, d) as scikit-learn checks them."""
         check_is_fitted(self)
         now = self._snapshot()
-        answerer = now._answerer(now.model_)
+        answerer = now._answerer()
         if not answerer.samples.is_plain(X):  # else scikit-learn's checks, longer than the answer, have nothing to say
             X = answerer.samples.side_by_side(X)
             with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
                 X = validate_data(now, X, reset=False, dtype=FLOATS, order="C", allow_nd=True)
             X = answerer.samples.flat(X)
         return answerer, X
-
-    @property
-    def answerer_(self) -> Answerer:
-        """What answers: the model and how sure it is, as a value that needs no scikit-learn."""
-        check_is_fitted(self)
-        now = self._snapshot()
-        return now._answerer(now.model_)
-
-    def _answerer(self, model: FittedModel) -> Answerer:
-        return Answerer(model, self._what_is_known, self._samples)
 
     # Keeping ----------------------------------------------------------------------------------------------------
 
@@ -965,71 +564,12 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
 
         return load(path, mmap_mode=mmap_mode)
 
-    @classmethod
-    def restored(cls, described: Description, model: FittedModel) -> KCRCClassifier:
-        """A fitted classifier from its description and a model: what was chosen and learned is taken as it is.
-
-        Parameters
-        ----------
-        described : Description
-            What a file says of a classifier.
-        model : FittedModel
-            The method and the examples.
-
-        Returns
-        -------
-        KCRCClassifier
-            Fitted, ready to be asked.
-        """
-        known = set(KCRCClassifier._get_param_names())  # files of earlier versions say more
-        made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
-        made.tuning_, made.growth_ = described.tuning, described.growth
-        made.model_, made.classes_ = replace(model, method=method_of_file(made, model.method)), model.classes
-        made._digests = None
-        made.confidence_ = described.answering.confidence
-        form = described.answering.samples
-        made.sample_shape_, made.views_ = form.shape, form.views
-        made.n_features_in_ = form.width
-        if form.feature_names is not None:
-            made.feature_names_in_ = form.feature_names
-        return made
-
-    def following(self, model: FittedModel) -> KCRCClassifier:
-        """A copy that answers from ``model``, which is this one's after examples came or went.
-
-        Parameters
-        ----------
-        model : FittedModel
-            The model to answer from.
-
-        Returns
-        -------
-        KCRCClassifier
-            The copy; this classifier stays as it is.
-
-        Examples
-        --------
-        >>> clf.following(clf.model_) is clf
-        False
-        """
-        made = copy.copy(self)
-        made.confidence_ = self.confidence_
-        made.model_, made.classes_ = model, model.classes
-        made._digests = None
-        changed = len(np.setxor1d(model.ids, self.model_.ids))
-        made.growth_ = self.growth_.added(changed, next_row=max(self.growth_.next_row, int(model.ids[-1]) + 1))
-        return made
-
     # Checks -----------------------------------------------------------------------------------------------------
-
-    @property
-    def _samples(self) -> SampleForm:
-        return SampleForm(self.sample_shape_, self.views_, getattr(self, "feature_names_in_", None))
 
     def _side_by_side(self, X: Any) -> Any:
         return self._samples.side_by_side(X)
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Array, Array]:
+    def _validate(self, X: Any, y: Any, *, reset: bool) -> tuple[Array, Array]:
         if reset:
             self.views_ = layout_of(X) if are_views(X) else {}
         X = SampleForm((), self.views_).side_by_side(X)
@@ -1043,27 +583,6 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
             self.sample_shape_ = X.shape[1:]
         return self._samples.flat(X), y
 
-    def _refuse_precomputed(self, verb: str) -> None:
-        if precomputed_kind(self):
-            raise ParameterError(
-                f"{verb} cannot extend a precomputed matrix: it would need the new examples' values with the old. "
-                "Use fit with the whole matrix."
-            )
-
-    @contextmanager
-    def _change(self) -> Iterator[Self]:
-        with super()._change() as made:
-            if "_standing" in made.__dict__:
-                made._standing = made._standing.copy()  # one that no thread brings up to date meanwhile
-            yield made
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickle: what was learned with examples that are gone since is learned anew first, as ``save`` does."""
-        now = self._snapshot()
-        if "_standing" in now.__dict__ and now._standing.due:
-            now._standing.ready(now._renewed)
-        return super(KCRCClassifier, now).__getstate__()
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = precomputed_kind(self) is not None
@@ -1075,12 +594,8 @@ class KCRCClassifier(Confident, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _row_numbers(rows: Any, n: int, *, first: int) -> Array:
-    """(n,) the row numbers given, which rise from ``first`` or more."""
-    given = np.asarray(rows)
-    if given.shape != (n,) or given.dtype.kind not in "iu" or given[0] < first or not (np.diff(given) > 0).all():
-        raise ParameterError(
-            f"rows are {n} whole numbers, rising, from {first} on (those given before are not given again); "
-            f"got {rows!r}."
-        )
-    return given.astype(np.intp)
+def fit_briefly(classifier: KCRCClassifier, X: Any, y: Any, *, groups: Any = "auto") -> KCRCClassifier:
+    """Fit ``classifier`` with a short search, which is enough to compare representations of the examples."""
+    with classifier._change() as made:
+        made._fit(X, y, groups=groups, brief=True)
+    return classifier

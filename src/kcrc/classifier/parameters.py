@@ -175,20 +175,18 @@ TABLE = (
 
 def precomputed_kind(classifier: KCRCClassifier) -> str | None:
     """What the samples are where they are rows of a matrix, "kernel" or "distance"; None where they are vectors."""
-    names = ("kernel", "distance")
-    return next((name for name in names if _is(getattr(classifier, name), "precomputed")), None)
+    given = {name: getattr(classifier, name) for name in ("kernel", "distance")}
+    return next((name for name, value in given.items() if isinstance(value, str) and value == "precomputed"), None)
 
 
-def settings_of(
-    given: KCRCClassifier, *, seed: int = 0, brief: bool = False, sampled: bool = False, double_precision: bool = False
-) -> MethodSettings:
+def settings_of(given: KCRCClassifier, **of_fit: Any) -> MethodSettings:
     """Check the parameters of a classifier, whose samples have been looked at, and make the settings of them.
 
-    ``seed`` was drawn for this fit, or is that of the model; the others are as in ``MethodSettings``.
+    ``of_fit`` is what parameters do not say: the seed that was drawn, and the last fields of ``MethodSettings``.
     """
     for row in TABLE:
         row.check_value(getattr(given, row.name))
-    if sampled:
+    if of_fit.get("sampled"):
         _check_mapped(given)
     kind = precomputed_kind(given)
     layout = {} if kind == "kernel" else given.views_
@@ -202,20 +200,12 @@ def settings_of(
         distance=fine,
         coarse_distance=coarse,
         precomputed=kind,
-        n_candidates=given.n_candidates,
-        degree=given.degree,
-        coef0=given.coef0,
         normalize_columns=bool(given.normalize_columns),
-        coder=given.coder,
-        search=given.search,
         tuning_seconds=float(given.tuning_seconds),
-        n_jobs=given.n_jobs,
         memory_budget=byte_count(given.memory_budget),
-        seed=seed,
+        **{name: getattr(given, name) for name in ("n_candidates", "degree", "coef0", "coder", "search", "n_jobs")},
         verbose=given.verbose,
-        brief=brief,
-        sampled=sampled,
-        double_precision=double_precision,
+        **of_fit,
     ).with_implied_values()
 
 
@@ -253,7 +243,3 @@ def method_of_file(given: KCRCClassifier, method: Method) -> Method:
     if method.wide_as_data or not wide or not isinstance(given.kernel, str) or raw:
         return method
     return replace(method, wide_as_data=True)
-
-
-def _is(value: Any, name: str) -> bool:
-    return isinstance(value, str) and value == name

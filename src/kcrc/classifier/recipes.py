@@ -1,4 +1,4 @@
-"""The paper's methods by the paper's names: ``names()`` and ``make(name, **overrides)`` give ordinary estimators.
+"""The paper's methods by the paper's names: ``make(name, **overrides)`` gives an ordinary estimator.
 
 GD is the global dictionary of all examples, LCD the locality constrained one of the K nearest.
 """
@@ -10,10 +10,17 @@ from typing import Any
 from kcrc._base.registry import Registry
 from kcrc.classifier.estimator import KCRCClassifier
 
+__all__ = ["make", "names", "register", "resolve"]
+
 registry: Registry[Any] = Registry("method")
 names = registry.names
 make = registry.make
 register = registry.register
+
+
+def resolve(spec: Any) -> Any:
+    """Return the estimator that a name stands for; return an estimator as it is."""
+    return make(spec) if isinstance(spec, str) else spec
 
 
 def _register_recipe(name: str, **defaults: Any) -> None:

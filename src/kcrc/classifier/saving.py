@@ -24,6 +24,7 @@ from kcrc._base.arrays import Array, blocks
 from kcrc._base.parallel import worker_count
 from kcrc._base.registry import fits, hints_of
 from kcrc._base.views import Layout
+from kcrc.classifier.parameters import method_of_file
 from kcrc.classifier.stored_parts import READING_ERRORS, decode, encode, parameters_of_today
 from kcrc.confidence.answerer import Answerer
 from kcrc.confidence.calibration import POWERS, Calibration, Confidence, Familiarity
@@ -273,9 +274,9 @@ class Examples:
 
 def save(classifier: KCRCClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier to one file."""
-    if not hasattr(classifier, "model_"):
+    if not hasattr(classifier, "classes_"):
         raise StateError("The classifier is not fitted yet; there is nothing to save.")
-    model = classifier.model_
+    model = classifier.answerer_.model
     header, arrays = describe(classifier)
     stored = {"vectors": model.raw, "labels": model.labels, "ids": model.ids}
     if model.classes.dtype.kind == "O":
@@ -316,13 +317,13 @@ def describe(classifier: KCRCClassifier, *, confidence: bool = True) -> Describe
     arrays: dict[str, Array] = {}
     parameters = classifier.get_params(deep=False)
     if isinstance(parameters["random_state"], np.random.RandomState | np.random.Generator):
-        parameters["random_state"] = classifier.model_.method.seed  # what the fit drew of it
+        parameters["random_state"] = classifier.examples_.method.seed  # what the fit drew of it
     samples = SampleForm(classifier.sample_shape_, classifier.views_, getattr(classifier, "feature_names_in_", None))
     header = {
         "version": VERSION,
         "kcrc": kcrc.__version__,
         "parameters": {name: encode(value, f"parameter '{name}'", arrays) for name, value in parameters.items()},
-        "method": encode(classifier.model_.method, "method", arrays),
+        "method": encode(classifier.answerer_.model.method, "method", arrays),
         **({"confidence": encode(classifier.confidence_, "confidence", arrays)} if confidence else {}),
         "tuning": encode(classifier.tuning_, "tuning", arrays),
         "growth": vars(classifier.growth_),
@@ -361,9 +362,7 @@ def rebuild_answerer(
 def wrap_as_estimator(
     header: Mapping[str, Any], arrays: Mapping[str, Array], answerer: Answerer, *, path: object
 ) -> KCRCClassifier:
-    """The classifier of a description around what answers in it."""
-    from kcrc.classifier.estimator import KCRCClassifier
-
+    """Return the classifier that a description and its answerer make."""
     header = _of_this_version(header, path)
     with _blame_file(path, as_it_is=(FileError,)):
         told = Description(
@@ -378,7 +377,25 @@ def wrap_as_estimator(
             raise FileError(f"'{path}' does not describe what was tried.")
     with _blame_file(path):
         check_choice(told)
-        return KCRCClassifier.restored(told, answerer.model)
+        return restore(told, answerer.model)
+
+
+def restore(described: Description, model: FittedModel) -> KCRCClassifier:
+    """Return a fitted classifier from its description and a model; nothing is chosen or learned."""
+    from kcrc.classifier.estimator import KCRCClassifier  # scikit-learn, which ``load_answerer`` does without
+
+    known = set(KCRCClassifier._get_param_names())  # files of earlier versions name others too
+    made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
+    made.tuning_, made.growth_ = described.tuning, described.growth
+    made.model_, made.classes_ = replace(model, method=method_of_file(made, model.method)), model.classes
+    made._digests = None
+    made.confidence_ = described.answering.confidence
+    form = described.answering.samples
+    made.sample_shape_, made.views_ = form.shape, form.views
+    made.n_features_in_ = form.width
+    if form.feature_names is not None:
+        made.feature_names_in_ = form.feature_names
+    return made
 
 
 @contextlib.contextmanager

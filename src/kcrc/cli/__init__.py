@@ -18,37 +18,52 @@ from kcrc.cli.endings import report_failure
 from kcrc.report.terminal import output_now, own_words
 
 # name: (file, what it does). The help is here and not in the files so that `kcrc --help` imports none of them.
-COMMANDS = {
-    "build": ("build", "Make a gallery from a folder of class folders."),
-    "predict": ("predict", "Say which class each image belongs to."),
-    "explain": ("explain", "Show which examples decided an answer, and by how much."),
-    "sort": ("sort", "Sort images into class folders, the doubtful ones apart; or undo that."),
-    "watch": ("watch", "Classify pictures as they arrive in a folder."),
-    "add": ("add", "Add images to a class, or add a folder of class folders."),
-    "remove": ("edit", "Remove examples."),
-    "relabel": ("edit", "Move examples to another class."),
-    "rename": ("edit", "Give a class another name."),
-    "undo": ("edit", "Undo the latest change."),
-    "redo": ("edit", "Do again what was undone."),
-    "history": ("edit", "List the changes."),
-    "list": ("listing", "List the examples: numbers, classes, dates, sources, pictures."),
-    "show": ("listing", "Show everything that is known about one example."),
-    "serve": ("serve", "Open a gallery in the browser: ask, correct, look around."),
-    "evaluate": ("evaluate", "Measure how often answers are right."),
-    "tune": ("tune", "Choose the parameters again, after many changes."),
-    "audit": ("audit", "Look for wrong labels, duplicates and useless examples."),
-    "advise": ("advise", "Say whether there are enough examples, and what to label next."),
-    "info": ("keep", "Say what is in a gallery, or what kcrc runs on."),
-    "verify": ("keep", "Check a gallery for damage."),
-    "backup": ("keep", "Copy a gallery, even while it is in use; or restore such a copy."),
-    "copy": ("keep", "Copy a gallery from a file to a server, or back."),
-    "compact": ("keep", "Drop removed examples for good."),
-    "export": ("exchange", "Write a gallery to one plain file, or its labels for another program."),
-    "import": ("exchange", "Add the examples of an export or another gallery, or labels made elsewhere."),
-    "demo": ("demo", "Try kcrc on handwritten digits; needs no data of your own."),
-    "help": ("help", "Show this list, or how to use one command."),
-    "completion": ("help", "Print a script that completes commands in your shell."),
+GROUPS = {
+    "The first hour": {
+        "build": ("build", "Make a gallery from labelled pictures."),
+        "predict": ("predict", "Say which class each image belongs to."),
+        "explain": ("explain", "Show which examples decided an answer, and by how much."),
+        "add": ("add", "Add images to a class, or add a folder of class folders."),
+        "undo": ("edit", "Undo the latest change."),
+    },
+    "Ask": {
+        "serve": ("serve", "Open a gallery in the browser: ask, correct, look around."),
+        "sort": ("sort", "Sort images into class folders, the doubtful ones apart; or undo that."),
+        "watch": ("watch", "Classify pictures as they arrive in a folder."),
+    },
+    "Correct": {
+        "relabel": ("edit", "Move examples to another class."),
+        "rename": ("edit", "Give a class another name."),
+        "remove": ("edit", "Remove examples."),
+        "redo": ("edit", "Do again what was undone."),
+        "history": ("edit", "List the changes."),
+    },
+    "Check": {
+        "evaluate": ("evaluate", "Measure how often answers are right."),
+        "audit": ("audit", "Look for wrong labels, duplicates and useless examples."),
+        "advise": ("advise", "Say whether there are enough examples, and what to label next."),
+        "list": ("listing", "List the examples: numbers, classes, dates, sources, pictures."),
+        "show": ("listing", "Show everything that is known about one example."),
+        "info": ("keep", "Say what is in a gallery, or what kcrc runs on."),
+    },
+    "Keep": {
+        "tune": ("build", "Choose the settings again, after many changes."),
+        "verify": ("keep", "Check a gallery for damage."),
+        "backup": ("keep", "Copy a gallery, even while it is in use; or restore such a copy."),
+        "compact": ("keep", "Drop removed examples for good."),
+    },
+    "Share": {
+        "export": ("exchange", "Write a gallery to one plain file, or its labels for another program."),
+        "import": ("exchange", "Add the examples of an export or another gallery, or labels made elsewhere."),
+        "copy": ("keep", "Copy a gallery from a file to a server, or back."),
+    },
+    "Help": {
+        "demo": ("demo", "Try kcrc on handwritten digits; needs no data of your own."),
+        "help": ("help", "Show this list, or how to use one command."),
+        "completion": ("help", "Print a script that completes commands in your shell."),
+    },
 }
+COMMANDS = {name: home for group in GROUPS.values() for name, home in group.items()}
 
 
 class LazyGroup(click.Group):
@@ -77,8 +92,10 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, (_, text) in commands.items()])
 
 
 @dataclass

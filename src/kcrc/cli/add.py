@@ -15,7 +15,7 @@ from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argume
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import announce_new_classes, report_intake
 from kcrc.gallery.examples import Example, as_example
-from kcrc.report.terminal import note, progress, say, shown, typed
+from kcrc.report.terminal import note, progress, say, say_json, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option("--blank", is_flag=True, help="Also take pictures of a single colour.")
 @click.option("--sync", is_flag=True, help="Name also the examples that came from a folder and are no longer in it.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @model_option
 def add(
     gallery: Path,
@@ -44,6 +45,7 @@ def add(
     duplicates: Any,
     blank: bool,
     sync: bool,
+    as_json: bool,
     model: Path | None,
 ) -> int:
     """Add IMAGES to GALLERY as examples of the class --label; or, without --label, add folders that have a folder of
@@ -84,10 +86,18 @@ def add(
         report_intake(opened, intake, [each for folder in folders for each in folder.folders])
         vanished = _vanished_examples(opened, intake, images) if sync else None
         added = [opened.example(number).label for number in intake.added]
+    new = sorted(set(added) - set(known))
+    if as_json:
+        say_json({
+            "added": intake.added, "files": len(files), "duplicates": len(intake.duplicates),
+            "unread": len(intake.problems), "new_classes": new,
+            "vanished": None if vanished is None else [example.id for example in vanished],
+        })  # fmt: skip
+        return 1 if intake.problems else 0
     of_class = f" as {shown(label)}" if label is not None else ""
     ids = f" ({'example' if len(intake.added) == 1 else 'examples'} {ids_text(intake.added)})" if intake.added else ""
     say(f"added {len(intake.added)} of {len(files)}{of_class}{ids}")
-    announce_new_classes(sorted(set(added) - set(known)), known, gallery)
+    announce_new_classes(new, known, gallery)
     if vanished is not None:
         _report_vanished(vanished, gallery)
     if due is not None:

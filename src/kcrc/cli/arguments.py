@@ -62,6 +62,12 @@ def model_option(function: F) -> F:
     return click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help=text)(function)
 
 
+def method_option(function: F) -> F:
+    """-v: say how it was done too, in the words of the method."""
+    text = "Say also how: looks, parameters, distances, checksums."
+    return click.option("-v", "--method", is_flag=True, help=text)(function)
+
+
 def open_gallery(path: Path | str, *, write: bool = False, model: Path | None = None) -> Gallery:
     """A gallery to read, and then nothing is written to it, or to change.
 
@@ -91,7 +97,7 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
             opened.answering.answerer()
         except KeyboardInterrupt:
             raise Stopped(
-                f"the parameters were not chosen. {typed('tune', '--seconds', 10, path)} takes less time for it."
+                f"the settings were not chosen. {typed('tune', '--seconds', 10, path)} takes less time for it."
             ) from None
         if opened.answering.is_unstored and storable:
             with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:
@@ -178,6 +184,11 @@ def option_value(text: str) -> tuple[str, Any]:
     except (ValueError, RecursionError):
         plain = value
     return name.replace("-", "_"), tuple(plain) if isinstance(plain, list) else plain
+
+
+def in_percent(share: float) -> str:
+    """A share that a user gave, as per cent: 90%, 99.5%."""
+    return f"{100 * share:g}%"
 
 
 def ids_text(ids: Sequence[int]) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FEWEST = 20  # images: of fewer, --reject says which are strange
 NAMED = 3  # images that show it
+WORSE = 0.03  # of wrong answers beyond the usual share: with fewer there is nothing to be done
 
 
 class Batch:
@@ -52,10 +53,23 @@ class Batch:
 
 
 def warn(likeness: Likeness | None, names: list[str]) -> None:
-    """One line where the images, in the order of their names, are not like the examples."""
-    if likeness is not None and likeness.alarm:
-        shows = ", ".join(shown(names[row]) for row in likeness.rows[:NAMED])
-        note(f"kcrc: {likeness} They show it most: {shows}.")
+    """Say what to expect if the images, in the order of their names, differ from the examples so that more answers
+    are wrong; nothing if no more are."""
+    if likeness is None or not likeness.alarm or likeness.wrong.worst - likeness.wrong.promised < WORSE:
+        return
+    first = ", ".join(shown(names[row]) for row in likeness.rows[:NAMED])
+    note(
+        f"kcrc: These {likeness.queries} pictures differ from your examples: they are {likeness.different}. Expect "
+        f"about {_one_in(likeness.wrong.worst)} to be wrong, not {_one_in(likeness.wrong.promised)}. Look at these "
+        f"first: {first}."
+    )
+
+
+def _one_in(share: float) -> str:
+    """A share as people say it: 1 answer in 5, 6 answers in 10."""
+    if share < 0.01:
+        return "1 answer in 100"
+    return f"{round(10 * min(share, 1.0))} answers in 10" if share >= 0.4 else f"1 answer in {round(1 / share)}"
 
 
 def note_searches(searches: Iterable[str]) -> None:

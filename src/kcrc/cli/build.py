@@ -1,4 +1,4 @@
-"""``kcrc build``: a folder of class folders becomes a gallery."""
+"""``kcrc build`` and ``kcrc tune``: labelled pictures become a gallery, whose settings its examples choose."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import click
 from kcrc._base.few_examples import caution, too_few_to_say
 from kcrc._base.progress import leader_bar
 from kcrc._base.words import plural
-from kcrc.cli.arguments import Decimal, GalleryAddress, option_value
+from kcrc.cli.arguments import Decimal, GalleryAddress, gallery_argument, method_option, open_gallery, option_value
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import report_intake
 from kcrc.errors import DataError, FileError
-from kcrc.report.terminal import is_confirmed, note, progress, say, shown, typed
+from kcrc.report.terminal import is_confirmed, note, progress, say, say_json, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     "-f",
     "--feature",
     help="How images become vectors: auto, a name such as embedding or hog, or hub:OWNER/NAME [default: auto].",
+)
+@click.option(
+    "--like",
+    type=GalleryAddress(path_type=Path),
+    metavar="GALLERY",
+    help="Compare pictures in the same way as GALLERY does, so that kcrc import can merge the two.",
 )
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the feature; repeatable.")
 @click.option("--force", is_flag=True, help="Overwrite an existing gallery.")
@@ -57,7 +63,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="How neighbours are found: exact, cells, hnsw, ivf or usearch [default: auto, which is exact].",
 )
-@click.option("--no-tune", is_flag=True, help="Take the usual parameters; kcrc tune can choose them later.")
+@click.option("--no-tune", is_flag=True, help="Take the usual settings; kcrc tune can choose them later.")
 @click.option(
     "--seconds",
     default=60.0,
@@ -65,6 +71,8 @@ if TYPE_CHECKING:
     type=Decimal(0, min_open=True),
     help="How long choosing may take, about.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@method_option
 def build(
     folder: Path,
     output: Path | None,
@@ -72,6 +80,7 @@ def build(
     crops: bool,
     yes: bool,
     feature: str | None,
+    like: Path | None,
     options: tuple[str, ...],
     force: bool,
     on_error: str,
@@ -80,6 +89,8 @@ def build(
     search: str | None,
     no_tune: bool,
     seconds: float,
+    as_json: bool,
+    method: bool,
 ) -> int:
     """Make a gallery from PICTURES: a folder that has a folder of images for each class.
 
@@ -97,9 +108,10 @@ def build(
     Unless you name a feature, kcrc first finds out on some of the images what tells the classes apart: outlines,
     texture, colours, a network, or several together. Then it looks at all images in that way.
 
-    When all images are in, the parameters are chosen, by leaving out one example after another, and stored in the
-    gallery. Ctrl-C is safe: before all images are in it leaves nothing behind; after that it leaves the gallery with
-    the usual parameters. Files that were not used are counted on stderr, with the reason.
+    When all images are in, the settings are chosen, by leaving out one example after another, and stored in the
+    gallery. How many left-out examples are answered right is said, with the range for new pictures. Ctrl-C is safe:
+    before all images are in it leaves nothing behind; after that it leaves the gallery with the usual settings. Files
+    that were not used are counted on stderr, with the reason.
     """
     from kcrc.gallery import Gallery, stores
     from kcrc.gallery.building import build_from_folder
@@ -115,6 +127,11 @@ def build(
     named = None if feature is None or feature == "auto" else features.make(feature, **feature_options)
     if named is None and feature_options:
         raise click.UsageError("--option is of a feature; name that too: -f hog --option cell=8.")
+    if like is not None:
+        if feature is not None:
+            raise click.UsageError("--like takes the feature of another gallery; give it or --feature.")
+        with open_gallery(like) as other:
+            named = other.answering.feature()
     if search is not None:
         check_search(search)
     contents = read_layout(folder, label_column=label_column, crops=crops)
@@ -147,14 +164,21 @@ def build(
     remaining = seconds if choice is None else seconds - choosing_seconds(len(contents.paths), seconds)
     with Gallery.open(goal) as gallery:
         report_intake(gallery, intake, contents.folders, layout=contents)
-        if choice is not None:
+        if choice is not None and method:
             note(choice.sentence)
-        _tune(gallery, no_tune=no_tune, seconds=remaining)
+        tuning = _tune(gallery, no_tune=no_tune, seconds=remaining)
         examples, classes = plural(len(gallery), "example"), plural(len(gallery.classes), "class", "classes")
-        say(
-            f"{shown(goal)}: {examples} of {classes}, "
-            f"{gallery.settings.feature} ({gallery.dim} numbers each), {time.perf_counter() - started:.1f} s"
-        )
+        if as_json:
+            say_json({
+                "gallery": str(goal), "examples": len(gallery), "classes": gallery.counts, "shape": contents.shape,
+                "unread": len(intake.problems), "in_several": contents.in_several,
+                "splits": {name: len(part.paths) for name, part in contents.splits.items()},
+                "accuracy": None if tuning is None else tuning.accuracy,
+                "asked": 0 if tuning is None else tuning.trials,
+            })  # fmt: skip
+            return 0
+        how = f", {gallery.settings.feature} ({gallery.dim} numbers each)" if method else ""
+        say(f"{shown(goal)}: {examples} of {classes}{how}, {time.perf_counter() - started:.1f} s")
     _offer_evaluation(contents, goal, folder)
     return 0
 
@@ -167,31 +191,93 @@ def _offer_evaluation(contents: LabelledImages, gallery: Path | str, folder: Pat
         note(f"Built from train alone; {parts} were not used. {typed('evaluate', gallery, folder)} tries it on them.")
 
 
-def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> None:
-    """Choose the parameters; the usual ones where that is not wanted, or is interrupted."""
+def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> Tuning | None:
+    """Choose the settings; take the usual ones if that is not wanted, or is interrupted."""
     path = shown(gallery.path)
     if len(gallery.classes) == 1:
         note("there is only one class, so nothing can be told apart yet: add another with 'kcrc add'")
     if no_tune:
         gallery.answering.use_default_parameters()
-        note(f"The parameters are the usual ones; {typed('tune', gallery.path)} chooses them from the examples.")
-        return
+        note(f"The settings are the usual ones; {typed('tune', gallery.path)} chooses them from the examples.")
+        return None
     try:
         tuning = gallery.answering.tune(asked=False, tuning_seconds=seconds).tuning_
     except KeyboardInterrupt:
         gallery.answering.use_default_parameters()
         raise Stopped(
-            f"'{path}' is there with all {plural(len(gallery), 'example')} and the usual parameters; "
+            f"'{path}' is there with all {plural(len(gallery), 'example')} and the usual settings; "
             f"{typed('tune', gallery.path)} chooses them from the examples."
         ) from None
     if tuning is not None and len(gallery.classes) > 1:
-        note(_accuracy_sentence(tuning, len(gallery), len(gallery.classes)))
+        note(accuracy_sentence(tuning, len(gallery), len(gallery.classes)))
+    return tuning
 
 
-def _accuracy_sentence(tuning: Tuning, examples: int, classes: int) -> str:
-    """How many of the examples are answered right by the others; without a number where it would mean nothing."""
+def accuracy_sentence(tuning: Tuning, examples: int, classes: int) -> str:
+    """The one figure of how often answers are right, with its range; no number if it would mean nothing."""
+    from kcrc.report.evaluation import wilson
+
     if (why := too_few_to_say(tuning.trials)) is not None:
         return why
+    right = round(tuning.accuracy * tuning.trials)
+    low, high = wilson(right, tuning.trials)
     few = caution(tuning.trials, examples, classes)
-    sentence = f"left out one by one, {tuning.accuracy:.1%} of {plural(tuning.trials, 'example')} are answered right"
-    return sentence if few is None else f"{sentence}; {few}"
+    sentence = (
+        f"{right} of {plural(tuning.trials, 'example')} are answered right when left out: {tuning.accuracy:.1%}; of "
+        f"new pictures like these, likely {low:.1%} to {high:.1%}"
+    )
+    return f"{sentence}." if few is None else f"{sentence}; {few}."
+
+
+# ``kcrc tune``: the settings chosen again.
+
+
+@click.command(short_help="Choose the settings again, after many changes.")
+@gallery_argument
+@click.option("--seconds", default=60.0, show_default=True, type=Decimal(0, min_open=True), help="At most.")
+@click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Fix a parameter; NAME=auto leaves it to be chosen.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw what each parameter does, as a PNG or PDF.")
+@click.option("--table", is_flag=True, help="Print what was tried, best first.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@method_option
+def tune(
+    gallery: Path,
+    seconds: float,
+    fix: tuple[str, ...],
+    plot: Path | None,
+    table: bool,
+    as_json: bool,
+    method: bool,
+) -> int:
+    """Choose the settings of GALLERY again from its examples, and store them (kcrc undo takes that back).
+
+    They are chosen when a gallery is built, or at the first question; after many changes they may no longer be the
+    best.
+    """
+    with open_gallery(gallery, write=True) as opened:
+        fixed = {**opened.parameters, **dict(option_value(text) for text in fix)}
+        try:
+            tuning = opened.tune(parameters={k: v for k, v in fixed.items() if v != "auto"}, seconds=seconds)
+        except KeyboardInterrupt:
+            raise Stopped("the settings are as they were.") from None
+        if tuning is None:
+            note("kcrc: there was nothing to choose: all is fixed, or no class has two examples.")
+            return 0
+        if as_json:
+            say_json({
+                "accuracy": tuning.accuracy, "examples": tuning.trials, "tried": len(tuning.scores),
+                "seconds": tuning.seconds,
+                "parameters": {k: v if isinstance(v, int | float) else str(v) for k, v in vars(tuning.best).items()},
+            })  # fmt: skip
+        else:
+            say(accuracy_sentence(tuning, len(opened), len(opened.classes)))
+        if method and not as_json:
+            say(repr(tuning))
+        if table:
+            for row in tuning.table[:20]:
+                values = "  ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items())
+                say(values)
+        if plot is not None:
+            tuning.plot(plot)
+            note(f"wrote {shown(plot)}")
+    return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kcrc._base.words import plural
-from kcrc.cli.arguments import gallery_argument, ids_text, open_gallery
+from kcrc.cli.arguments import gallery_argument, ids_text, method_option, open_gallery
 from kcrc.errors import DataError
-from kcrc.report.terminal import note, say, shown, typed
+from kcrc.report.terminal import note, say, say_json, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Erased, Gallery
@@ -68,11 +69,11 @@ def _report_erasure(erased: Erased) -> int:
     if not erased.ids:
         note("Nothing was left of those examples in the file.")
     if erased.retune:
-        note("The parameters had been chosen with it; they are chosen again at the next question.")
+        note("The settings had been chosen with it; they are chosen again at the next question.")
     if erased.feature is not None:
         note(
-            f"The feature '{shown(erased.feature)}' may have learned from it when the gallery was built, and stays as "
-            "it is. Where that must go too, build the gallery again."
+            f"How pictures are compared ('{shown(erased.feature)}') may have been learned from it when the gallery was "
+            "built, and stays as it is. If that must go too, build the gallery again."
         )
     for path in erased.beside:
         note(f"{shown(path)} may hold it still: it is not changed.")
@@ -158,7 +159,7 @@ def undo(gallery: Path, to: int | None, past_erase: bool) -> int:
     with open_gallery(gallery, write=True) as opened:
         entry = opened.undo(to=to, past_erase=past_erase)
     several = "" if to is None else " and all that came after it"
-    say(f"undid: {shown(entry.summary)}{several}")
+    say(f"undid: {shown(_in_plain_words(entry.summary))}{several}")
     note(f"{typed('redo', gallery)} does it again.")
     return 0
 
@@ -169,19 +170,35 @@ def redo(gallery: Path) -> int:
     """Do again what the latest kcrc undo took back, if nothing was changed since."""
     with open_gallery(gallery, write=True) as opened:
         entry = opened.redo()
-    say(f"did again: {shown(entry.summary)}")
+    say(f"did again: {shown(_in_plain_words(entry.summary))}")
     return 0
 
 
 @click.command(short_help="List the changes.")
 @gallery_argument
 @click.option("-n", "--number", default=20, show_default=True, type=click.IntRange(1), help="How many, latest first.")
-def history(gallery: Path, number: int) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
+@method_option
+def history(gallery: Path, number: int, as_json: bool, method: bool) -> int:
     """List the changes of GALLERY, latest first: the number that kcrc undo --to takes, when, and what."""
     from kcrc.gallery.history import format_moment
 
     with open_gallery(gallery) as opened:
         for entry in opened.history(number):
-            taken_back = "" if entry.undone_by is None else "  (undone)"
-            say(f"{entry.id:>5}  {format_moment(entry.at):<19}  {shown(entry.summary)}{taken_back}")
+            if as_json:
+                moment = None if entry.at is None else entry.at.isoformat()
+                say_json({
+                    "id": entry.id, "at": moment, "action": entry.action, "summary": entry.summary,
+                    "undone_by": entry.undone_by,
+                })  # fmt: skip
+                continue
+            again = "  (done again)" if entry.action == "undo" else "  (undone)"
+            summary = entry.summary if method else _in_plain_words(entry.summary)
+            taken_back = "" if entry.undone_by is None else again
+            say(f"{entry.id:>5}  {format_moment(entry.at):<19}  {shown(summary)}{taken_back}")
     return 0
+
+
+def _in_plain_words(summary: str) -> str:
+    """A summary of the history without the parameters that were chosen."""
+    return re.sub(r"\btuned: .*|\bchanged the parameters\b", "chose the settings", summary)

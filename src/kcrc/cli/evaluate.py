@@ -87,7 +87,7 @@ def evaluate(
             )
             publish(page, name="evaluation", html=html, open_page=open_page)
         if png is not None:
-            from kcrc.report.confusion import draw_confusion
+            from kcrc.report.figures import draw_confusion
 
             draw_confusion(result, png)
             note(f"wrote {shown(png)}")
@@ -108,10 +108,10 @@ def evaluate(
 
 def _left_out(gallery: Gallery) -> Measured:
     from kcrc._base.progress import share_bar
-    from kcrc.report.evaluation import left_out
+    from kcrc.report.evaluation import classify_left_out
 
     with share_bar("asking the examples") as report:
-        return left_out(gallery, progress=report)
+        return classify_left_out(gallery, progress=report)
 
 
 def _of_folder(
@@ -119,7 +119,7 @@ def _of_folder(
 ) -> tuple[Measured, list[str]]:
     """What was answered, and the images of the folder that are in the gallery; ``known`` asks those too."""
     from kcrc.gallery.exchange.layouts import read_layout
-    from kcrc.report.evaluation import in_gallery, of_files
+    from kcrc.report.evaluation import classify_files, in_gallery
 
     contents = read_layout(folder)
     split = next((name for name in ("test", "val") if name in contents.splits), None)
@@ -130,11 +130,11 @@ def _of_folder(
     known_images = in_gallery(gallery, files)
     rows = [row for row, is_known in enumerate(known_images) if known or not is_known]
     with progress(len(rows), "images") as bar:
-        measured = of_files(
+        measured = classify_files(
             gallery,
             [files[row] for row in rows],
             [labels[row] for row in rows],
-            watched=batch.watch,
+            wrap=batch.watch,
             evidence=evidence,
             progress=bar.update,
         )
@@ -162,7 +162,7 @@ def _page(
 ) -> str:
     from kcrc.report.case import small_picture
     from kcrc.report.evaluation_page import evaluation_page
-    from kcrc.report.pieces import facts_of, unlike_notice
+    from kcrc.report.html import facts_of, unlike_notice
 
     if folder is None:
         question = "The examples of the gallery, each asked as if it were not in it."
@@ -173,7 +173,7 @@ def _page(
         result,
         [measured.case(row).smaller() for row in result.mistakes[:PICTURES]],
         gallery=str(gallery.path),
-        asked=question,
+        question=question,
         facts=facts_of(gallery),
         notes=[*notes, *unread],
         notice=unlike_notice(alike, measured.names, small_picture),
@@ -239,9 +239,9 @@ def _as_json(result: Evaluation, measured: Measured, inside: Sequence[str], alik
 def _print(result: Evaluation, measured: Measured, worst: int, what: str, nothing: str | None) -> None:
     """``nothing`` says, where the share means nothing, why."""
     low, high = result.interval
-    how = "" if what == "image" else ", each asked as if it were not in the gallery"
-    say(f"{result.right} of {plural(result.total, what)} right{how}: {result.accuracy:.1%}")
-    say(nothing or f"Of more images like these, likely {low:.1%} to {high:.1%} (95% interval).")
+    how = "" if what == "image" else " when left out"
+    say(f"{result.right} of {plural(result.total, what)} are answered right{how}: {result.accuracy:.1%}")
+    say(nothing or f"Of new pictures like these, likely {low:.1%} to {high:.1%} (95% interval).")
     if result.mistakes and worst:
         say("\nThe mistakes, those it was surest of first:")
         for row in result.mistakes[:worst]:

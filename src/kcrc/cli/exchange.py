@@ -9,24 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kcrc._base.words import some_of
+from kcrc._base.words import plural, some_of
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, model_option, open_gallery
 from kcrc.errors import DataError, FileError
 from kcrc.files.plain_files import read_start
-from kcrc.report.terminal import complain, is_confirmed, note, say, shown, typed
+from kcrc.report.terminal import complain, is_confirmed, note, say, say_json, shown, typed
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
     from kcrc.gallery.exchange.incoming import Plan
 
 ARRAYS = "npz"
-FORMATS = (ARRAYS, "csv", "jsonl", "parquet", "label-studio", "coco", "fiftyone", "folders")
+FORMATS = (
+    *(ARRAYS, "csv", "jsonl", "parquet", "label-studio", "coco"),
+    *("fiftyone", "folders", "imagefolder", "yolo", "datumaro"),
+)
 NAMED = 5  # labels that contradict the file
 format_option = click.option(
     "--format",
     "form",
     type=click.Choice(FORMATS),
-    help="[default: by the name, .npz .csv .csv.gz .jsonl .parquet .json]",
+    metavar="FORMAT",
+    help=f"{', '.join(FORMATS)} [default: by the name, .npz .csv .csv.gz .jsonl .parquet .json].",
 )
 
 
@@ -39,9 +43,18 @@ format_option = click.option(
 @click.option(
     "--originals",
     is_flag=True,
-    help="fiftyone, folders: copy the photographs themselves, where they still are, and not the small pictures.",
+    help="Formats with pictures: copy the photographs themselves, where they still are, and not the small pictures.",
 )
-def export(gallery: Path, output: Path, form: str | None, force: bool, file_names: bool, originals: bool) -> int:
+@click.option("--images", type=click.Path(path_type=Path), help="With --originals: the folder they are below.")
+def export(
+    gallery: Path,
+    output: Path,
+    form: str | None,
+    force: bool,
+    file_names: bool,
+    originals: bool,
+    images: Path | None,
+) -> int:
     """Write GALLERY to OUTPUT.
 
     \b
@@ -56,13 +69,17 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
     fiftyone      a new folder with data/ and labels.json
                   (FiftyOneImageClassificationDataset)
     folders       a new folder with a folder of pictures for each class
+    imagefolder   a new folder for Hugging Face's load_dataset:
+                  train/ with the pictures and metadata.csv
+    yolo          a new folder for Ultralytics: train/CLASS/
+    datumaro      a new folder with annotations/ and images/
     """
     from kcrc.gallery import exchange
 
     name = form or (None if output.is_dir() else exchange.name_by_suffix(output)) or ARRAYS
     makes_folder = name != ARRAYS and exchange.format_of(name).MAKES_FOLDER
     if originals and not makes_folder:
-        raise click.UsageError("--originals is for formats with pictures: --format fiftyone or --format folders.")
+        raise click.UsageError("--originals is for formats with pictures: fiftyone, folders and the like.")
     if output.exists() and not force and not makes_folder:
         raise FileError(f"'{shown(output)}' exists already; say --force to overwrite it.")
     with open_gallery(gallery) as opened:
@@ -71,13 +88,19 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
             return 0
         from kcrc.gallery.exchange.outgoing import export_labels
 
-        counts = export_labels(opened, output, form=name, originals=originals, file_names=file_names)
+        counts = export_labels(opened, output, form=name, originals=originals, file_names=file_names, images=images)
     say(f"{shown(output)}: {counts.examples} examples as {name}")
     if originals:
         note(f"{counts.originals} photographs were copied; of {counts.small} only the small picture was there.")
+        if counts.lost:
+            note(
+                f"kcrc: {plural(len(counts.lost), 'photograph')} not found, or changed since: "
+                f"{some_of([*map(shown, counts.lost)])}. They are looked for by the names that kcrc list shows, from "
+                "here and from the gallery's folder; --images names another folder."
+            )
     if counts.without:
         note(f"{counts.without} have no picture in the gallery and were left out.")
-    return 0
+    return 1 if counts.lost else 0
 
 
 @click.command("import", short_help="Add the examples of an export or another gallery, or labels made elsewhere.")
@@ -99,6 +122,7 @@ def export(gallery: Path, output: Path, form: str | None, force: bool, file_name
     show_default=True,
     help="An example that is in GALLERY already: leave it out, stop, or store it again (exports and galleries only).",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @model_option
 def import_(
     gallery: Path,
@@ -109,6 +133,7 @@ def import_(
     relabel: bool,
     yes: bool,
     duplicates: Any,
+    as_json: bool,
     model: Path | None,
 ) -> int:
     """Add to GALLERY the examples of SOURCE: an export or another gallery, or labels in one of the formats of kcrc
@@ -130,10 +155,16 @@ def import_(
             )
         if not exists:
             with restore(source, gallery) as restored:
-                say(f"made {shown(gallery)} with {len(restored)} examples")
+                if as_json:
+                    say_json({"made": str(gallery), "added": len(restored)})
+                else:
+                    say(f"made {shown(gallery)} with {len(restored)} examples")
             return 0
         with open_gallery(gallery, write=True) as opened:
             added = opened.import_(source, duplicates=duplicates)
+        if as_json:
+            say_json({"added": list(added.ids), "same": len(added.duplicates)})
+            return 0
         before = f", {len(added.duplicates)} were there already" if added.duplicates else ""
         say(f"added {len(added.ids)} examples{before}")
         return 0
@@ -144,10 +175,11 @@ def import_(
     if label_column is not None and not exchange.format_of(name).HAS_COLUMNS:
         raise click.UsageError(f"--label-column is for csv, jsonl and parquet; '{shown(source)}' is read as {name}.")
     with open_gallery(gallery, write=True, model=model) as opened:
-        return _receive(opened, source, yes=yes, form=name, images=images, relabel=relabel, label_column=label_column)
+        reading = {"form": name, "images": images, "relabel": relabel, "label_column": label_column}
+        return _receive(opened, source, yes=yes, as_json=as_json, **reading)
 
 
-def _receive(gallery: Gallery, source: Path, *, yes: bool, **reading: Any) -> int:
+def _receive(gallery: Gallery, source: Path, *, yes: bool, as_json: bool, **reading: Any) -> int:
     from kcrc.cli.intake import announce_new_classes
     from kcrc.gallery.exchange.incoming import carry_out, plan
 
@@ -159,6 +191,13 @@ def _receive(gallery: Gallery, source: Path, *, yes: bool, **reading: Any) -> in
             raise DataError(f"{doubt} Nothing was changed{'' if answer is False else '; --yes does it'}.")
     counts = carry_out(gallery, planned)
     complain(counts.problems)
+    if as_json:
+        say_json({
+            "added": counts.added, "relabelled": list(counts.relabelled), "same": counts.same,
+            "other": [{"example": example, "label": label, "given": given} for example, label, given in counts.other],
+            "unlabelled": counts.unlabelled, "problems": counts.problems,
+        })  # fmt: skip
+        return 1 if counts.problems else 0
     parts = [f"added {len(counts.added)}", f"relabelled {len(counts.relabelled)}", f"{counts.same} were there already"]
     parts += [f"{counts.unlabelled} had no label"] if counts.unlabelled else []
     say(", ".join(parts))

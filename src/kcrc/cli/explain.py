@@ -16,6 +16,7 @@ from kcrc.cli.arguments import (
     expand,
     gallery_argument,
     images_argument,
+    method_option,
     model_option,
     open_to_ask,
     page_options,
@@ -42,6 +43,7 @@ IN_TEXT, ON_PAGE = 12, 24  # examples of one answer
     type=click.IntRange(1, 500),
     help=f"How many examples to show. [default: {IN_TEXT}, on a page {ON_PAGE}]",
 )
+@method_option
 @model_option
 def explain(
     gallery: Path,
@@ -51,6 +53,7 @@ def explain(
     png: Path | None,
     as_json: bool,
     top: int | None,
+    method: bool,
     model: Path | None,
 ) -> int:
     """Show which examples of GALLERY decided the class of IMAGES (files, folders or patterns), and by how much.
@@ -61,8 +64,8 @@ def explain(
     from kcrc.images.decoding.reading import ImageError
     from kcrc.report.case import case_of
     from kcrc.report.evidence_page import evidence_page
-    from kcrc.report.figure import draw_evidence
-    from kcrc.report.pieces import facts_of
+    from kcrc.report.figures import draw_evidence
+    from kcrc.report.html import facts_of
 
     files = expand(images)
     if png is not None and len(files) != 1:
@@ -104,7 +107,7 @@ def explain(
             if as_json:
                 say_json({"image": case.name, **_as_json(case)})
             else:
-                _print(case, top or IN_TEXT)
+                _print(case, top or IN_TEXT, method)
                 if len(files) > 1:
                     say()
     return 1 if unread else 0
@@ -122,22 +125,23 @@ def _as_json(case: Case) -> dict[str, Any]:
     return {**facts, "label": case.label, "best": case.best, "why": case.why}
 
 
-def _print(case: Case, top: int) -> None:
+def _print(case: Case, top: int, method: bool) -> None:
     from kcrc._base.words import with_sign
-    from kcrc.report.case import deciding, verdict_sentence
+    from kcrc.report.case import answer_sentence, deciding
 
     say(f"{shown(case.name)}: {shown(case.label)}")
-    say(shown(verdict_sentence(case)))
+    say(shown(answer_sentence(case)))
     say(f"\nThe examples that decided. {shown(case.evidence.sentences[0])}")
     parts, rest = deciding(case, top)
     for part in parts:
         share = f"{with_sign(part.share):>8}"
-        look = "" if part.near is None else f", {shown(part.near.words)}"
-        say(f"  {share}  {shown(part.label):<20} distance {part.distance:<9.4g} #{part.id} {shown(part.source)}{look}")
+        look = "" if part.near is None or not method else f", {shown(part.near.words)}"
+        distance = f" distance {part.distance:<9.4g}" if method else ""
+        say(f"  {share}  {shown(part.label):<20}{distance} #{part.id} {shown(part.source)}{look}")
     if rest:
         say(f"  {rest}")
     residuals = case.residuals()
-    if len(residuals) > 1:
+    if method and len(residuals) > 1:
         say("\nClass residuals (the smallest wins):")
         for name, residual in residuals[:8]:
             say(f"  {residual:<10.4g} {shown(name)}")

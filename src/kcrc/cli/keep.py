@@ -11,11 +11,12 @@ import click
 
 from kcrc._base.parallel import worker_count
 from kcrc._base.words import plural
-from kcrc.cli.arguments import GalleryAddress, gallery_argument, open_gallery
+from kcrc.cli.arguments import GalleryAddress, gallery_argument, method_option, open_gallery
 from kcrc.cli.endings import Stopped
-from kcrc.cli.tune import NOTHING_TO_CHOOSE
 from kcrc.errors import FileError
 from kcrc.report.terminal import note, say, say_json, shown, typed
+
+NOTHING_TO_CHOOSE = "nothing to choose: all is fixed, or no class has two examples"
 
 
 @click.command(short_help="Say what is in a gallery, or what kcrc runs on.")
@@ -24,8 +25,10 @@ from kcrc.report.terminal import note, say, say_json, shown, typed
     "--system", is_flag=True, help="Instead of a gallery: versions, the compiled path in use, optional packages."
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def info(gallery: Path | None, system: bool, as_json: bool) -> int:
-    """Say what is in GALLERY: classes, feature, parameters, size. With --system, what kcrc runs on."""
+@method_option
+def info(gallery: Path | None, system: bool, as_json: bool, method: bool) -> int:
+    """Say what is in GALLERY: classes, examples, size; with -v how it compares pictures. With --system, what kcrc runs
+    on."""
     if system:
         if gallery is not None:
             raise click.UsageError("--system is about the installation and takes no GALLERY.")
@@ -61,12 +64,15 @@ def info(gallery: Path | None, system: bool, as_json: bool) -> int:
     classes = plural(len(facts["classes"]), "class", "classes")
     examples = f"{facts['examples']} of {classes}" if facts["examples"] else "none: the gallery is empty"
     say(f"examples    {examples}")
-    say(f"feature     {shown(facts['feature'])}, {facts['dim']} numbers, {shown(facts['fingerprint'])}")
-    say(f"compared by {shown(proportioned(facts['looks']))}")
-    if facts["parameters"]:
-        say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in facts['parameters'].items()))}")
+    if method:
+        say(f"feature     {shown(facts['feature'])}, {facts['dim']} numbers, {shown(facts['fingerprint'])}")
+        say(f"compared by {shown(proportioned(facts['looks']))}")
+        if facts["parameters"]:
+            say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in facts['parameters'].items()))}")
     not_chosen = "not chosen yet (see: kcrc tune)" if tuned is None else NOTHING_TO_CHOOSE
-    say(f"parameters  {shown(str(facts['tuned'] or not_chosen).removeprefix('Tuning: '))}")
+    chosen = str(facts["tuned"] or not_chosen)
+    if method or not chosen.startswith("Tuning: "):
+        say(f"settings    {shown(chosen.removeprefix('Tuning: '))}")
     if facts["retune_due"]:
         say(f"            {facts['retune_due']}; kcrc tune chooses them again")
     for name, count in facts["classes"].items():
@@ -94,7 +100,8 @@ def _say_system(as_json: bool) -> int:
 
 @click.command(short_help="Check a gallery for damage.")
 @gallery_argument
-def verify(gallery: Path) -> int:
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def verify(gallery: Path, as_json: bool) -> int:
     """Read all of GALLERY and compare it with its checksums. The exit code is 1 if something is damaged."""
     from kcrc.cli.exchange import check_is_gallery
     from kcrc.gallery import verify as look
@@ -102,6 +109,12 @@ def verify(gallery: Path) -> int:
     verdict = look(gallery)
     if not verdict.sound:
         check_is_gallery(gallery)  # what is none at all is not damaged
+    if as_json:
+        say_json({
+            "gallery": str(gallery), "sound": verdict.sound, "examples": verdict.examples, "removed": verdict.removed,
+            "changes": verdict.acts, "problems": [str(problem) for problem in verdict.problems],
+        })  # fmt: skip
+        return 0 if verdict.sound else 1
     for problem in verdict.problems:
         note(f"kcrc: {shown(problem)}")
     if verdict.sound:

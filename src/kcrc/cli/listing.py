@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask, page_options, publish
+from kcrc.cli.arguments import gallery_argument, method_option, open_gallery, open_to_ask, page_options, publish
 from kcrc.errors import DataError, FileError
 from kcrc.report.terminal import csv_writer, note, say, say_json, shown
 
@@ -77,7 +77,8 @@ def list_(
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--save", type=click.Path(path_type=Path), metavar="FILE", help="Write its small picture to FILE.")
 @click.option("--force", is_flag=True, help="Overwrite an existing FILE.")
-def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: bool) -> int:
+@method_option
+def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: bool, method: bool) -> int:
     """Show everything that is known about the example with the number ID (kcrc list has the numbers): its class, where
     it came from and by which change, its nearest examples, and what they would answer if it were not there.
     """
@@ -97,11 +98,11 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
     if as_json:
         say_json(details.to_dict())
     else:
-        _print(details)
+        _print(details, method)
     return 0
 
 
-def _print(details: ExampleDetails) -> None:
+def _print(details: ExampleDetails, method: bool) -> None:
     from kcrc._base.words import percent
     from kcrc.gallery.history import format_moment
     from kcrc.images.nearness import listed
@@ -117,15 +118,17 @@ def _print(details: ExampleDetails) -> None:
         say(f"removed   {format_moment(details.removed_by.at)}, {_step(details.removed_by)}")
     if details.picture is not None and size is not None:
         say(f"picture   {size[0]} × {size[1]} pixels, {len(details.picture) / 1000:.1f} kB are kept (--save)")
-    say(f"sha256    {record.content.hex()}")
+    if method:
+        say(f"sha256    {record.content.hex()}")
     if own is not None:
         agrees = "as labelled" if own.answer == record.label else f"its label has {percent(own.of_label)}"
         say(f"answer    {shown(own.answer)} {percent(own.probability)}, as if it were not in the gallery: {agrees}")
     elif details.nearest:
         say("answer    none: if it were not in the gallery, nothing of its class would be left to answer")
     for near in details.nearest:
-        look = f", near by {shown(listed(near.near_by))}" if near.near_by else ""
-        say(f"nearest   #{near.id} {shown(near.label)}, distance {near.distance:.4g}  {shown(near.source)}{look}")
+        look = f", near by {shown(listed(near.near_by))}" if method and near.near_by else ""
+        distance = f", distance {near.distance:.4g}" if method else ""
+        say(f"nearest   #{near.id} {shown(near.label)}{distance}  {shown(near.source)}{look}")
 
 
 def _step(entry: Entry) -> str:

@@ -18,6 +18,7 @@ from kcrc.cli.arguments import (
     expand_or_content,
     gallery_argument,
     images_argument,
+    in_percent,
     model_option,
     open_gallery,
     open_to_ask,
@@ -33,9 +34,8 @@ from kcrc.scale import engines
 from kcrc.scale.engines import Engine
 from kcrc.scale.scoring.inputs import read_input
 from kcrc.scale.scoring.job import Job
-from kcrc.scale.scoring.scorer import Question, Scorer, let_go
-from kcrc.scale.sharded import ShardedAnswerer, shards_of_gallery, why_not
-from kcrc.scale.shards import fingerprint, reachable
+from kcrc.scale.scoring.scorer import Question, Scorer, close_gallery
+from kcrc.scale.sharded import ShardedAnswerer, fingerprint, reachable, shards_of_gallery, why_not
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -213,7 +213,7 @@ def predict(
             note(f"kcrc: All examples were fetched and searched here: {shown(server.why)}.")
         note_searches(searches)
     if below is not None:
-        note(f"{printed} of {len(read)} images: their answer is less probable than {below:g}, or unknown.")
+        note(f"{printed} of {len(read)} images: their answer is less probable than {in_percent(below)}, or unknown.")
     return 1 if failed else 0
 
 
@@ -311,10 +311,10 @@ def _run(job: Job, engine: Engine, images: int) -> int:
         kept = f"what is answered is kept in '{shown(job.folder)}'; the same command with --resume goes on."
         raise Stopped(kept if job.folder.exists() else "nothing was answered yet, and nothing is left.") from None
     finally:
-        let_go()
+        close_gallery()
     complain(f"{name}: {why}" for name, why in job.problems())
     job.clear()
     note_searches(outcome.searches)
-    again = f", {plural(outcome.found_done, 'part')} of them from before" if outcome.found_done else ""
+    again = f", {plural(outcome.reused, 'part')} of them from before" if outcome.reused else ""
     note(f"{plural(outcome.answers, 'answer')} in {shown(job.out)}{again}.")
     return 1 if outcome.problems else 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kcrc.cli.arguments import Decimal, GalleryAddress, expand, model_option, open_to_ask
+from kcrc.cli.arguments import Decimal, GalleryAddress, expand, in_percent, model_option, open_to_ask
 from kcrc.cli.predict import Share
 from kcrc.errors import FileError, KCRCError
 from kcrc.report.terminal import complain, note, progress, say, say_json, shown, typed
@@ -138,8 +138,9 @@ class Placing:
             facts = {"label": answer.label, "probability": answer.probability, "unknown": answer.unknown}
             say_json({"image": name, **facts, "doubtful": sorter.is_doubtful(answer), "to": where, "done": done})
         else:
-            sure = "unknown" if answer.unknown or answer.probability is None else f"{answer.probability:.1%}"
-            say(f"{shown(name)}\t{shown(answer.label)}\t{sure}\t{shown(where)}")
+            label = "unknown" if answer.unknown else shown(answer.label)
+            sure = "-" if answer.unknown or answer.probability is None else f"{answer.probability:.1%}"
+            say(f"{shown(name)}\t{label}\t{sure}\t{shown(where)}")
 
     def end(self, out: Path, how: str, below: float, *, dry_run: bool = False) -> None:
         """Also where it was interrupted: what was done is done."""
@@ -147,7 +148,7 @@ class Placing:
             note(f"{self.placed} would be {DONE[how]}, {self.doubtful} of them into _doubtful. Nothing was changed.")
             return
         already = f" ({self.there} more were there already)" if self.there else ""
-        rule = f"less probable than {below:g}, or unknown"
+        rule = f"less probable than {in_percent(below)}, or unknown"
         aside = f"{self.doubtful} {'is' if self.doubtful == 1 else 'are'} in {shown(out / '_doubtful')}"
         note(f"{DONE[how]} {self.placed}{already}; {aside}: {rule}.")
         if self.placed:

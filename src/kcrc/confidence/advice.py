@@ -232,10 +232,17 @@ class Advice:
         return "\n".join(lines)
 
 
+def _is_of(left: LeftOut, model: FittedModel, confidence: Confidence) -> bool:
+    """Whether these are answers of the model: no example came or went since, and none has another class."""
+    if not np.array_equal(model.ids, confidence.exclusion.ids) or left.winner.max(initial=0) >= len(model.classes):
+        return False
+    return np.array_equal(model.labels[np.searchsorted(model.ids, left.rows)], left.truth)
+
+
 def advise(model: FittedModel, confidence: Confidence) -> Advice:
     """Of the examples as they are stored."""
     left = confidence.left_out
-    if left is None or not np.array_equal(model.ids, confidence.exclusion.ids):  # examples came or went since
+    if left is None or not _is_of(left, model, confidence):
         left = LeftOut.of(model, confidence.exclusion)
     if left is None:
         raise StateError(f"Advice rests on the examples' own answers, and {_why_none(model, confidence)}")

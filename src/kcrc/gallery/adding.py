@@ -104,8 +104,9 @@ def checked_examples(
     of the contents, thumbnails; ``fingerprint`` names what made the vectors."""
     if fingerprint is not None and fingerprint != had.fingerprint:
         raise DataError(
-            f"The gallery holds vectors of '{had.fingerprint}'; these are of '{fingerprint}'. "
-            "Make them with the gallery's own feature, or build another gallery."
+            f"The gallery compares pictures in another way ('{_feature_name(had.fingerprint)}') than these examples "
+            f"were made for ('{_feature_name(fingerprint)}'), so their numbers do not fit. Add their pictures with "
+            "kcrc add, or build the other gallery again with kcrc build --like."
         )
     array = examples.checked_vectors(vectors, dim=had.dim, dtype=had.dtype, fingerprint=had.fingerprint)
     n = len(array)
@@ -248,3 +249,8 @@ def _nearest(queries: Array, stored: Array) -> Array:
     step = max(1, _AT_ONCE // len(stored))
     parts = (queries[start : start + step] @ stored.T for start in range(0, len(queries), step))
     return np.concatenate([(lengths - 2.0 * products).argmin(axis=1) for products in parts])
+
+
+def _feature_name(fingerprint: str) -> str:
+    """The name in a fingerprint, without its checksum."""
+    return fingerprint.partition(":")[0]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kcrc.classifier.estimator import KCRCClassifier
     from kcrc.images.decoding.reading import OnError
     from kcrc.images.features.base import Feature
+    from kcrc.method.fitted_model import FittedModel
     from kcrc.scale.on_server import ServerAnswerer
     from kcrc.scale.sharded import ShardedAnswerer
 
@@ -202,7 +203,7 @@ class GalleryClassifier:
         """Return ``ready`` with the examples of ``moment``; ``ready`` itself does not change."""
         now = moment.contents
         model = stored_choice.model_following(ready.answerer.model, now.ids, now.labels, moment.vectors)
-        classifier = None if ready.classifier is None else ready.classifier.following(model)
+        classifier = _with_model(ready.classifier, model)
         if classifier is not None and moment.facts is not None:
             classifier.growth_ = moment.facts.growth(now)
         return replace(
@@ -269,7 +270,7 @@ class GalleryClassifier:
         if made is None:
             return None
         answerer = replace(ready.answerer, model=made.model, known=made.confidence)
-        classifier = None if ready.classifier is None else ready.classifier.following(made.model)
+        classifier = _with_model(ready.classifier, made.model)
         if classifier is not None:
             classifier.confidence_, classifier.growth_ = made.confidence, growth or classifier.growth_
         stored = ready.stored and made.confidence is known.confidence
@@ -277,12 +278,14 @@ class GalleryClassifier:
 
     def _relearn(self, ready: CurrentAnswerer) -> CurrentAnswerer:
         """Return ``ready`` with everything learned again from its examples, by the same parameters."""
-        made = (ready.classifier or self._wrap_as_classifier(ready)).following(ready.answerer.model)
+        from kcrc.classifier.incremental import relearn, with_model
+
+        made = with_model(ready.classifier or self._wrap_as_classifier(ready), ready.answerer.model)
         if ready.facts is not None:
             made.growth_ = ready.facts.growth(ready.contents)
-        made.learn_anew()
+        relearn(made)
         _compact_scaling(made)
-        calibrated = Calibrated(made.model_, made.confidence_)
+        calibrated = Calibrated(made.answerer_.model, made.confidence_)
         return replace(
             ready, answerer=made.answerer_, calibrated=calibrated, classifier=made, stored=False, learned_again=True
         )
@@ -431,9 +434,9 @@ class GalleryClassifier:
         """Why the next question chooses the parameters, or None if it takes those that are stored."""
         moment = self._moment(vectors=False)
         if not moment.tuned:
-            return "The parameters have yet to be chosen from the examples"
+            return "The settings have yet to be chosen from the examples"
         if moment.facts is not None and moment.facts.outgrown(moment.contents):
-            return "The parameters were chosen on less than half of the examples"
+            return "The settings were chosen on less than half of the examples"
         return None
 
     def facts(self) -> Facts | None:
@@ -488,9 +491,18 @@ def unknown_where_meaningless(answers: Answers) -> Answers:
     return answers.but_unknown(answers.why)
 
 
+def _with_model(classifier: KCRCClassifier | None, model: FittedModel) -> KCRCClassifier | None:
+    """Return a copy of the classifier that answers from ``model``; None if there is none yet."""
+    if classifier is None:
+        return None
+    from kcrc.classifier.incremental import with_model  # scikit-learn, which answering does without
+
+    return with_model(classifier, model)
+
+
 def _compact_scaling(classifier: KCRCClassifier) -> None:
     """Give a classifier the scaling as a gallery stores it, before anything is learned with it."""
-    compact = stored_choice.compact_scaling(classifier.model_)
+    compact = stored_choice.compact_scaling(classifier.answerer_.model)
     if compact is not None:
         classifier.model_ = compact
 

@@ -665,7 +665,7 @@ class Gallery:
         from kcrc.images.look_alikes import with_look_alikes
 
         classifier = self.classifier()
-        audit, model = classifier.audit(ids), classifier.model_
+        audit, model = classifier.audit(ids), classifier.answerer_.model
         return with_look_alikes(audit, model.ids, model.classes[model.labels], self.thumbnail, ids)
 
     def advise(self, images: Sequence[Any] | None = None, *, count: int = 10) -> Advice:
@@ -1187,7 +1187,10 @@ class Gallery:
         return export(self, path, file_names=file_names)
 
     def import_(self, path: str | os.PathLike[str], *, duplicates: Duplicates = "skip") -> Added:
-        """Add the examples of an export, or of another gallery, of the same fingerprint.
+        """Add the examples of an export, or of another gallery.
+
+        If that compares pictures in another way, its photographs, or the small pictures that it keeps, are looked at
+        again.
 
         Parameters
         ----------
@@ -1204,7 +1207,7 @@ class Gallery:
         Raises
         ------
         DataError
-            If its vectors are of another fingerprint.
+            If it compares pictures in another way, and some examples have no picture.
         FileError
             If the file is damaged, or is neither.
 

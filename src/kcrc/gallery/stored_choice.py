@@ -101,12 +101,12 @@ def state_of(
     that were not found by trying."""
     tuning = classifier.tuning_
     if facts is None:
-        facts = Facts(len(classifier.model_), next_id, chosen or (None if tuning is None else repr(tuning)))
+        facts = Facts(len(classifier.examples_), next_id, chosen or (None if tuning is None else repr(tuning)))
     if tuning is not None and len(tuning.scores) > _TRIED:
         best, scores = tuning.best, tuning.scores
         order = sorted(scores, key=lambda s: (s != best, -scores[s].trials, -scores[s].accuracy))
         tuning = dataclasses.replace(tuning, scores={setting: scores[setting] for setting in order[:_TRIED]})
-    model = classifier.model_
+    model = classifier.answerer_.model
     if tuning is not None and type(tuning.scaling) is type(model.method.scaling):
         tuning = dataclasses.replace(tuning, scaling=model.method.scaling)  # a matrix is stored once, as it is now
     shorter = copy.copy(classifier)

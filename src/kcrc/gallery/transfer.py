@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc._base.words import file_name
-from kcrc.errors import FileError
+from kcrc._base.words import file_name, some_of
+from kcrc.errors import DataError, FileError
 from kcrc.files.archive import read_archive, write_archive
 from kcrc.gallery import acts, stored_choice
 from kcrc.gallery.adding import Added, Duplicates
@@ -22,6 +21,7 @@ from kcrc.images.features.metadata import strip_metadata
 
 KIND = "kcrc-export"
 VERSION = 1
+_AT_ONCE = 64  # pictures looked at together
 _PREFIX = "feature-"  # before the names of the fitted feature's arrays
 _TUNED = "tuned-"  # before the pieces of the chosen parameters, each as bytes
 
@@ -69,9 +69,36 @@ def export(gallery: Gallery, path: str | os.PathLike[str], *, file_names: bool =
 
 
 def import_(gallery: Gallery, path: str | os.PathLike[str], *, duplicates: Duplicates = "skip") -> Added:
-    """Add the examples of an export or of another gallery, as one act; both must have the same fingerprint."""
+    """Add the examples of an export or of another gallery, as one act.
+
+    If they were compared in another way, their photographs, or the small pictures kept of them, are looked at again."""
     fingerprint, arrays = _examples_of(path)
+    if fingerprint != gallery.fingerprint and gallery.settings.feature != "vectors" and len(arrays["labels"]):
+        fingerprint, arrays = gallery.fingerprint, {**arrays, "vectors": _look_again(gallery, arrays)}
     return _add(gallery, fingerprint, arrays, duplicates)
+
+
+def _look_again(gallery: Gallery, arrays: dict[str, Array]) -> Array:
+    """Return vectors of the examples' pictures by the gallery's own feature; an error if some have no picture."""
+    from kcrc.gallery.exchange.outgoing import read_original
+
+    feature = gallery.answering.feature()
+    sources = zip(arrays["sources"].tolist(), arrays["contents"], _thumbnails(arrays), strict=True)
+    pictures = [read_original(source, row.tobytes().hex()) or small for source, row, small in sources]
+    missing = [int(arrays["ids"][i]) for i, picture in enumerate(pictures) if picture is None]
+    if missing:
+        raise DataError(
+            f"The gallery compares pictures in another way, and {len(missing)} of {len(pictures)} examples have no "
+            f"picture to look at again (number {some_of([*map(str, missing)], 8)}). Nothing was added. Run this from "
+            "the folder that the other gallery was built in, so that their photographs are found, or remove these."
+        )
+    found = [picture for picture in pictures if picture is not None]
+    return np.concatenate([feature.transform(found[at : at + _AT_ONCE]) for at in range(0, len(found), _AT_ONCE)])
+
+
+def _thumbnails(arrays: dict[str, Array]) -> list[bytes | None]:
+    data, ends = arrays["thumbnails"].tobytes(), arrays["thumbnail_ends"].tolist()
+    return [strip_metadata(data[start:end]) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def restore(path: str | os.PathLike[str], gallery: str | os.PathLike[str], *, overwrite: bool = False) -> Gallery:
@@ -136,15 +163,12 @@ def _arrays(gallery: Gallery, reading: Snapshot) -> dict[str, Array]:
 def _add(gallery: Gallery, fingerprint: str, arrays: dict[str, Array], duplicates: Duplicates) -> Added:
     if len(arrays["labels"]) == 0:
         return Added(())
-    data, ends = arrays["thumbnails"].tobytes(), arrays["thumbnail_ends"].tolist()
-    parts = [data[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
-    pictures: Sequence[bytes | None] = [strip_metadata(part) for part in parts]
     return gallery.add(
         arrays["labels"],
         arrays["vectors"],
         sources=arrays["sources"].tolist(),
         contents=[row.tobytes() for row in arrays["contents"]],
-        thumbnails=pictures,
+        thumbnails=_thumbnails(arrays),
         fingerprint=fingerprint,
         duplicates=duplicates,
     )

@@ -367,7 +367,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         with self._change() as changed:
-            model = changed.model_
+            model = changed.ensemble_.leader.examples_
             number = np.flatnonzero(model.classes == label)
             if not len(number):
                 raise UnknownName("class", str(label), [str(c) for c in model.classes])
@@ -394,7 +394,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         ensemble = self.ensemble_
-        are_gone = all(not np.isin(m.classifier.model_.ids, receipt.rows).any() for m in ensemble.members)
+        are_gone = all(not np.isin(m.classifier.examples_.ids, receipt.rows).any() for m in ensemble.members)
         return are_gone and ensemble.leader.verify(receipt)
 
     # Classifying ------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def why_not(model: FittedModel) -> str | None:
         return f"the coder {type(method.coder).__name__} is not compiled"
     if not method.coder.ridge_penalty and not method.space.normalize:
         return "without a penalty and unit columns it is the longest atom that says which pivots are rounding"
-    if not decisions.named(method.decision).compiled:
+    if not decisions.resolve(method.decision).compiled:
         return f"the decision {method.decision!r} is not compiled"
     if not method.projection.identity:
         return f"the projection {type(method.projection).__name__} is not compiled"
@@ -109,7 +109,7 @@ class Stage:
             "mu": method.coder.ridge_penalty,
             "gram_form": method.space.squares_kernel,
             "normalize": method.space.normalize,
-            "ratio": decisions.named(method.decision).over_length,
+            "ratio": decisions.resolve(method.decision).over_length,
             "wide": self._wide,
             **(self._shape.options if self._shape else {}),
         }

@@ -53,7 +53,7 @@ def shares(evidence: Evidence, rival: Array, *, nearest: Array) -> Array:
     mine = (evidence.neighbour_labels == evidence.winner[:, None]) & real
     theirs = (evidence.neighbour_labels == rival[:, None]) & real & ~mine
     weight = np.where(mine, c, 0.0) - np.where(theirs, c, 0.0)
-    if evidence.decision in decisions.names() and decisions.named(evidence.decision).over_length:
+    if evidence.decision in decisions.names() and decisions.resolve(evidence.decision).over_length:
         against = rival != evidence.winner
         weight[against] = _under_ratio(evidence, mine, theirs)[against]
     weight[nearest] = c[nearest]  # 0, but NaN where nobody asked for an explanation

@@ -208,7 +208,7 @@ def _fill(
     code: Code,
 ) -> None:
     """Fill in what the examples, whose classes are ``labels``, had to do with the queries ``which``."""
-    energy, contributed = decisions.named(model.method.decision).explain(dictionary, target, code, labels)
+    energy, contributed = decisions.resolve(model.method.decision).explain(dictionary, target, code, labels)
     verdict.energy[which] = energy
     verdict.coefficients[which] = code.coefficients
     verdict.contributions[which] = contributed
@@ -227,14 +227,15 @@ def _weigh(
 ) -> None:
     """Give the coded queries ``which`` the class of the smallest residual; ``nearest`` gives the class of the nearest
     example for those of them that nothing could code."""
-    residuals = decisions.named(model.method.decision).residuals(
+    residuals = decisions.resolve(model.method.decision).residuals(
         verdict.energy[which], verdict.contributions[which], code.coefficients, labels, len(model.classes)
     )
     winner = residuals.argmin(axis=1)
     # Nothing coded at all (no resemblance to any atom): the nearest example answers, judged by ‖y‖ alone.
-    lost = ~np.isfinite(residuals[np.arange(len(winner)), winner])
+    lost = ~np.isfinite(residuals[np.arange(len(winner)), winner]) | (target.energy == 0.0)
     if lost.any():
         winner[lost] = nearest(lost)
+        residuals[lost] = np.inf
         residuals[lost, winner[lost]] = np.sqrt(target.energy[lost])
     verdict.winner[which] = winner
     verdict.residuals[which] = residuals
@@ -274,13 +275,14 @@ def _residuals_over_all(model: FittedModel, queries: Samples) -> Evidence:
     target = method.space.target(model, basis, queries, None)
     code = method.coder.solve(model.whole.state, target)
     n_classes, batch = len(model.classes), len(queries)
-    residuals = decisions.named(method.decision).over_one(basis.dictionary, target, code, model.labels, n_classes)
+    residuals = decisions.resolve(method.decision).over_one(basis.dictionary, target, code, model.labels, n_classes)
     winner = residuals.argmin(axis=1)
-    lost = ~np.isfinite(residuals[np.arange(batch), winner])
+    lost = ~np.isfinite(residuals[np.arange(batch), winner]) | (target.energy == 0.0)
     if lost.any():  # nothing coded at all: the nearest example answers, judged by ‖y‖ alone
         fine = method.distance
         far = fine.pairwise(queries.of(fine).take(lost), model.examples(fine))
         winner[lost] = model.labels[far.argmin(axis=1)]
+        residuals[lost] = np.inf
         residuals[lost, winner[lost]] = np.sqrt(target.energy[lost])
     shape = (batch, len(model))
     nothing = np.broadcast_to(np.nan, shape)

@@ -12,6 +12,8 @@ from kcrc._base.arrays import BLOCK, Array, unit_rows
 from kcrc._base.registry import Registry
 from kcrc.errors import ParameterError
 
+__all__ = ["Scaling", "Standard", "Unit", "Within", "make", "names", "register", "resolve"]
+
 # What the features of vectors are by themselves: where each lies, how far it spreads, whether it varies at all.
 #
 # Every feature is judged in its own unit. Metres beside micrometres are no reason to take the metres for constant.

@@ -10,8 +10,7 @@ from kcrc._base.words import file_name, plural
 from kcrc.confidence.advice import Advice, ClassAdvice
 from kcrc.confidence.learning_curve import Gain, Point
 from kcrc.confidence.likeness import Likeness
-from kcrc.report.html import Element, element, page, picture
-from kcrc.report.pieces import bar, facts_of, masthead, shot, unlike_notice
+from kcrc.report.html import Element, bar, element, facts_of, masthead, page, picture, shot, unlike_notice
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -64,7 +63,7 @@ def learning_curve(points: Sequence[Point], doubled: Gain) -> Element:
         preserveAspectRatio="none",
     )
     inside = element("div", marks, drawing, class_="plot", aria_hidden="true")
-    return element("div", inside, class_="card learning", role="img", aria_label=_spoken(sizes))
+    return element("div", inside, class_="card learning", role="img", aria_label=_description(sizes))
 
 
 def _ticks(floor: float) -> list[float]:
@@ -77,10 +76,10 @@ def _places(pairs: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{across:.2f},{down:.2f}" for across, down in pairs)
 
 
-def _spoken(sizes: Sequence[Point]) -> str:
+def _description(sizes: Sequence[Point]) -> str:
     *known, ahead = sizes
-    said = ", ".join(f"{point.examples} examples {point.accuracy:.0%}" for point in known)
-    return f"Right answers by number of examples: {said}; {ahead.examples} examples likely {ahead.accuracy:.0%}."
+    words = ", ".join(f"{point.examples} examples {point.accuracy:.0%}" for point in known)
+    return f"Right answers by number of examples: {words}; {ahead.examples} examples likely {ahead.accuracy:.0%}."
 
 
 HELPS = 0.01  # of accuracy, likely gained by ten more examples of a class: less is called enough
@@ -90,28 +89,28 @@ CLASSES = 200  # that a page has room for
 
 def advice_page(
     gallery: Gallery,
-    told: Advice,
+    advice: Advice,
     *,
     names: Sequence[str] = (),
     picture_of: Callable[[str], bytes | None] = lambda name: None,
     alike: Likeness | None = None,
 ) -> str:
-    """The page; ``names`` are the unlabelled images that the advice was asked about, ``picture_of`` shows one."""
-    needy = [one for one in told.classes if (one.ten_more or 0.0) >= HELPS]
-    shown = _next(told, names, picture_of) if told.label_next else []
-    content = [*_growth(told), *_needs(gallery, told, needy), *shown]
+    """The page; ``names`` are the unlabelled images that the advice is about, ``picture_of`` shows one."""
+    needy = [one for one in advice.classes if (one.ten_more or 0.0) >= HELPS]
+    shown = _next(advice, names, picture_of) if advice.label_next else []
+    content = [*_growth(advice), *_needs(gallery, advice, needy), *shown]
     return page(
         f"Enough examples in {gallery.name}?",
-        element("h1", _headline(told, needy)),
-        element("p", _lead(told), class_="lead"),
+        element("h1", _headline(advice, needy)),
+        element("p", _lead(advice), class_="lead"),
         unlike_notice(alike, names, picture_of),
-        element("div", element("div", content), _steps(gallery, told, needy), class_="halves"),
+        element("div", element("div", content), _steps(gallery, advice, needy), class_="halves"),
         header=masthead(gallery.name, *facts_of(gallery)),
     )
 
 
-def _headline(told: Advice, needy: Sequence[ClassAdvice]) -> str:
-    if told.doubled is None:
+def _headline(advice: Advice, needy: Sequence[ClassAdvice]) -> str:
+    if advice.doubled is None:
         return "Too few examples to say what more would bring."
     if not needy:
         return "Enough: more examples are likely to bring little."
@@ -121,30 +120,30 @@ def _headline(told: Advice, needy: Sequence[ClassAdvice]) -> str:
     return f"Not quite: {listed}{more} would gain by more examples."
 
 
-def _lead(told: Advice) -> str:
+def _lead(advice: Advice) -> str:
     return (
-        f"{told.right:.1%} of {plural(told.asked, 'example')} are answered right by the others, each asked as if it "
-        "were not in the gallery."
+        f"{advice.right:.1%} of {plural(advice.asked, 'example')} are answered right by the others, each with "
+        "itself left out."
     )
 
 
-def _growth(told: Advice) -> list[Element]:
-    """The learning curve, where there is one."""
-    if told.doubled is None:
+def _growth(advice: Advice) -> list[Element]:
+    """The learning curve, if there is one."""
+    if advice.doubled is None:
         return []
     words = (
         "Right answers of 100, by the number of examples. The bands hold the truth in 9 of 10 cases: blue what was "
         "measured with so many stored, grey what twice as many are likely to bring."
     )
-    drawing = learning_curve(told.curve, told.doubled)
+    drawing = learning_curve(advice.curve, advice.doubled)
     return [element("h2", "More examples, more right answers"), drawing, element("p", words, class_="quiet")]
 
 
-def _needs(gallery: Gallery, told: Advice, needy: Sequence[ClassAdvice]) -> list[Element | None]:
+def _needs(gallery: Gallery, advice: Advice, needy: Sequence[ClassAdvice]) -> list[Element | None]:
     """The classes that need examples most first, then those that have enough."""
-    enough = [one for one in told.classes if one not in needy]
+    enough = [one for one in advice.classes if one not in needy]
     title = "Enough: more of these will hardly help"
-    if told.doubled is None:
+    if advice.doubled is None:
         title, enough = (
             "Classes, the weakest first",
             sorted(enough, key=lambda one: (one.right is None, one.right or 0.0)),
@@ -190,10 +189,10 @@ def _classes(gallery: Gallery, classes: Sequence[ClassAdvice]) -> Element:
     return element("ul", rows, class_="classes")
 
 
-def _next(told: Advice, names: Sequence[str], picture_of: Callable[[str], bytes | None]) -> list[Element]:
+def _next(advice: Advice, names: Sequence[str], picture_of: Callable[[str], bytes | None]) -> list[Element]:
     """The images to label next, each with its reason."""
     shots = []
-    for one in told.label_next:
+    for one in advice.label_next:
         name = file_name(names[one.row])
         caption = (element("strong", one.why), element("br"), name)
         shots.append(element("li", shot(picture_of(names[one.row]), f"To label: {name}", *caption)))
@@ -205,10 +204,10 @@ def _next(told: Advice, names: Sequence[str], picture_of: Callable[[str], bytes 
     ]
 
 
-def _steps(gallery: Gallery, told: Advice, needy: Sequence[ClassAdvice]) -> Element:
+def _steps(gallery: Gallery, advice: Advice, needy: Sequence[ClassAdvice]) -> Element:
     """What to do, the cheapest first."""
     steps: list[Element] = []
-    mistaken = sum(count for one in told.classes for _, count in one.confused)
+    mistaken = sum(count for one in advice.classes for _, count in one.confused)
     command = f"kcrc audit {shlex.quote(gallery.name)} --open"
     if mistaken:
         steps.append(
@@ -220,8 +219,8 @@ def _steps(gallery: Gallery, told: Advice, needy: Sequence[ClassAdvice]) -> Elem
                 element("p", element("code", command)) if command.isprintable() else None,
             )
         )
-    if told.label_next:
-        link = element("a", plural(len(told.label_next), "picture"), href="#next")
+    if advice.label_next:
+        link = element("a", plural(len(advice.label_next), "picture"), href="#next")
         steps.append(_step("Label what is doubtful", element("p", link, " would teach it most.")))
     if needy:
         gains = [

@@ -1,7 +1,7 @@
 """One answer as a PNG: the query, and the examples that count most, each as large as its share.
 
 Pillow draws it, so it needs no extra and ``kcrc demo`` works after a plain installation. ``kcrc explain --png`` shows
-more numbers and needs Matplotlib (``kcrc.report.figure``).
+more numbers and needs Matplotlib (``kcrc.report.figures``).
 """
 
 from __future__ import annotations

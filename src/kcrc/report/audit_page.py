@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from kcrc._base.words import file_name, plural
 from kcrc.confidence.audit import Audit, Clash, Idle, Suspect, nearness
-from kcrc.report.html import Element, element, page, picture
-from kcrc.report.pieces import Picks, facts_of, masthead, nearest_of_class, shot
+from kcrc.report.html import Element, Picks, element, facts_of, masthead, nearest_of_class, page, picture, shot
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
 
 
-# What an audit found, in words: for the text and for the page.
+# What an audit audit, in words: for the text and for the page.
 
 ABOUT_SUSPECTS = (
     "Each was asked as if it were not in the gallery, and the others together gave it another class; nothing near it "
@@ -32,44 +31,44 @@ ABOUT_IDLE = (
 )
 
 
-def unseen_words(found: Audit) -> str | None:
-    """Which look-alikes were not looked for; None where every example has its picture."""
-    n = f"{found.unseen} examples are" if found.unseen > 1 else "1 example is"
-    return _ABOUT_UNSEEN.format(n=n) if found.unseen else None
+def unseen_words(audit: Audit) -> str | None:
+    """Which look-alikes were not looked for; None if every example has its picture."""
+    n = f"{audit.unseen} examples are" if audit.unseen > 1 else "1 example is"
+    return _ABOUT_UNSEEN.format(n=n) if audit.unseen else None
 
 
-def titles(found: Audit) -> tuple[str, str, str, str, str]:
+def titles(audit: Audit) -> tuple[str, str, str, str, str]:
     """The outcome in a sentence, and the headings of the four lists."""
-    sentences = [found.not_asked] if found.not_asked else []
-    if found.asked or not sentences:
-        share = f" ({found.right / found.asked:.1%})" if found.asked else ""
+    sentences = [audit.not_asked] if audit.not_asked else []
+    if audit.asked or not sentences:
+        share = f" ({audit.right / audit.asked:.1%})" if audit.asked else ""
         sentences.insert(
             0,
-            f"{found.right} of {found.asked} examples{share} are answered as they are labelled when they are asked as "
+            f"{audit.right} of {audit.asked} examples{share} are answered as they are labelled when they are asked as "
             "if they were not in the gallery.",
         )
     wrong, doubtful, pairs, idle = (
-        len(kind) for kind in (found.mislabelled, found.doubtful, found.clashes, found.idle)
+        len(kind) for kind in (audit.mislabelled, audit.doubtful, audit.clashes, audit.idle)
     )
     never = "never had a part in a right answer"
     return (
         " ".join(sentences),
-        _counted(wrong, "No example contradicts its label clearly", "1 example clearly contradicts its label")
+        _by_number(wrong, "No example contradicts its label clearly", "1 example clearly contradicts its label")
         or f"{wrong} examples clearly contradict their label, the surest first",
-        _counted(doubtful, "No example is in doubt", "1 example is in doubt")
+        _by_number(doubtful, "No example is in doubt", "1 example is in doubt")
         or f"{doubtful} examples are in doubt, the most doubtful first",
-        _counted(
+        _by_number(
             pairs,
             "No two examples look the same under different labels",
             "1 pair looks almost the same, with two labels",
         )
         or f"{pairs} pairs look almost the same under different labels, the nearest first",
-        _counted(idle, "Every example was of use to another, or was never asked", f"1 example {never}")
+        _by_number(idle, "Every example was of use to another, or was never asked", f"1 example {never}")
         or f"{idle} examples {never}, the most often asked first",
     )
 
 
-def _counted(n: int, none: str, one: str) -> str | None:
+def _by_number(n: int, none: str, one: str) -> str | None:
     return none if n == 0 else one if n == 1 else None
 
 
@@ -77,39 +76,39 @@ BESIDE = 6  # pictures on either side of a suspect
 MOST = 100  # findings of a kind that a page has room for
 
 
-def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
+def audit_page(gallery: Gallery, audit: Audit, *, top: int = 20) -> str:
     """The page; of each kind the ``top`` first findings."""
     top = min(top, MOST)
-    heading, suspects, doubtful, clashes, idle = titles(found)
+    heading, suspects, doubtful, clashes, idle = titles(audit)
     picks = Picks(gallery.name)
     sections = [
-        _section(suspects, ABOUT_SUSPECTS, [_suspect(gallery, one, picks, on=True) for one in found.mislabelled[:top]]),
-        _section(doubtful, ABOUT_DOUBTFUL, [_suspect(gallery, one, picks, on=False) for one in found.doubtful[:top]]),
+        _section(suspects, ABOUT_SUSPECTS, [_suspect(gallery, one, picks, on=True) for one in audit.mislabelled[:top]]),
+        _section(doubtful, ABOUT_DOUBTFUL, [_suspect(gallery, one, picks, on=False) for one in audit.doubtful[:top]]),
         _section(
             clashes,
             ABOUT_CLASHES,
-            [element("div", [_clash(gallery, one, picks) for one in found.clashes[:top]], class_="pairs")]
-            if found.clashes
+            [element("div", [_clash(gallery, one, picks) for one in audit.clashes[:top]], class_="pairs")]
+            if audit.clashes
             else [],
-            unseen_words(found),
+            unseen_words(audit),
         ),
         _section(
             idle,
             ABOUT_IDLE,
-            [element("ul", [_idle(gallery, one, picks) for one in found.idle[:top]], class_="shots")]
-            if found.idle
+            [element("ul", [_idle(gallery, one, picks) for one in audit.idle[:top]], class_="shots")]
+            if audit.idle
             else [],
         ),
     ]
-    more = max(len(kind) for kind in (found.mislabelled, found.doubtful, found.clashes, found.idle)) > top
+    more = max(len(kind) for kind in (audit.mislabelled, audit.doubtful, audit.clashes, audit.idle)) > top
     return page(
         f"Audit of {gallery.name}",
-        element("h1", _headline(found)),
+        element("h1", _headline(audit)),
         element("p", heading, class_="lead"),
         element("p", f"Of each kind the first {top} are shown; kcrc audit --csv lists all.", class_="quiet")
         if more
         else None,
-        _strip(gallery, found, top),
+        _strip(gallery, audit, top),
         *sections,
         *_commands(picks),
         header=masthead(gallery.name, *facts_of(gallery)),
@@ -117,14 +116,14 @@ def audit_page(gallery: Gallery, found: Audit, *, top: int = 20) -> str:
     )
 
 
-def _headline(found: Audit) -> str:
-    wrong = len(found.mislabelled)
-    if not found.asked and found.not_asked:
+def _headline(audit: Audit) -> str:
+    wrong = len(audit.mislabelled)
+    if not audit.asked and audit.not_asked:
         return "No example could be asked yet."
     return f"{wrong} labels look wrong." if wrong > 1 else "1 label looks wrong." if wrong else "No label looks wrong."
 
 
-def _strip(gallery: Gallery, found: Audit, top: int) -> Element | None:
+def _strip(gallery: Gallery, audit: Audit, top: int) -> Element | None:
     """The suspects at a glance, each leading to its pictures."""
     links = [
         element(
@@ -136,7 +135,7 @@ def _strip(gallery: Gallery, found: Audit, top: int) -> Element | None:
                 href=f"#e{one.row}",
             ),
         )
-        for one in found.mislabelled[:top]
+        for one in audit.mislabelled[:top]
     ]
     return (
         element("nav", element("ul", links, class_="strip"), aria_label="The labels that look wrong") if links else None
@@ -196,7 +195,7 @@ def _side(
     gallery: Gallery, kind: str, title: str, examples: list[int], label: str, shares: dict[int, float]
 ) -> Element:
     shots = [
-        element("li", shot(gallery.thumbnail(row), f"Example {row} of class {label}", _spoken(row, shares.get(row))))
+        element("li", shot(gallery.thumbnail(row), f"Example {row} of class {label}", _caption(row, shares.get(row))))
         for row in examples
     ]
     content = (
@@ -205,7 +204,7 @@ def _side(
     return element("div", element("h4", title), content, class_=f"beside {kind}")
 
 
-def _spoken(row: int, share: float | None) -> str:
+def _caption(row: int, share: float | None) -> str:
     return f"no. {row}" + ("" if share is None else f" · {share:.0%}")
 
 

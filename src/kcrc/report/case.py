@@ -1,4 +1,4 @@
-"""One answered image with all a report shows of it: picture, verdict, the examples that decided."""
+"""One answered image with all a report shows of it: the picture, the answer, the examples that decided."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Part:
     share: float
     distance: float
     near: Near | None = None
-    """By which looks it is near; None where there is one look, or it was not looked up."""
+    """By which looks it is near; None if there is one look, or it was not looked up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +47,15 @@ class Case:
     source_of: Callable[[int], str]
     truth: str | None = None
     probabilities: Array | None = None
-    """(C,) of the evidence's classes; None where nothing is known of them."""
+    """(C,) of the evidence's classes; None if nothing is known of them."""
     rests_on: str | None = None
     """Where the probabilities come from, in a sentence."""
     why: str | None = None
-    """Why it is unknown, whatever class comes nearest; None where it is not."""
+    """Why it is unknown, whatever class comes nearest; None if it is not."""
     without: Callable[[list[int]], tuple[str, float | None]] | None = None
-    """The class that would come nearest without these examples, and its probability; None where nobody asked."""
+    """The class that would come nearest without these examples, and its probability; None if that is not needed."""
     near: Callable[[list[int]], dict[int, Near]] = lambda ids: {}
-    """By which looks each of these examples is near; nothing where the gallery has one look."""
+    """By which looks each of these examples is near; nothing if the gallery has one look."""
 
     @property
     def best(self) -> str:
@@ -73,13 +73,13 @@ class Case:
 
     @property
     def rival(self) -> str | None:
-        """The runner-up; None where no other class had a part in it."""
+        """The runner-up; None if no other class had a part in it."""
         one = self.evidence
         alone = self.how == "nearest" or one.runner_up[0] == one.winner[0]
         return None if alone else str(one.classes[one.runner_up[0]])
 
     def likely(self) -> list[tuple[str, float]]:
-        """The classes with their probabilities, the likeliest first, of equal ones that which fits better; none where
+        """The classes with their probabilities, the likeliest first, of equal ones that which fits better; none if
         nothing is known of them."""
         p = self.probabilities
         if p is None or self.why is not None or np.isnan(p).any():
@@ -88,12 +88,12 @@ class Case:
         return [(str(one.classes[c]), float(p[c])) for c in ranked(p[None], one.residuals, one.winner)[0]]
 
     def chance(self, name: str) -> float | None:
-        """The probability of a class; None where it is not known."""
+        """The probability of a class; None if it is not known."""
         return dict(self.likely()).get(name)
 
     def smaller(self) -> Case:
         """The same with a smaller picture, for a page of many."""
-        return self if self.picture is None else replace(self, picture=_shrunk(self.picture, self.name, SMALL_SIDE))
+        return self if self.picture is None else replace(self, picture=_shrink(self.picture, self.name, SMALL_SIDE))
 
     def residuals(self) -> list[tuple[str, float]]:
         """The classes that were compared, best first."""
@@ -101,7 +101,7 @@ class Case:
         order = [int(c) for c in np.argsort(row, kind="stable") if np.isfinite(row[c])]
         return [(str(self.evidence.classes[c]), float(row[c])) for c in order]
 
-    def explained(self) -> dict[str, float]:
+    def explained_shares(self) -> dict[str, float]:
         """The share of the query that each class's examples explain."""
         one = self.evidence
         total = float(one.energy[0]) or 1.0
@@ -122,7 +122,7 @@ class Case:
 
 
 def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | None = None) -> Case:
-    """Look at one image file and answer."""
+    """Classify one image file."""
     from kcrc.images.decoding.reading import decode, fetch
     from kcrc.images.emptiness import emptiness
 
@@ -132,9 +132,9 @@ def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | Non
     pixels = decode(content, feature.view, source=name).pixels
     vector = feature.transform_pixels([pixels])
     answers = gallery.answering.answer_function(explain=True)(vector)
-    found = gallery.answering.mark_blank_images_unknown(answers, [emptiness(pixels)])
-    made = case_from(
-        gallery, name, content, found.evidence, truth=truth, probabilities=found.probabilities[0], vector=vector[0]
+    answers = gallery.answering.mark_blank_images_unknown(answers, [emptiness(pixels)])
+    case = case_from(
+        gallery, name, content, answers.evidence, truth=truth, probabilities=answers.probabilities[0], vector=vector[0]
     )
 
     def without(ids: list[int]) -> tuple[str, float | None]:
@@ -142,7 +142,7 @@ def case_of(gallery: Gallery, image: str | os.PathLike[str], *, truth: str | Non
         chance = float(other.probability[0])
         return str(other.evidence.labels[0]), None if np.isnan(chance) else chance
 
-    return replace(made, why=found.why[0], without=without if found.why[0] is None else None)
+    return replace(case, why=answers.why[0], without=without if answers.why[0] is None else None)
 
 
 def case_from(
@@ -155,8 +155,8 @@ def case_from(
     probabilities: Array | None = None,
     vector: Array | None = None,
 ) -> Case:
-    """A case from evidence that is there already; ``vector`` is that of the image, where it is at hand."""
-    small = None if content is None else _shrunk(content, name, QUERY_SIDE)
+    """A case from evidence that is there already; ``vector`` is that of the image, if it is at hand."""
+    small = None if content is None else _shrink(content, name, QUERY_SIDE)
 
     def thumbnail_of(example: int) -> bytes | None:
         try:
@@ -179,8 +179,8 @@ def _rests_on(gallery: Gallery) -> str | None:
         return None
     right = confidence.needed_usual().right
     return (
-        f"Chances rest on the gallery's own examples: {len(right)} were asked as if they were not in it, and "
-        f"{right.mean():.1%} of them were answered right. They hold for pictures like those."
+        f"Chances rest on the gallery's own examples: {len(right)} were classified, each with itself left out, "
+        f"and {right.mean():.1%} of the answers were right. They hold for pictures like those."
     )
 
 
@@ -210,7 +210,7 @@ def deciding(case: Case, top: int) -> tuple[list[Part], str]:
     return parts[:top], f"{len(rest)} more: {together(rest)}." if len(rest) else ""
 
 
-def verdict_sentence(case: Case) -> str:
+def answer_sentence(case: Case) -> str:
     """How the answer came about, in one sentence."""
     one = case.evidence
     if case.why is not None:
@@ -233,16 +233,16 @@ def verdict_sentence(case: Case) -> str:
 
 
 def small_picture(name: str) -> bytes | None:
-    """An image file as a small picture; None where it cannot be read any more."""
+    """An image file as a small picture; None if it can no longer be read."""
     from kcrc.images.decoding.reading import ImageError, fetch
 
     try:
-        return _shrunk(fetch(name), name, SMALL_SIDE)
+        return _shrink(fetch(name), name, SMALL_SIDE)
     except ImageError:
         return None
 
 
-def _shrunk(content: bytes, name: str, side: int) -> bytes | None:
+def _shrink(content: bytes, name: str, side: int) -> bytes | None:
     from kcrc.images.decoding.reading import decode
     from kcrc.images.decoding.resizing import View
 

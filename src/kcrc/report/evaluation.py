@@ -1,4 +1,4 @@
-"""How good a gallery is on labelled images: accuracy, by class, who is taken for whom, the worst mistakes."""
+"""How good a gallery is on labelled images: accuracy, by class, which is mistaken for which, the worst mistakes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Evaluation:
                 found.append((name, int(images), int(right), float(right / said) if said else float("nan")))
         return found
 
-    def confused(self) -> list[tuple[int, str, str]]:
+    def confusions(self) -> list[tuple[int, str, str]]:
         """(how often, class, taken for), most frequent first."""
         off = self.confusion * ~np.eye(len(self.classes), dtype=bool)
         pairs = [(int(off[i, j]), self.classes[i], self.classes[j]) for i, j in zip(*np.nonzero(off), strict=True)]
@@ -87,7 +87,7 @@ class Evaluation:
                 {"class": c, "images": n, "right": r, "precision": None if np.isnan(p) else p}
                 for c, n, r, p in self.per_class()
             ],
-            "confused": [{"times": n, "class": c, "taken_for": t} for n, c, t in self.confused()],
+            "confused": [{"times": n, "class": c, "taken_for": t} for n, c, t in self.confusions()],
         }
 
 
@@ -119,16 +119,16 @@ def wilson(right: int, total: int) -> tuple[float, float]:
     return max(0.0, (middle - half) / (1.0 + extra)), min(1.0, (middle + half) / (1.0 + extra))
 
 
-# Labelled images that a gallery was asked about: those of a folder, or its own examples, left out one by one.
+# Labelled images that a gallery classified: those of a folder, or its own examples, each with itself left out.
 
 Progress = Callable[[int], None]  # called with the number of images just finished
 
 
 @dataclass(eq=False)
 class Measured:
-    """Images that were asked: their names, true classes and answers, and how sure (n,) each answer was.
+    """Images that were classified: their names, true classes and answers, and how sure (n,) each answer was.
 
-    ``alone`` are classes of one example, which cannot be asked as if it were not there."""
+    ``alone`` are classes of one example, which cannot be classified with itself left out."""
 
     names: list[str] = field(default_factory=list)
     truth: list[str] = field(default_factory=list)
@@ -137,7 +137,7 @@ class Measured:
     problems: list[ImageError] = field(default_factory=list)
     alone: list[str] = field(default_factory=list)
     case: Callable[[int], Case] = field(default=lambda at: _no_case())
-    """The whole case of one position, for a page; only where it was asked for."""
+    """The whole case of one position, for a page; only if the evidence was kept."""
 
 
 def _no_case() -> Case:
@@ -145,7 +145,7 @@ def _no_case() -> Case:
 
 
 def in_gallery(gallery: Gallery, files: Sequence[str | os.PathLike[str]]) -> list[bool]:
-    """Whether each file is an example of the gallery, by the hash of its bytes; False where it cannot be read."""
+    """Whether each file is an example of the gallery, by the hash of its bytes; False if it cannot be read."""
     from kcrc.images.decoding.reading import ImageError, fetch
 
     known = {row.content for row in gallery.contents.rows}
@@ -154,104 +154,105 @@ def in_gallery(gallery: Gallery, files: Sequence[str | os.PathLike[str]]) -> lis
         try:
             return hashlib.sha256(fetch(name)).digest() in known
         except ImageError:
-            return False  # whoever reads it says why
+            return False  # reading it gives the reason
 
     return [is_known(name) for name in files]
 
 
-def of_files(
+def classify_files(
     gallery: Gallery,
     files: Sequence[str | os.PathLike[str]],
     labels: Sequence[str],
     *,
-    watched: Callable[[Callable[[Array], Answers]], Callable[[Array], Answers]],
+    wrap: Callable[[Callable[[Array], Answers]], Callable[[Array], Answers]],
     evidence: bool = False,
     progress: Progress,
 ) -> Measured:
-    """Ask about image files of known classes. ``watched`` wraps what answers; ``evidence`` keeps it for ``case``."""
+    """Classify image files of known classes. ``wrap`` wraps the function that answers; ``evidence`` keeps the evidence
+    for ``case``."""
     from kcrc.images.decoding.reading import fetch
 
-    # A gallery keeps names composed; folders of some systems have them in parts.
+    # A gallery stores composed names (NFC); folders of some systems have them decomposed.
     truth_of = {os.fspath(file): unicodedata.normalize("NFC", label) for file, label in zip(files, labels, strict=True)}
     file_of = {os.fspath(file): file for file in files}
-    found = Measured()
+    measured = Measured()
     parts: list[Evidence] = []
     chances: list[Array] = []
-    answer = watched(gallery.answering.answer_function(explain=evidence))
+    answer = wrap(gallery.answering.answer_function(explain=evidence))
     for chunk in gallery.answering.classify(files, answer, on_error="skip"):
-        found.names += chunk.names
-        found.problems += chunk.problems
+        measured.names += chunk.names
+        measured.problems += chunk.problems
         if chunk.answers is not None:
-            one = chunk.answers
-            found.answers += [str(label) for label in one.evidence.labels]  # not "unknown": what would it have said?
-            found.sure += one.probabilities[np.arange(len(one)), one.evidence.winner].tolist()
+            answers = chunk.answers
+            measured.answers += [str(label) for label in answers.evidence.labels]  # the nearest class, if unknown too
+            measured.sure += answers.probabilities[np.arange(len(answers)), answers.evidence.winner].tolist()
             if evidence:
-                parts.append(one.evidence)
-                chances.append(one.probabilities)
+                parts.append(answers.evidence)
+                chances.append(answers.probabilities)
         progress(len(chunk.names) + len(chunk.problems))
-    found.truth = [truth_of[name] for name in found.names]
+    measured.truth = [truth_of[name] for name in measured.names]
     if parts:
         every, probabilities = join_evidence(parts), np.concatenate(chances)
 
         def case(at: int) -> Case:
-            content, asking = fetch(file_of[found.names[at]]), gallery.answering
+            content, classifier = fetch(file_of[measured.names[at]]), gallery.answering
             return case_from(
-                gallery, found.names[at], content, every[at],
-                truth=found.truth[at], probabilities=probabilities[at],
-                vector=asking.feature().transform([content])[0] if asking.has_several_looks else None,
+                gallery, measured.names[at], content, every[at],
+                truth=measured.truth[at], probabilities=probabilities[at],
+                vector=classifier.feature().transform([content])[0] if classifier.has_several_looks else None,
             )  # fmt: skip
 
-        found.case = case
-    return found
+        measured.case = case
+    return measured
 
 
-def left_out(gallery: Gallery, *, progress: Callable[[float], None]) -> Measured:
-    """Ask every example as if it and its copies were not in the gallery."""
+def classify_left_out(gallery: Gallery, *, progress: Callable[[float], None]) -> Measured:
+    """Classify every example with itself and its copies left out."""
     from kcrc.tuning.left_out.answers import answers_without
 
     classifier = gallery.classifier()
-    model, confidence = classifier.model_, classifier.confidence_
-    which, alone = _askable(model, confidence.exclusion.groups_of(model))
+    model, confidence = classifier.answerer_.model, classifier.confidence_
+    which, alone = _can_be_left_out(model, confidence.exclusion.groups_of(model))
     if not len(which):
-        raise StateError("No class has two examples, so none can be asked as if it were not there. Add more first.")
+        raise StateError("No class has two examples, so none can be classified with itself left out. Add more first.")
 
     def read(evidence: Evidence, _: Array) -> tuple[Array, Array]:
         sure = confidence.probabilities(evidence)[np.arange(len(evidence)), evidence.winner]
         return evidence.winner, sure
 
-    seen: list[tuple[Array, Array]] = []
+    results: list[tuple[Array, Array]] = []
     for start in range(0, len(which), _STEP):
-        seen += answers_without(model, confidence.exclusion, which[start : start + _STEP], read)
+        results += answers_without(model, confidence.exclusion, which[start : start + _STEP], read)
         progress(min(1.0, (start + _STEP) / len(which)))
 
     def case(at: int) -> Case:
         one = which[at : at + 1]
-        # Also where all neighbours agree: the page shows who had which share.
-        (asked,) = answers_without(model, confidence.exclusion, one, lambda evidence, _: evidence, code_all=True)
-        chances = confidence.probabilities(asked)[0]
+        # Also if all neighbours agree: the page shows the share of each.
+        (one_evidence,) = answers_without(model, confidence.exclusion, one, lambda evidence, _: evidence, code_all=True)
+        chances = confidence.probabilities(one_evidence)[0]
         picture = gallery.thumbnail(int(model.ids[one[0]]))
         return case_from(
-            gallery, found.names[at], picture, asked,
-            truth=found.truth[at], probabilities=chances, vector=model.raw[one[0]],
+            gallery, measured.names[at], picture, one_evidence,
+            truth=measured.truth[at], probabilities=chances, vector=model.raw[one[0]],
         )  # fmt: skip
 
     rows = {row.id: row for row in gallery.contents.rows}
     examples = [rows[int(number)] for number in model.ids[which]]
-    found = Measured(
+    measured = Measured(
         names=[f"#{row.id} {row.source}".rstrip() for row in examples],
         truth=[row.label for row in examples],
-        answers=[str(model.classes[winner]) for winners, _ in seen for winner in winners],
-        sure=[float(one) for _, sure in seen for one in sure],
+        answers=[str(model.classes[winner]) for winners, _ in results for winner in winners],
+        sure=[float(one) for _, sure in results for one in sure],
         alone=alone,
         case=case,
     )
-    return found
+    return measured
 
 
 _STEP = 2048  # examples between two reports of progress
 
 
-def _askable(model: FittedModel, groups: Array) -> tuple[Array, list[str]]:
-    """The positions of examples whose class has others that stay when they leave; the names of the other classes."""
+def _can_be_left_out(model: FittedModel, groups: Array) -> tuple[Array, list[str]]:
+    """The positions of examples whose class has others that stay; the names of the other classes."""
     stays = class_stays(model.labels, groups)
     return np.flatnonzero(stays), [str(name) for name in model.classes[np.unique(model.labels[~stays])]]

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from kcrc._base.words import about, file_name, percent, plural
 from kcrc.report.case import Case, Part, every_part
-from kcrc.report.html import Element, element, page, picture
-from kcrc.report.pieces import bar, fold, masthead, table
+from kcrc.report.html import Element, bar, element, fold, masthead, page, picture, table
 from kcrc.report.seam import seam
 
-# What would change its mind? The answer as it would be without the examples that spoke most for it.
+# What would change the answer: it without the examples that count most for it.
 
-MOST = 16  # examples that are thought away, at most
+MOST = 16  # examples that are left out, at most
 SHOWN = 6  # of their pictures
 
 
@@ -27,40 +26,40 @@ class WhatIf:
 
 
 def what_ifs(case: Case, parts: Sequence[Part]) -> list[WhatIf]:
-    """Without the strongest example alone; where that changes nothing, without as many of the strongest as it takes,
-    found by doubling and then halving the gap, or the most that are tried."""
+    """Without the strongest example alone; if that changes nothing, without as many of the strongest as it takes (by
+    doubling, then halving the gap), or the most that are tried."""
     strongest = [part.id for part in parts if part.share > 0][:MOST]
     if case.without is None or not strongest:
         return []
 
-    def asked(count: int) -> WhatIf:
+    def suppose(count: int) -> WhatIf:
         assert case.without is not None
         return WhatIf(tuple(strongest[:count]), *case.without(strongest[:count]))
 
-    first = last = asked(1)
+    first = last = suppose(1)
     count, enough = 1, first.label != case.best
     while not enough and count < len(strongest):
         count = min(2 * count, len(strongest))
-        last = asked(count)
+        last = suppose(count)
         enough = last.label != case.best
     few = count // 2
     while enough and count - few > 1:
         middle = (few + count) // 2
-        tried = asked(middle)
-        if tried.label != case.best:
-            count, last = middle, tried
+        other = suppose(middle)
+        if other.label != case.best:
+            count, last = middle, other
         else:
             few = middle
     return [first] if last is first else [first, last]
 
 
 def what_if_section(case: Case, parts: Sequence[Part], *, level: int) -> Element | None:
-    """A card for each; None where it is not known."""
-    found = what_ifs(case, parts)
-    if not found:
+    """A card for each; None if it is not known."""
+    answers = what_ifs(case, parts)
+    if not answers:
         return None
     title = element(f"h{level}", "What would change its mind?")
-    return element("section", title, element("div", [_card(case, one) for one in found], class_="ifs"), class_="mind")
+    return element("section", title, element("div", [_card(case, one) for one in answers], class_="ifs"), class_="mind")
 
 
 def _card(case: Case, one: WhatIf) -> Element:
@@ -90,7 +89,7 @@ SURE, CLOSE = 0.995, 0.5
 def evidence_page(
     cases: Sequence[Case], *, gallery: str, facts: Sequence[str] = (), top: int = 24, left: int = 0
 ) -> str:
-    """The page about one or several answered images; of ``left`` more is said that they have no room."""
+    """The page about one or several answered images; it says that it has no room for ``left`` more."""
     title = f"Why “{cases[0].label}”?" if len(cases) == 1 else f"{len(cases)} answers, and what decided them"
     more = (
         f"{plural(left, 'more picture is', 'more pictures are')} not shown here: a page holds {len(cases)}."
@@ -199,10 +198,10 @@ def _wrong(share: float) -> str:
 
 
 def _chances(case: Case, level: int) -> Element:
-    """A bar for each class, longer is better: chances where they are known, else what each explains of the picture."""
+    """A bar for each class, longer is better: chances if they are known, else what each explains of the picture."""
     known = case.likely()
     title = "Chances" if known else "How much of it each class explains"
-    values = known or sorted(case.explained().items(), key=lambda pair: -pair[1])
+    values = known or sorted(case.explained_shares().items(), key=lambda pair: -pair[1])
     shown = [pair for at, pair in enumerate(values) if at < 2 or pair[1] >= 0.005][:CLASSES]
     rows = [
         element(
@@ -230,7 +229,7 @@ def _chances(case: Case, level: int) -> Element:
 def _numbers(case: Case, parts: Sequence[Part], level: int) -> Element:
     """The method's own numbers, for those who want them."""
     residuals = case.residuals()
-    explained = case.explained()
+    explained = case.explained_shares()
     compared = table(
         ("class", "chance", "explains", "residual"),
         [

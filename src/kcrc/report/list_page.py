@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kcrc._base.words import file_name, plural
 from kcrc.gallery.history import format_moment
-from kcrc.report.html import Element, element, page
-from kcrc.report.pieces import facts_of, masthead, shot
+from kcrc.report.html import Element, element, facts_of, masthead, page, shot
 
 if TYPE_CHECKING:
     from kcrc.gallery.examples import Example

@@ -13,8 +13,7 @@ from typing import Any
 
 from kcrc._base.words import file_name, whole_percents
 from kcrc.report.case import Case, Part
-from kcrc.report.html import Element, element, picture
-from kcrc.report.pieces import swatch
+from kcrc.report.html import Element, element, picture, swatch
 
 WIDE, NARROW = (936.0, 300.0), (328.0, 420.0)  # pixels of the whole on a screen and on a phone
 NARROWEST = 0.24  # of the width, for a side that weighs little: it is less high instead
@@ -54,8 +53,8 @@ class Side:
         return [abs(part.share) for part in self.parts] + [self.rest_share] * bool(self.rest)
 
 
-def tiled(areas: Sequence[float], *, width: float, height: float) -> list[Box]:
-    """Boxes with these areas, falling, that fill a rectangle from its left, each as near to a square as comes easily.
+def treemap(areas: Sequence[float], *, width: float, height: float) -> list[Box]:
+    """Boxes with these falling areas that fill a rectangle from its left, each nearly a square (a squarified treemap).
 
     A column or row takes the next one for as long as that makes the flattest of its boxes less flat."""
     scale = width * height / sum(areas)
@@ -81,16 +80,16 @@ def tiled(areas: Sequence[float], *, width: float, height: float) -> list[Box]:
     return boxes
 
 
-def laid(areas: Sequence[float], *, width: float, height: float) -> list[Box]:
-    """``tiled``; where the last is larger than the one before, as what is left may be, it has the far end to itself if
-    that leaves room for its number."""
+def treemap_with_rest(areas: Sequence[float], *, width: float, height: float) -> list[Box]:
+    """``treemap``, but if the last is larger than the one before, as what is left may be, it has the far end to itself,
+    provided that this leaves room for its number."""
     part = areas[-1] / sum(areas)
     if len(areas) < 2 or areas[-1] <= areas[-2] or part * max(width, height) < STRIP:
-        return tiled(areas, width=width, height=height)
+        return treemap(areas, width=width, height=height)
     if width >= height:
-        boxes = tiled(areas[:-1], width=width * (1 - part), height=height)
+        boxes = treemap(areas[:-1], width=width * (1 - part), height=height)
         return [*(Box(b.x * (1 - part), b.y, b.width * (1 - part), b.height) for b in boxes), Box(1 - part, 0, part, 1)]
-    boxes = tiled(areas[:-1], width=width, height=height * (1 - part))
+    boxes = treemap(areas[:-1], width=width, height=height * (1 - part))
     return [*(Box(b.x, b.y * (1 - part), b.width, b.height * (1 - part)) for b in boxes), Box(0, 1 - part, 1, part)]
 
 
@@ -105,10 +104,10 @@ def sides_of(parts: Sequence[Part], top: int) -> list[Side]:
     sides = []
     for kind, sign in (("for", 1), ("against", -1)):
         mine = [part for part in parts if part.share * sign > 0]
-        seen = [part for part in mine if part.id in shown]
+        here = [part for part in mine if part.id in shown]
         rest = [abs(part.share) for part in mine if part.id not in shown]
         if mine:
-            sides.append(Side(kind, seen, len(rest), sum(rest)))
+            sides.append(Side(kind, here, len(rest), sum(rest)))
     return sides
 
 
@@ -140,7 +139,7 @@ def _side(case: Case, side: Side, percents: list[int], *, across: float, share: 
     weights = [*side.weights[: len(side.parts)], *[max(side.rest_share, REST)] * bool(side.rest)]
     wide = (WIDE[0] * across, WIDE[1] * share / across)
     narrow = (NARROW[0], max(64.0, NARROW[1] * share))
-    boxes = [laid(weights, width=width, height=height) for width, height in (wide, narrow)]
+    boxes = [treemap_with_rest(weights, width=width, height=height) for width, height in (wide, narrow)]
     if side.kind == "for":  # the strongest at the seam
         boxes[0] = [Box(1 - box.x - box.width, box.y, box.width, box.height) for box in boxes[0]]
     tiles = []
@@ -149,7 +148,7 @@ def _side(case: Case, side: Side, percents: list[int], *, across: float, share: 
         left = at == len(side.parts)
         content = _rest(side, percent, size) if left else _tile(case, side, side.parts[at], percent, size)
         kind = " rest" if left else " big" if min(size) > 120 else " tiny" if min(size) < 66 else ""
-        style = "; ".join((_placed(places[0], ""), _placed(places[1], "n")))
+        style = "; ".join((_position(places[0], ""), _position(places[1], "n")))
         tiles.append(element("figure", element("div", content), class_=f"tile{kind}", style=style))
     shapes = f"--shape: {wide[0]:.1f} / {wide[1]:.1f}; --narrow-shape: {narrow[0]:.1f} / {narrow[1]:.1f}"
     return element(
@@ -160,7 +159,7 @@ def _side(case: Case, side: Side, percents: list[int], *, across: float, share: 
     )
 
 
-def _placed(box: Box, prefix: str) -> str:
+def _position(box: Box, prefix: str) -> str:
     values = {"x": box.x, "y": box.y, "w": box.width, "h": box.height}
     return "; ".join(f"--{prefix}{name}: {100 * value:.2f}%" for name, value in values.items())
 
@@ -172,8 +171,8 @@ def _tile(case: Case, side: Side, part: Part, percent: int, size: tuple[float, f
     shape = _shape(data)
     tile = size[0] / size[1]
     whole = shape is not None and max(shape / tile, tile / shape) > CROPPED
-    told = [f"no. {part.id}", file_name(part.source), "" if part.near is None else part.near.words]
-    title = ", ".join([part.label, *filter(None, told)])
+    facts = [f"no. {part.id}", file_name(part.source), "" if part.near is None else part.near.words]
+    title = ", ".join([part.label, *filter(None, facts)])
     return [
         picture(data, name, title=title, class_="whole" if whole else None),
         element("figcaption", f"{percent} %" + ("" if part.label == own else f" {part.label}"), _look(part, size)),
@@ -181,7 +180,7 @@ def _tile(case: Case, side: Side, part: Part, percent: int, size: tuple[float, f
 
 
 def _look(part: Part, size: tuple[float, float]) -> Element | None:
-    """By which looks the example is near, where its tile has room for a line of words."""
+    """By which looks the example is near, if its tile has room for a line of words."""
     if part.near is None or size[0] < WORDS:
         return None
     return element("small", part.near.words)

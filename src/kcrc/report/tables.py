@@ -76,6 +76,6 @@ def mean_std(values: Sequence[float]) -> str:
     return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.2f}"
 
 
-def signed(value: float, digits: int = 2) -> str:
+def with_sign(value: float, digits: int = 2) -> str:
     """A difference with its sign: +0.41, −1.20."""
     return f"{value:+.{digits}f}".replace("-", "−")

@@ -1,7 +1,8 @@
-"""The one door through which commands speak: what files, folders and errors hold is shown, and commands no terminal.
+"""All output of commands goes through here: control characters in names of files and in errors are escaped, so that no
+text can control the terminal.
 
 A class, a file or a gallery may be called anything, escape codes and line breaks included, and errors quote them. So
-every line passes ``visible`` here, and names pass ``shown``, which keeps them in their line. Nothing else in
+every line passes ``visible`` here, and names pass ``shown``, which keeps them on one line. Nothing else in
 ``kcrc.cli`` writes to stdout or stderr; a test walks the sources to see to it.
 """
 
@@ -34,19 +35,19 @@ _RIGHT_TO_LEFT = re.compile(f"{_LETTER}+(?: +{_LETTER}+)*")
 
 
 def say(text: object = "", *, end: str = "\n") -> None:
-    """A line for whoever reads the answers: on stdout. Where the reader goes away, the command ends quietly."""
+    """Write a line of the answer, on stdout. If the reader goes away, the command ends quietly."""
     try:
-        _put(sys.stdout, f"{text}{end}")
+        _write(sys.stdout, f"{text}{end}")
     except BrokenPipeError:
         _silence()
-        raise click.exceptions.Exit(0) from None  # it had what it wanted: kcrc list … | head -1
+        raise click.exceptions.Exit(0) from None  # it has read enough: kcrc list … | head -1
     except OSError as problem:
         _silence()
         raise FileError(f"The output cannot be written: {problem.strerror or problem}.") from None
 
 
 def output_now() -> TextIO | None:
-    """Where answers go: another than before where somebody put his own in its place."""
+    """Where answers go now: ``sys.stdout`` may have been replaced."""
     return sys.stdout
 
 
@@ -60,9 +61,9 @@ def can_show(text: str) -> bool:
 
 
 def note(text: object) -> None:
-    """A line for the person and not for the next program: on stderr. Where nobody can read it, nobody misses it."""
+    """Write a line for the person and not for the next program, on stderr. If it cannot be written, it is left out."""
     with contextlib.suppress(OSError):
-        _put(sys.stderr, f"{text}\n")
+        _write(sys.stderr, f"{text}\n")
 
 
 def is_confirmed(question: str) -> bool | None:
@@ -73,9 +74,9 @@ def is_confirmed(question: str) -> bool | None:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _put(stream: TextIO | None, text: str) -> None:
+def _write(stream: TextIO | None, text: str) -> None:
     """Write and flush; characters that the stream's encoding lacks are written as escapes."""
-    if stream is None:  # closed by whoever started us
+    if stream is None:  # closed by the parent process
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
     text = without_secrets(visible(text))
@@ -86,7 +87,7 @@ def _put(stream: TextIO | None, text: str) -> None:
 
 
 def _silence() -> None:
-    """Point a stdout that cannot be written to nowhere: Python flushes it once more on its way out."""
+    """Point a stdout that cannot be written to the null device: Python flushes it once more when it ends."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # it may be closed, or no file at all
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,6 +1,6 @@
 """Beyond one process: engines that spread work, a gallery in shards, and a server that searches.
 
-Importing this is light; what it names is imported when it is asked for.
+Importing this is light: what it names is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A gallery that is asked where it is: the server says who is near, the local problems are solved here.
+"""A gallery on a server that searches it: the server names the nearest examples, the local problems are solved here.
 
 queries -> the server: some more than the nearest, by single precision -> their records and vectors, checked
-        -> measured here; where that does not prove that none is missing, more are asked for -> local problems
+        -> measured here; if that does not prove that none is missing, more are fetched -> local problems
 
-From there on it is the pipeline of one process, over a model of the few examples that are near. Where the server's
-graph is asked for (``search="hnsw"``), it names most of the nearest: how many is estimated on stored examples, each
-asked by the graph and exactly, and every answer says it. Else, with u = 2⁻²⁴, R the
+From there on it is the pipeline of one process, over a model of the few examples that are near. The server's graph
+(``search="hnsw"``) names most of the nearest: how many is estimated on stored examples, each searched by the graph and
+exactly, and every answer says it. Otherwise, with u = 2⁻²⁴, R the
 longest coordinates and d their width, an example that the server did not name is at least
 
     far · (1 − (d + 4) u) − u (R + ‖q‖) − tiny
@@ -44,23 +44,23 @@ from kcrc.method.preparation import Samples
 from kcrc.scale.sharded import why_not
 
 AT_ONCE = 16  # queries whose neighbours are fetched together
-MORE = 16  # examples that are asked for beyond those wanted
+MORE = 16  # examples that the server names beyond those needed
 MOST = 20_000  # examples that a query may take before all are fetched instead
 LATER = 256  # examples without coordinates that are measured here before they get some
-ASKED = 50  # examples that the graph's recall is estimated on
-STALE = 0.05  # share of examples that may get coordinates before it is estimated anew
-LONGEST = 100  # examples among which the longest that is in is looked for
+RECALL_SAMPLE = 50  # examples that the graph's recall is estimated on
+STALE = 0.05  # share of examples that may get coordinates before it is estimated again
+LONGEST = 100  # examples of the server among which the longest that is still stored is sought
 _U = 2.0**-24
 _TINY = 2e-19  # differences whose squares are lost in single precision
 
 
-class Elsewhere(Exception):
-    """Why the server cannot be asked; the answer comes from all examples, here."""
+class CannotSearch(Exception):
+    """Why the server cannot search; the answer is then computed here, from all examples."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReadState:
-    """What is known beside the examples, for one state of what was tuned."""
+    """What is known beside the examples, for one choice of the parameters."""
 
     key: tuple[int, int | None]
     tip: Answerer
@@ -77,15 +77,16 @@ class ReadState:
         return np.asarray(Samples(vectors).of(distance)["vectors"])
 
     @property
-    def wanted(self) -> int:
+    def n_near(self) -> int:
+        """How many of the nearest examples a query needs."""
         method = self.tip.model.method
         return max(method.n_candidates or 0, method.n_neighbors or 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
-    """What is known of all examples of a revision: the classes, sorted, and how many examples came or went since the
-    parameters were chosen."""
+class Summary:
+    """All examples of a revision: the classes, sorted, and how many examples came or went since the parameters were
+    chosen."""
 
     revision: int
     tuned: int
@@ -95,9 +96,9 @@ class Followed:
 
 
 class ServerAnswerer:
-    """Answers as the gallery's own ``Answerer`` does. Where the method needs all examples, or the server cannot search,
-    they are fetched and asked here; ``why`` says why, for the latest answer (None: the server searched). ``search`` is
-    "exact", or "hnsw" for the server's graph."""
+    """Answers as the gallery's own ``Answerer`` does. If the method needs all examples, or the server cannot search,
+    all are fetched and searched here; ``why`` says why, for the latest answer (None: the server searched). ``search``
+    is "exact", or "hnsw" for the server's graph."""
 
     def __init__(self, gallery: Gallery, *, search: str = "exact") -> None:
         if search not in ("exact", "hnsw"):
@@ -108,7 +109,7 @@ class ServerAnswerer:
         self._graph = search == "hnsw"
         self._recall: tuple[str, int, Recall] | None = None
         self._known: ReadState | None = None
-        self._seen: Followed | None = None
+        self._summary: Summary | None = None
         self.why: str | None = None
 
     @property
@@ -128,34 +129,34 @@ class ServerAnswerer:
     ) -> Answers:
         """As ``Answerer.answer``."""
         try:
-            known, evidence, later = self._searched(vectors, explain)
-        except Elsewhere as problem:
+            known, evidence, later = self._search(vectors, explain)
+        except CannotSearch as problem:
             self.why = str(problem)
             here = self._gallery.answering.answerer()
             return here.answer(vectors, reject=reject, unknown=unknown, coverage=coverage, explain=explain)
         self.why = None
         if later > LATER and not self._gallery.readonly:
-            with suppress(Elsewhere):  # the answer is there; whoever asks next tries again
+            with suppress(CannotSearch):  # the answer is there; the next query tries again
                 self._extend(known)
         return answers_of(known.tip.confidence, evidence, reject=reject, unknown=unknown, coverage=coverage)
 
-    def named(self, vector: Array) -> Array:
-        """The ids that the server names as the nearest to one vector (d,), as many as the method looks at, and no more
-        is done: what an answer cannot take less time than."""
+    def nearest_ids(self, vector: Array) -> Array:
+        """The ids that the server names as the nearest to one vector (d,), as many as the method needs: the part of an
+        answer that the server does."""
 
         def look(reading: Snapshot) -> Array:
-            known = self._prepared(reading)
+            known = self._prepare(reading)
             there = self._store.coordinates(reading, known.mark)
-            return there.nearest(known.coordinates(known.tip.scaled(vector[None]))[0], known.wanted)[0]
+            return there.nearest(known.coordinates(known.tip.scaled(vector[None]))[0], known.n_near)[0]
 
         return self._gallery.read(look)
 
-    def _searched(self, vectors: Any, explain: bool) -> tuple[ReadState, Evidence, int]:
+    def _search(self, vectors: Any, explain: bool) -> tuple[ReadState, Evidence, int]:
         """The evidence, and how many examples had to be measured for want of coordinates."""
-        known = self._gallery.read(self._prepared)
+        known = self._gallery.read(self._prepare)
         if known.upto == 0:
             if self._gallery.readonly:
-                raise Elsewhere(
+                raise CannotSearch(
                     "the server has no sound coordinates of the examples, and the gallery is open to read only"
                 )
             self._extend(known)
@@ -163,16 +164,16 @@ class ServerAnswerer:
             self._extend(known)
 
         def look(reading: Snapshot) -> tuple[ReadState, Evidence, int]:
-            now = self._prepared(reading)
-            if now.upto == 0:  # whoever is at it is not waited for
-                raise Elsewhere("another program is just giving the server the coordinates of the examples")
+            now = self._prepare(reading)
+            if now.upto == 0:  # no need to wait for the other program
+                raise CannotSearch("another program is just storing the coordinates of the examples on the server")
             there = self._store.coordinates(reading, now.mark)
             graph = self._graph and there.has_graph()
-            search = _Search(reading, there, now, self._followed(reading, there, now).classes, graph=graph)
+            search = _Search(reading, there, now, self._summarise(reading, there, now).classes, graph=graph)
             rows = now.tip.samples.rows(vectors)
             found = join_evidence([search.evidence(rows[piece], explain) for piece in chunks(len(rows), AT_ONCE)])
             if graph:
-                found = replace(found, search=f"hnsw on the server, {self._estimated(search).words}")
+                found = replace(found, search=f"hnsw on the server, {self._estimate_recall(search).words}")
             return now, found, len(search.later)
 
         return self._gallery.read(look)
@@ -180,8 +181,8 @@ class ServerAnswerer:
     def _has_graph(self, reading: Snapshot, known: ReadState) -> bool:
         return self._store.coordinates(reading, known.mark).has_graph()
 
-    def _estimated(self, search: _Search) -> Recall:
-        """How many of the nearest the graph names; anew when a twentieth more examples have coordinates."""
+    def _estimate_recall(self, search: _Search) -> Recall:
+        """How many of the nearest the graph names; estimated again when a twentieth more examples have coordinates."""
         mark, upto = search.known.mark, search.known.upto
         had = self._recall
         if had is None or had[0] != mark or abs(upto - had[1]) > STALE * upto:
@@ -196,34 +197,34 @@ class ServerAnswerer:
                 known.mark, width, lambda raw: known.coordinates(scaling.transform(raw)), graph=self._graph
             )
         except KCRCError as problem:
-            raise Elsewhere(f"the server cannot keep coordinates ({problem})") from None
+            raise CannotSearch(f"the server cannot keep coordinates ({problem})") from None
 
-    def _prepared(self, reading: Snapshot) -> ReadState:
-        """What is known of this state; ``upto`` is 0 where the server has no coordinates yet."""
+    def _prepare(self, reading: Snapshot) -> ReadState:
+        """What is known of this state; ``upto`` is 0 if the server has no coordinates yet."""
         settings = reading.settings()
         if not settings.tuned:
-            raise Elsewhere("the parameters have yet to be chosen")
+            raise CannotSearch("the parameters have yet to be chosen")
         key = (settings.tuned, stored_choice.learned_at(reading, settings.tuned))
         known = self._known
         if known is None or known.key != key or self._store.coordinates(reading, known.mark).upto() != known.upto:
-            self._known = known = self._made(reading, key)
+            self._known = known = self._load(reading, key)
         return known
 
-    def _made(self, reading: Snapshot, key: tuple[int, int | None]) -> ReadState:
+    def _load(self, reading: Snapshot, key: tuple[int, int | None]) -> ReadState:
         header, arrays = stored_choice.read_state(reading, key[0])
         first = next(reading.find(ExampleRecord, removed_by=None), None)
         if first is None:
-            raise Elsewhere("there are no examples")
+            raise CannotSearch("there are no examples")
         tip = rebuild_answerer(header, arrays, _examples(reading, [first]), path=self._gallery.path)
         method = tip.model.method
         reason = why_not(method)
         if reason is None and not method.search_distance.orders_like_euclid:
-            reason = "its distance is none that a server can order by"
+            reason = "a server cannot order by its distance"
         if reason is not None:
-            raise Elsewhere(reason)
+            raise CannotSearch(reason)
         mark = _mark(method.scaling, method.search_distance)
         there = self._store.coordinates(reading, mark)
-        upto = there.upto() if there.are_whole() else 0  # looked at once: they are a cache, and made anew
+        upto = there.upto() if there.are_whole() else 0  # checked once: they are a cache, and computed again
         if upto == 0:
             return ReadState(key, tip, first.id, mark, 0, 0.0)
         ids, reach = there.longest(LONGEST)
@@ -233,9 +234,9 @@ class ServerAnswerer:
         longest = FittedModel.build(method, one.vectors, one.classes, one.labels, one.ids)
         return ReadState(key, Answerer(longest, tip.confidence, tip.samples), last.id, mark, upto, reach)
 
-    def _followed(self, reading: Snapshot, there: Coordinates, known: ReadState) -> Followed:
-        """What is known of all examples: from before and what was only added since, or by looking them all through."""
-        settings, had = reading.settings(), self._seen
+    def _summarise(self, reading: Snapshot, there: Coordinates, known: ReadState) -> Summary:
+        """The summary of all examples: that of before with what was added since, or by reading them all."""
+        settings, had = reading.settings(), self._summary
         if had is not None and (had.revision, had.tuned) == (settings.revision, settings.tuned):
             return had
         facts = stored_choice.read_facts(reading, settings.tuned)
@@ -246,10 +247,10 @@ class ServerAnswerer:
             old, later = there.counts(facts.next_id)
             names, changes = there.labels(), facts.examples - old + later
         if facts.outgrown_by(changes):
-            raise Elsewhere("the parameters were chosen on too few of the examples, and are chosen anew")
+            raise CannotSearch("the parameters were chosen on too few of the examples, and are chosen again")
         classes = np.array(sorted(names), dtype=str)
-        self._seen = Followed(settings.revision, settings.tuned, settings.next_id, classes, changes)
-        return self._seen
+        self._summary = Summary(settings.revision, settings.tuned, settings.next_id, classes, changes)
+        return self._summary
 
 
 class _Search:
@@ -265,7 +266,7 @@ class _Search:
         """The evidence for some queries, as they were given."""
         known = self.known
         queries = known.coordinates(known.tip.scaled(vectors))
-        asked = np.full(len(queries), known.wanted + MORE)
+        asked = np.full(len(queries), known.n_near + MORE)
         named = [self.there.nearest(query, int(asked[i]), graph=self.graph) for i, query in enumerate(queries)]
         while True:
             model = self._model({int(one) for ids, _ in named for one in ids})
@@ -276,7 +277,7 @@ class _Search:
             for i in short:
                 asked[i] *= 4
                 if asked[i] > MOST:
-                    raise Elsewhere("the server's single precision does not tell who is near")
+                    raise CannotSearch("the server's single precision does not tell who is near")
                 named[i] = self.there.nearest(queries[i], int(asked[i]))  # exactly: a graph may end early
 
     def _model(self, ids: set[int]) -> FittedModel:
@@ -290,25 +291,25 @@ class _Search:
     def _proven(self, model: FittedModel, query: Array, named: tuple[Array, Array], asked: int) -> bool:
         """Whether no example beyond those of the model is among the wanted nearest."""
         ids, far = named
-        if self.graph and asked == self.known.wanted + MORE:
-            enough = int(np.isin(ids, model.ids).sum()) >= self.known.wanted
+        if self.graph and asked == self.known.n_near + MORE:
+            enough = int(np.isin(ids, model.ids).sum()) >= self.known.n_near
             return len(ids) == asked and enough  # a graph proves nothing, but must not end early
         if len(ids) < asked:  # all of them
             return True
         atoms = model.examples(model.method.search_distance)["vectors"].astype(np.float64)
         exact = np.sort(np.sqrt(((atoms - query.astype(np.float64)) ** 2).sum(axis=1)))
-        if len(exact) < self.known.wanted or not np.isfinite(far[-1]):
+        if len(exact) < self.known.n_near or not np.isfinite(far[-1]):
             return False
         width = len(query)
         length = float(np.sqrt((query.astype(np.float64) ** 2).sum()))
         slack = _U * (self.known.reach * (1 + width * _U) + length) + _TINY * sqrt(width)
-        return bool(exact[self.known.wanted - 1] < far[-1] * (1 - (width + 4) * _U) - slack)
+        return bool(exact[self.known.n_near - 1] < far[-1] * (1 - (width + 4) * _U) - slack)
 
     def recall(self) -> Recall:
-        """By stored examples, each asked by the graph and exactly, without itself."""
+        """Estimated on stored examples, each searched by the graph and exactly, without itself."""
         live = [one for one in self.reading.all(ExampleRecord) if one.removed_by is None and one.id < self.known.upto]
-        asked = [live[i] for i in np.unique(np.linspace(0, len(live) - 1, ASKED).astype(int))]
-        k = min(self.known.wanted, len(live) - 1)
+        asked = [live[i] for i in np.unique(np.linspace(0, len(live) - 1, RECALL_SAMPLE).astype(int))]
+        k = min(self.known.n_near, len(live) - 1)
         if k < 1:
             return UNKNOWN
         given = self.known.tip.scaled(_examples(self.reading, asked).vectors)
@@ -339,10 +340,10 @@ def _ids(records: Sequence[ExampleRecord]) -> Array:
 
 
 def _mark(*parts: Any) -> str:
-    """What stands for these parts and all that they learned."""
+    """A digest of these parts and all that they learned."""
     arrays: dict[str, Array] = {}
-    said = json.dumps([encode(part, "part", arrays) for part in parts], sort_keys=True)
-    digest = hashlib.sha256(said.encode())
+    text = json.dumps([encode(part, "part", arrays) for part in parts], sort_keys=True)
+    digest = hashlib.sha256(text.encode())
     for name, array in sorted(arrays.items()):
         digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode() + array.tobytes())
     return digest.hexdigest()[:24]

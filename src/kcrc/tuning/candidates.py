@@ -6,7 +6,7 @@ Nothing is at an edge but what would be meaningless: the steps are factors, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,7 @@ def fixed_values(settings: MethodSettings, *, atoms: int) -> dict[str, Any]:
     return fixed
 
 
+@dataclass(eq=False)
 class Candidates:
     """The candidates among which a search chooses, and the examples that it leaves out.
 
@@ -57,30 +58,29 @@ class Candidates:
     alone     geometries that the best candidate must not be below
     """
 
-    def __init__(
-        self,
-        makers: Mapping[str, Callable[[], Geometry]],
-        labels: Array,
-        order: Array,
-        kernels: tuple[str, ...],
-        fixed: Mapping[str, Any] | None = None,
-        *,
-        iterates: bool = False,
-        n_candidates: int | None = None,
-        whole: bool = False,
-        favoured: str | None = None,
-        keep: tuple[str, ...] = (),
-        alone: tuple[str, ...] = (),
-    ) -> None:
-        self.makers, self.labels, self.order = dict(makers), labels, order
-        self.kernels, self.fixed, self.iterates = kernels, dict(fixed or {}), iterates
-        self.whole, self.favoured, self.keep, self.alone = whole, favoured, keep, alone
-        self.n_candidates = n_candidates
-        self.largest = min(len(labels) - 1, n_candidates or len(labels))  # atoms that a dictionary can have
-        self.n_classes = int(labels.max()) + 1
-        self.made: dict[str, Geometry] = {}
-        self.facts: dict[str, tuple[int, float]] = {}  # what is kept of a geometry that is let go
-        self.base: dict[str, float] = {}  # gamma at which the kernel is as wide as the neighbourhood, by geometry
+    makers: Mapping[str, Callable[[], Geometry]]
+    labels: Array
+    order: Array
+    kernels: tuple[str, ...]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    iterates: bool = False
+    n_candidates: int | None = None
+    whole: bool = False
+    favoured: str | None = None
+    keep: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    made: dict[str, Geometry] = field(default_factory=dict)  # geometries, until they are let go
+    facts: dict[str, tuple[int, float]] = field(default_factory=dict)  # what is kept of each
+    base: dict[str, float] = field(default_factory=dict)  # gamma at which a kernel is as wide as the neighbourhood
+
+    @property
+    def largest(self) -> int:
+        """Atoms that a dictionary can have."""
+        return min(len(self.labels) - 1, self.n_candidates or len(self.labels))
+
+    @cached_property
+    def n_classes(self) -> int:
+        return int(self.labels.max()) + 1
 
     # The examples -----------------------------------------------------------------------------------------------
 
@@ -117,18 +117,15 @@ class Candidates:
             self.facts[name] = self.made[name].members, self.made[name].finding
         return self.made[name]
 
-    def members(self, name: str) -> int:
-        """Distances whose nearest examples make up a dictionary of this geometry."""
-        return self._facts_of(name)[0]
-
-    def finding(self, name: str) -> float:
-        """Operations to find the dictionary of one query."""
-        return self._facts_of(name)[1]
-
-    def _facts_of(self, name: str) -> tuple[int, float]:
+    def facts_of(self, name: str) -> tuple[int, float]:
+        """How many distances' nearest examples make up a dictionary of this geometry; operations to find one."""
         if name not in self.facts:
             self.geometry(name)
         return self.facts[name]
+
+    def in_folds(self, name: str) -> bool:
+        """Whether examples of this geometry are left out together, in folds."""
+        return self.whole and self.geometry(name).has_folds
 
     def forget(self, keep: Iterable[str]) -> None:
         """Let go of all geometries but those to ``keep``."""
@@ -144,9 +141,7 @@ class Candidates:
         right). Among half of the others it hardly does, and those stand for more of them. Where examples are left
         out in folds, none is alone in what is missing.
         """
-        geometry = self.geometry(name)
-        folds = self.whole and geometry.has_folds
-        telling = kernel in ("linear", "given") and geometry.centred and not folds
+        telling = kernel in ("linear", "given") and self.geometry(name).centred and not self.in_folds(name)
         return max(1, int(constants.CENTRED_SHARE * self.largest)) if telling else self.largest
 
     def most_classes(self, name: str, kernel: str) -> int:
@@ -247,8 +242,8 @@ class Candidates:
     def _least_penalty(self, s: CandidateSetting) -> float:
         if self.iterates:
             return constants.LEAST_PENALTY_ITERATING
-        folds = self.whole and self.geometry(s.geometry).has_folds
-        return constants.LEAST_PENALTY_GRAM if folds and s.form == "gram" else constants.LEAST_PENALTY
+        gram = s.form == "gram" and self.in_folds(s.geometry)
+        return constants.LEAST_PENALTY_GRAM if gram else constants.LEAST_PENALTY
 
     def _other_sizes(self, s: CandidateSetting) -> list[int]:
         if s.locality == "atoms":

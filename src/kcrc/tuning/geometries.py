@@ -8,7 +8,7 @@ given (an object, a function, a matrix) leaves size, penalty, form and decision 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
@@ -37,81 +37,120 @@ Fit = Callable[[], scaling.Scaling]
 """A scaling, fitted when it is first needed: a search that tries few geometries pays for few whitenings."""
 
 
-def geometries_of(
-    settings: MethodSettings,
-    X: Array,
-    around: Surroundings,
-    weightings: Mapping[str, Unified],
-    progress: Callable[[float], None],
-) -> tuple[Makers, dict[str, Fit | None], tuple[str, ...]]:
-    """Geometries by name, the scaling that belongs to each, and the kernels to try."""
-    distance, given = settings.fine_distance, settings.member.fitted_kernel
-    if settings.of_products:
-        return _euclidean(settings, narrow(X), around, progress)
-    labels, groups = around.labels, around.groups
-    makers: Makers
-    if given is None and is_open(settings.member.scaling):
-        tried = {name: _fit(one, X, labels) for name, one in LABEL_FREE.items() if name != "unit" or _differ(X)}
-        makers = {name: partial(_scaled_geometry, fit, settings, X, around) for name, fit in tried.items()}
-        return makers, {**tried}, ("exp",)
-    alone = "given" if given is not None else type(distance).__name__.lower()
-    named: Mapping[str, Distance] = weightings or {alone: distance}
-    if given is None:
-        makers = {name: partial(DistanceGeometry, one, around, labels, groups) for name, one in named.items()}
-    else:
-        makers = {name: partial(kernel_geometry, one, settings, around) for name, one in named.items()}
-    return makers, dict.fromkeys(named), ("exp" if given is None else "given",)
+@dataclass(frozen=True, eq=False)
+class Geometries:
+    """What makes the geometries that a search tries among examples X (n, d), ``around`` which others lie."""
 
+    settings: MethodSettings
+    X: Array
+    around: Surroundings
+    progress: Callable[[float], None]
 
-def _euclidean(
-    settings: MethodSettings, X: Array, around: Surroundings, progress: Callable[[float], None]
-) -> tuple[Makers, dict[str, Fit | None], tuple[str, ...]]:
-    """Of vectors under each scaling, with the kernels of dot products."""
-    kernel, given = settings.member.kernel, settings.member.fitted_kernel
-    kernels: tuple[str, ...] = ("linear", "rbf") if is_open(kernel) else (str(kernel),)
-    assert given is None or isinstance(given, VectorKernel)
+    def by_name(self, weightings: Mapping[str, Unified]) -> tuple[Makers, dict[str, Fit | None], tuple[str, ...]]:
+        """Geometries by name, the scaling that belongs to each, and the kernels to try.
 
-    def geometry(fit: Fit) -> Geometry:
-        one = fit()
-        made = VectorGeometry(
-            one,
-            X,
-            around.labels,
-            around.groups,
-            kernel=given,
-            candidates=_coarse_candidates(one, settings, X, around),
-            fixed=scaling.is_fixed(settings.member.scaling),
+        ``weightings`` are the weights of a unified distance to try.
+        """
+        distance, member = self.settings.fine_distance, self.settings.member
+        fits: dict[str, Fit]
+        if self.settings.of_products:
+            fits = dict(self._scalings())
+            kernels = ("linear", "rbf") if is_open(member.kernel) else (str(member.kernel),)
+            makers: Makers = {name: partial(self._of_vectors, fit) for name, fit in fits.items()}
+            return makers, {**fits}, kernels if member.fitted_kernel is None else ("given",)
+        if member.fitted_kernel is None and is_open(member.scaling):
+            fits = {name: self._fit(part) for name, part in LABEL_FREE.items() if name != "unit" or _differ(self.X)}
+            return {name: partial(self._of_scaled, fit) for name, fit in fits.items()}, {**fits}, ("exp",)
+        alone = "given" if member.fitted_kernel is not None else type(distance).__name__.lower()
+        named: Mapping[str, Distance] = weightings or {alone: distance}
+        if member.fitted_kernel is not None:
+            of_kernel = {name: partial(kernel_geometry, one, self.settings, self.around) for name, one in named.items()}
+            return {**of_kernel}, dict.fromkeys(named), ("given",)
+        labels, groups = self.around.labels, self.around.groups
+        makers = {name: partial(DistanceGeometry, one, self.around, labels, groups) for name, one in named.items()}
+        return makers, dict.fromkeys(named), ("exp",)
+
+    def _of_vectors(self, fit: Fit) -> Geometry:
+        """The geometry of vectors under a scaling, for the kernels of dot products."""
+        fitted, member = fit(), self.settings.member
+        assert member.fitted_kernel is None or isinstance(member.fitted_kernel, VectorKernel)
+        geometry = VectorGeometry(
+            fitted,
+            self.X,
+            self.around.labels,
+            self.around.groups,
+            kernel=member.fitted_kernel,
+            candidates=self._coarse_candidates(fitted),
+            fixed=scaling.is_fixed(member.scaling),
         )
-        made.keeps_vectors = settings.reads_entries
-        return made
+        geometry.keeps_vectors = self.settings.reads_entries
+        return geometry
 
-    fits = dict(_scalings(settings, X, around.labels, progress))
-    return (
-        {name: partial(geometry, fit) for name, fit in fits.items()},
-        {**fits},
-        kernels if given is None else ("given",),
-    )
+    def _coarse_candidates(self, fitted: scaling.Scaling) -> Callable[[Array], Array] | None:
+        """What gives the examples that may be neighbours, where another distance than the Euclidean searches first."""
+        if self.around.coarse is None or self.around.coarse[0].is_euclidean:
+            return None
+        moved, coarse = fitted.transform(self.X), self.around.coarse
+        if is_open(self.settings.member.scaling):
+            coarse = fit_again(coarse[0], moved, self.around.labels), coarse[1]
+        return replace(self.around, samples=Samples(moved), coarse=coarse, pairs={}).candidates
 
+    def _of_scaled(self, fit: Fit) -> Geometry:
+        """The geometry of a distance of vectors under a scaling."""
+        moved, around = fit().transform(self.X), self.around
+        distance = fit_again(self.settings.fine_distance, moved, around.labels)
+        around = replace(around, samples=Samples(moved), pairs={})
+        around = around.tabled(distance, table_work(self.settings), self.settings.n_jobs)
+        return DistanceGeometry(distance, around, around.labels, around.groups)
 
-def _coarse_candidates(
-    fitted: scaling.Scaling, settings: MethodSettings, X: Array, around: Surroundings
-) -> Callable[[Array], Array] | None:
-    """What gives the examples that may be neighbours, where another distance than the Euclidean searches first."""
-    if around.coarse is None or around.coarse[0].is_euclidean:
-        return None
-    moved, coarse = fitted.transform(X), around.coarse
-    if is_open(settings.member.scaling):
-        coarse = fit_again(coarse[0], moved, around.labels), coarse[1]
-    return replace(around, samples=Samples(moved), coarse=coarse, pairs={}).candidates
+    def _fit(self, part: scaling.Scaling) -> Fit:
+        return cache(lambda: part.fit(self.X, self.around.labels))
+
+    def _scalings(self) -> list[tuple[str, Fit]]:
+        """The scalings to try, by the name the table shows."""
+        X, labels, given = self.X, self.around.labels, self.settings.member.scaling
+        if not is_open(given):
+            fitted = scaling.fit_scaling(given, X, labels)
+            return [(given if isinstance(given, str) else type(fitted).__name__.lower(), lambda: fitted)]
+        tried = [(name, self._fit(part)) for name, part in LABEL_FREE.items()]
+        first = scaling.Standard().fit(X, labels) if units_differ(X) else None
+        if first is not None:
+            tried.append(("unit" + STANDARDISED, lambda: scaling.Unit(first)))
+        spare = len(X) - len(np.unique(labels))
+        if X.shape[1] <= constants.WIDEST_WITHIN and spare >= 2:
+            tried += self._whitenings(first, scaled=False)
+            if _differ(X if first is None else first.transform(X)):
+                tried += self._whitenings(first, scaled=True)
+        return tried
+
+    def _whitenings(self, first: scaling.Standard | None, *, scaled: bool) -> list[tuple[str, Fit]]:
+        """The within-class scalings to try, of vectors standardised ``first`` where units differ, since the shrinkage
+        is one for all features; none where nothing varies inside classes."""
+        X, labels, base = self.X, self.around.labels, scaling.Within(scaled=scaled, first=first)
+        deviations, _ = scaling.within_deviations(base.ready(X), labels)
+        if np.einsum("ij,ij->", deviations, deviations) <= 0:
+            return []
+        covariance = cache(lambda: scaling.within_covariance(base.ready(X), labels))
+        before, after = "scaled, within" if scaled else "within", "" if first is None else STANDARDISED
+        own = shrinkage_of(*X.shape)
+        tried = {f"{before} {s:g}{after}": replace(base, shrinkage=s) for s in sorted({*constants.SHRINKAGES, own})}
+        if not scaled:
+            tried[f"within {own:g}, any length{after}"] = replace(base, shrinkage=own, unit=False)
+
+        def whiten(part: scaling.Within) -> scaling.Scaling:
+            self.progress(0.0)  # of many features each takes a while
+            return part.fit_covariance(X, covariance())
+
+        return [(name, cache(partial(whiten, part))) for name, part in tried.items()]
 
 
 def kernel_geometry(distance: Distance, settings: MethodSettings, around: Surroundings) -> KernelGeometry:
     """The geometry of a kernel that is given with the distance."""
     kernel = settings.member.fitted_kernel
     assert kernel is not None
-    made = KernelGeometry(distance, kernel, around, around.labels, around.groups)
-    made.keeps_vectors = settings.reads_entries
-    return made
+    geometry = KernelGeometry(distance, kernel, around, around.labels, around.groups)
+    geometry.keeps_vectors = settings.reads_entries
+    return geometry
 
 
 def table_work(settings: MethodSettings) -> float:
@@ -119,71 +158,10 @@ def table_work(settings: MethodSettings) -> float:
     return constants.TABLES_SHARE * constants.SPEED * settings.tuning_seconds
 
 
-def _scaled_geometry(fit: Fit, settings: MethodSettings, X: Array, around: Surroundings) -> Geometry:
-    """The geometry of a distance of vectors under a scaling."""
-    moved = fit().transform(X)
-    distance = fit_again(settings.fine_distance, moved, around.labels)
-    around = replace(around, samples=Samples(moved), pairs={})
-    around = around.tabled(distance, table_work(settings), settings.n_jobs)
-    return DistanceGeometry(distance, around, around.labels, around.groups)
-
-
 def _differ(X: Array) -> bool:
     """Whether vectors differ in length, so that scaling them to length 1 changes something."""
     lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
     return bool(lengths.std() > constants.SAME_LENGTH * lengths.mean())
-
-
-def _fit(part: scaling.Scaling, X: Array, labels: Array) -> Fit:
-    return cache(lambda: part.fit(X, labels))
-
-
-def _scalings(
-    settings: MethodSettings, X: Array, labels: Array, progress: Callable[[float], None]
-) -> list[tuple[str, Fit]]:
-    """The scalings to try, by the name the table shows."""
-    given = settings.member.scaling
-    if not is_open(given):
-        fitted = scaling.fit_scaling(given, X, labels)
-        return [(given if isinstance(given, str) else type(fitted).__name__.lower(), lambda: fitted)]
-    tried = [(name, _fit(one, X, labels)) for name, one in LABEL_FREE.items()]
-    first = scaling.Standard().fit(X, labels) if units_differ(X) else None
-    if first is not None:
-        tried.append(("unit" + STANDARDISED, lambda: scaling.Unit(first)))
-    spare = len(X) - len(np.unique(labels))
-    if X.shape[1] <= constants.WIDEST_WITHIN and spare >= 2:
-        tried += _whitenings(X, labels, first, progress, scaled=False)
-        if _differ(X if first is None else first.transform(X)):
-            tried += _whitenings(X, labels, first, progress, scaled=True)
-    return tried
-
-
-def _whitenings(
-    X: Array,
-    labels: Array,
-    first: scaling.Standard | None,
-    progress: Callable[[float], None],
-    *,
-    scaled: bool,
-) -> list[tuple[str, Fit]]:
-    """The within-class scalings to try, of vectors standardised ``first`` where units differ, since the shrinkage is
-    one for all features; none where nothing varies inside classes."""
-    base = scaling.Within(scaled=scaled, first=first)
-    deviations, _ = scaling.within_deviations(base.ready(X), labels)
-    if np.einsum("ij,ij->", deviations, deviations) <= 0:
-        return []
-    covariance = cache(lambda: scaling.within_covariance(base.ready(X), labels))
-    before, after = "scaled, within" if scaled else "within", "" if first is None else STANDARDISED
-    own = shrinkage_of(*X.shape)
-    tried = {f"{before} {s:g}{after}": replace(base, shrinkage=s) for s in sorted({*constants.SHRINKAGES, own})}
-    if not scaled:
-        tried[f"within {own:g}, any length{after}"] = replace(base, shrinkage=own, unit=False)
-
-    def whiten(one: scaling.Within) -> scaling.Scaling:
-        progress(0.0)  # of many features each takes a while
-        return one.fit_covariance(X, covariance())
-
-    return [(name, cache(partial(whiten, one))) for name, one in tried.items()]
 
 
 def shrinkage_of(examples: int, features: int) -> float:

@@ -58,18 +58,18 @@ class CandidateSetting:
 
 @dataclass
 class Score:
-    """What leave-one-out made of one setting.
+    """What leave-one-out made of one candidate.
 
     Attributes
     ----------
     right : int
         Right answers.
     trials : int
-        Examples that were asked.
+        Examples that it was tried on.
     loss : float
         How much the answers doubted the truth; smaller is better (``kcrc.tuning.result``).
     share : float
-        Where only the hard examples were asked, what share of all they are; the others are taken as right.
+        Where it was tried on the hard examples only, what share of all they are; the others are taken as right.
     price : float
         The arithmetic of one answer, roughly, with the search for its neighbours.
     accuracy : float
@@ -90,7 +90,6 @@ class Score:
 
     @property
     def error(self) -> float:
-        """The standard error of the accuracy; never 0, so that 10 of 10 does not count as certainty."""
         if not self.trials:
             return 1.0
         p = (self.right + 1) / (self.trials + 2)
@@ -117,7 +116,7 @@ class Tuning:
         Leave-one-out accuracy of the chosen setting on ``trials`` examples: those it was chosen by, so a little too
         good.
     trials : int
-        On how many examples ``accuracy`` was measured: all that can be asked, or a sample of them.
+        On how many examples ``accuracy`` was measured: all that can be left out, or a sample of them.
     table : list of dict
         Every setting tried, the best first: its parameters, accuracy, standard error, loss and number of trials.
     frontier : list of dict
@@ -129,44 +128,36 @@ class Tuning:
     seconds: float
     scaling: Any = field(repr=False)
     weights: dict[str, float] | None = None
-    """Of the members of a unified distance; ``best.geometry`` says whether they were learned."""
 
     @property
     def accuracy(self) -> float:
-        """Leave-one-out accuracy of the chosen setting on ``trials`` examples (those it was chosen by, so a little too
-        good)."""
         return self.scores[self.best].accuracy
 
     @property
     def trials(self) -> int:
-        """On how many examples ``accuracy`` was measured: all that can be asked, or a sample of them."""
         return self.scores[self.best].trials
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """Every setting tried, best first: its parameters, accuracy, standard error, loss and number of trials."""
         score = self.scores
         order = sorted(score, key=lambda s: (-score[s].trials, -score[s].accuracy, score[s].loss))
         return [self._line(s) for s in order]
 
     def _line(self, setting: CandidateSetting) -> dict[str, Any]:
         score = self.scores[setting]
-        told = {name: getattr(score, name) for name in ("accuracy", "error", "loss", "trials", "price")}
-        return {**vars(setting), **told}
+        return vars(setting) | {name: getattr(score, name) for name in ("accuracy", "error", "loss", "trials", "price")}
 
     @property
     def frontier(self) -> list[dict[str, Any]]:
-        """Accuracy against price: of the settings asked about as many examples as the chosen one, those of which none
-        is both cheaper and at least as accurate; cheapest first, as lines of the table."""
-        found: list[dict[str, Any]] = []
+        lines: list[dict[str, Any]] = []
         for setting in sorted(self._compared, key=lambda s: (self.scores[s].price, -self.scores[s].accuracy)):
-            if not found or self.scores[setting].accuracy > found[-1]["accuracy"]:
-                found.append(self._line(setting))
-        return found
+            if not lines or self.scores[setting].accuracy > lines[-1]["accuracy"]:
+                lines.append(self._line(setting))
+        return lines
 
     @property
     def _compared(self) -> list[CandidateSetting]:
-        """The settings asked about as many examples as the chosen one, all of them."""
+        """The settings that were tried on as many examples as the chosen one, not on hard ones only."""
         return [s for s, score in self.scores.items() if score.trials >= self.trials and score.share == 1.0]
 
     def cheaper(self, *, within: float = 0.002) -> dict[str, Any]:
@@ -174,7 +165,7 @@ class Tuning:
         ``KCRCClassifier(**clf.tuning_.cheaper(within=0.002))``. The chosen one's own where none is cheaper."""
         if not 0.0 <= within < 1.0:
             raise ParameterError(f"within is a loss of accuracy, at least 0 and below 1; got {within!r}.")
-        from kcrc.tuning.geometries import scaling_named  # only where somebody asks
+        from kcrc.tuning.geometries import scaling_named  # which loads what makes geometries
 
         score, named = self.scores, scaling_named(self.best.geometry) is not None
         near = [
@@ -184,11 +175,11 @@ class Tuning:
             and s.share == self.best.share
             and (named or s.geometry == self.best.geometry)
         ]
-        found = min([*near, self.best], key=lambda s: (score[s].price, -score[s].accuracy))
-        wanted = {name: getattr(found, name) for name in ("n_neighbors", "mu", "form", "decision", "locality")}
-        if found.kernel != "given":
-            wanted |= {"kernel": found.kernel, "gamma": "scale" if found.gamma is None else found.gamma}
-        return wanted | ({"scaling": scaling_named(found.geometry)} if named else {})
+        cheapest = min([*near, self.best], key=lambda s: (score[s].price, -score[s].accuracy))
+        values = {name: getattr(cheapest, name) for name in ("n_neighbors", "mu", "form", "decision", "locality")}
+        if cheapest.kernel != "given":
+            values |= {"kernel": cheapest.kernel, "gamma": "scale" if cheapest.gamma is None else cheapest.gamma}
+        return values | ({"scaling": scaling_named(cheapest.geometry)} if named else {})
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame (needs pandas)."""
@@ -201,13 +192,13 @@ class Tuning:
         width = "" if b.gamma is None else f" gamma={b.gamma:.4g}"
         share = "" if b.share is None else f"c = {b.share:g} of the most, "
         score = self.scores[b]
-        asked = f"leave-one-out accuracy {score.accuracy:.2%} ± {score.error:.2%} on {score.trials} examples"
+        accuracy = f"leave-one-out accuracy {score.accuracy:.2%} ± {score.error:.2%} on {score.trials} examples"
         if score.trials < FEWEST:
-            asked = f"too few examples ({score.trials}) to measure the accuracy"
+            accuracy = f"too few examples ({score.trials}) to measure the accuracy"
         tried = "1 setting" if len(self.scores) == 1 else f"{len(self.scores)} settings"
         return (
             f"Tuning: scaling {b.geometry}, {b.n_neighbors} nearest {b.locality}, {b.kernel} kernel{width}, {share}"
-            f"mu={b.mu:g}, {b.form}, {b.decision}; {asked}; {tried} in {self.seconds:.1f} s"
+            f"mu={b.mu:g}, {b.form}, {b.decision}; {accuracy}; {tried} in {self.seconds:.1f} s"
         )
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -271,12 +262,12 @@ class Tuning:
 
 
 def doubts(margins: Array) -> Array:
-    """(B,) of each answer with ``margins`` (B,), 0 to 1; NaN where none was asked."""
+    """The doubt (B,) of each answer with ``margins`` (B,), 0 to 1; NaN where there is none."""
     from scipy.special import expit  # not needed to answer
 
     margins = np.asarray(margins, np.float32)
-    asked = ~np.isnan(margins)
-    known = margins[asked]
+    there = ~np.isnan(margins)
+    known = margins[there]
     right = known > 0
     wrong = np.isfinite(known) & ~right
     temperatures = np.array(constants.TEMPERATURES, np.float32)
@@ -284,12 +275,12 @@ def doubts(margins: Array) -> Array:
     of_wrong = (doubt[:, wrong].sum(axis=1) + 1.0) / (int(wrong.sum()) + 1)
     doubt = np.where(right, doubt, of_wrong[:, None])
     out = np.full(len(margins), np.nan, np.float32)
-    out[asked] = doubt[int(doubt.sum(axis=1).argmin())]
+    out[there] = doubt[int(doubt.sum(axis=1).argmin())]
     return out
 
 
 def loss(margins: Array) -> float:
-    """The mean of what was asked, 0 to 1."""
+    """The mean doubt of the answers there are, 0 to 1."""
     return float(np.nanmean(doubts(margins)))
 
 

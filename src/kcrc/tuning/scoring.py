@@ -55,11 +55,32 @@ class MarginScorer:
         """The compiled ridge where the settings ask for that, else the stages with their coder and projection."""
         projection = projections.resolve(settings.member.projection)
         coder, decision = settings.coder_with(0.01), settings.member.decision
-        rules = DECISIONS if is_open(decision) or decisions.named(decision).compiled else (decision,)
+        rules = DECISIONS if is_open(decision) or decisions.resolve(decision).compiled else (decision,)
         if settings.coder == "ridge" and projection.identity and rules == DECISIONS:
             return cls(partial(score_margins, normalize=settings.normalize_columns))
+        normalize = settings.normalize_columns
+
+        def score(
+            trials: Trials,
+            gamma: float | None,
+            labels: Array,
+            sizes: list[int],
+            mus: list[float],
+            form: str,
+            share: float | None = None,
+        ) -> Array:
+            if form == "raw" and not coder.needs_columns:
+                form = "rkhs"  # the same problem, in the linear kernel's own space
+            width = int(np.max(np.where(labels >= 0, np.arange(1, labels.shape[1] + 1), 1)))
+            if any(needs_double(width, mu, normalize) for mu in mus):
+                trials = trials.in_double(width)
+            made, own = settings.coder_with, with_share(projection, share)
+            some = labels[:, :width]
+            return staged_margins(
+                trials, gamma, some, sizes, mus, form, made, own, settings.seed, normalize=normalize, rules=rules
+            )
+
         effort = 1.0 if settings.global_dictionary and not coder.iterates else constants.STAGED_EFFORT
-        score = partial(_score_by_stages, settings, projection, rules)
         return cls(score, effort, coder.iterates, projection.cost, rules)
 
 
@@ -88,12 +109,12 @@ def shares_dictionary(trials: Trials) -> bool:
     return len(trials.inside) < len(trials.truth)
 
 
-def nearest_atom(trials: Trials) -> Array:
+def nearest_atom(trials: Trials, labels: Array) -> Array:
     """(B,) the place of the nearest atom: the first that is real, but in a dictionary that is shared."""
     if shares_dictionary(trials):
         assert trials.cross is not None
         return np.asarray(trials.cross.argmin(axis=1))
-    return np.asarray((trials.labels >= 0).argmax(axis=1))
+    return np.asarray((labels >= 0).argmax(axis=1))
 
 
 def needs_double(atoms: int, mu: float, normalize: bool) -> bool:
@@ -133,7 +154,7 @@ def score_margins(
     wide = [needs_double(atoms, mu, normalize) for mu in mus]
     if native is None or shares_dictionary(trials):
         posed = trials.in_double(atoms) if any(wide) else trials
-        return _staged_ridge(posed, gamma, labels, sizes, mus, form, normalize)
+        return staged_margins(posed, gamma, labels, sizes, mus, form, normalize=normalize)
     out = np.empty((len(sizes), len(mus), 2, len(labels)), np.float32)
     for double in (False, True):
         some = [u for u, each in enumerate(wide) if each == double]
@@ -144,9 +165,8 @@ def score_margins(
     unsolved = np.isnan(out)
     left = np.flatnonzero(unsolved.any(axis=(0, 1, 2)))
     if len(left):  # H + μI has no Cholesky factor; the stages then do what the model does
-        again = _staged_ridge(
-            trials.in_double(atoms).take(left), gamma, labels[left, :atoms], sizes, mus, form, normalize
-        )
+        posed = trials.in_double(atoms).take(left)
+        again = staged_margins(posed, gamma, labels[left, :atoms], sizes, mus, form, normalize=normalize)
         out[..., left] = np.where(unsolved[..., left], again, out[..., left])
     return out
 
@@ -182,65 +202,47 @@ def _compiled(
     )
 
 
-def _staged_ridge(
-    trials: Trials, gamma: float | None, labels: Array, sizes: list[int], mus: list[float], form: str, normalize: bool
-) -> Array:
-    return staged_margins(
-        kernel_of(trials, gamma),
-        labels,
-        trials.truth,
-        sizes,
-        mus,
-        form,
-        lambda mu: Ridge(mu=mu),
-        nearest=nearest_atom(trials) if shares_dictionary(trials) else None,
-        normalize=normalize,
-    )
-
-
 def staged_margins(
-    kernel: tuple[Array, Array, Array],
+    trials: Trials,
+    gamma: float | None,
     labels: Array,
-    truth: Array,
     sizes: list[int],
     mus: list[float],
     form: str,
-    coder_of: Callable[[float], Coder],
+    coder_with: Callable[[float], Coder] = lambda mu: Ridge(mu=mu),
     projection: Projection | None = None,
     seed: int = 0,
-    vectors: tuple[Array, Array] | None = None,
     *,
-    nearest: Array | None = None,
     normalize: bool = True,
-    judged_by: tuple[str, ...] = DECISIONS,
+    rules: tuple[str, ...] = DECISIONS,
 ) -> Array:
-    """The same for any coder, projection and decision, by the stages of the pipeline: the readable reference.
+    """(sizes, mus, rules, B) for any coder, projection and rules, by the stages of the pipeline: the readable way.
 
-    ``vectors`` (B, d) and (B, W, d) are the queries and atoms themselves, for the raw form. Where the trials share a
-    dictionary, G (1, W, W) and the atoms (1, W, d), no atom may be left out, and ``nearest`` (B,) is the place of the
-    nearest atom; else that is the first.
+    Where the trials share a dictionary, no atom may be left out.
     """
-    G, k, own_value = kernel
+    G, k, own_value = kernel_of(trials, gamma)
+    truth, width = trials.truth, labels.shape[1]
+    G, k = G[:, :width, :width], k[:, :width]
     space = local_problem.resolve(form, normalize=normalize)
     everyone = np.arange(len(truth))
-    rules = [decisions.named(name) for name in judged_by]
+    decided_by = [decisions.resolve(name) for name in rules]
     out = np.full((len(sizes), len(mus), len(rules), len(truth)), -np.inf, np.float32)
     n_classes, floor = int(max(labels.max(), truth.max())) + 1, constants.FLOOR
     for s, size in enumerate(sizes):
         classes = labels[: len(G), :size]
-        seen, atoms = (None, None) if vectors is None else (vectors[0], vectors[1][:, :size])
-        numbers = Numbers(classes, G[:, :size, :size], k[:, :size], own_value, atoms, seen)
+        atoms = None if trials.atoms is None else trials.atoms[:, : classes.shape[1]]
+        numbers = Numbers(classes, G[:, :size, :size], k[:, :size], own_value, atoms, trials.asked)
         dictionary, target = space.problem(numbers, projection or Identity(), seed)
         present = np.zeros((len(classes), n_classes + 1), bool)
         np.put_along_axis(present, classes.astype(np.intp), True, axis=1)
         alone = present[:, :n_classes].sum(axis=1) == 1
         own_line = everyone if len(classes) > 1 else 0
         has_truth = present[own_line, truth]
-        first = classes[own_line, (classes >= 0).argmax(axis=1) if nearest is None else nearest]
+        first = classes[own_line, nearest_atom(trials, classes)]
         for u, mu in enumerate(mus):
-            coder = coder_of(mu)
+            coder = coder_with(mu)
             code = coder.solve(coder.factorise(dictionary), target)
-            for d, rule in enumerate(rules):
+            for d, rule in enumerate(decided_by):
                 energy, contributed = rule.explain(dictionary, target, code, classes)
                 residuals = rule.residuals(energy, contributed, code.coefficients, classes, n_classes, floor=floor)
                 uncoded = ~np.isfinite(residuals.min(axis=1))
@@ -258,42 +260,3 @@ def staged_margins(
 def with_share(projection: Projection, share: float | None) -> Projection:
     """The projection on this share of the most dimensions there can be; as it is where that was not searched."""
     return projection if share is None else projection.with_components(share)
-
-
-def _score_by_stages(
-    settings: MethodSettings,
-    projection: Projection,
-    rules: tuple[str, ...],
-    trials: Trials,
-    gamma: float | None,
-    labels: Array,
-    sizes: list[int],
-    mus: list[float],
-    form: str,
-    share: float | None = None,
-) -> Array:
-    """Margins with the coder, the projection and the rules of ``settings``."""
-    if form == "raw" and not settings.coder_with(0.01).needs_columns:
-        form = "rkhs"  # the same problem, in the linear kernel's own space
-    width = int(np.max(np.where(labels >= 0, np.arange(1, labels.shape[1] + 1), 1)))
-    if any(needs_double(width, mu, settings.normalize_columns) for mu in mus):
-        trials = trials.in_double(width)
-    G, k, own = kernel_of(trials, gamma)
-    vectors = None
-    if trials.asked is not None and trials.atoms is not None:
-        vectors = (trials.asked, trials.atoms[:, :width])
-    return staged_margins(
-        (G[:, :width, :width], k[:, :width], own),
-        labels[:, :width],
-        trials.truth,
-        sizes,
-        mus,
-        form,
-        settings.coder_with,
-        None if projection.identity else with_share(projection, share),
-        settings.seed,
-        vectors,
-        nearest=nearest_atom(trials) if shares_dictionary(trials) else None,
-        normalize=settings.normalize_columns,
-        judged_by=rules,
-    )

@@ -25,7 +25,7 @@ from kcrc._base.arrays import Array
 from kcrc._base.parallel import over_chunks
 from kcrc.tuning import constants
 from kcrc.tuning.candidates import Candidates
-from kcrc.tuning.left_out.trials import Geometry, Trials
+from kcrc.tuning.left_out.trials import Trials
 from kcrc.tuning.result import CandidateSetting, Score, doubts, paired_error
 from kcrc.tuning.scoring import DECISIONS, MarginScorer, needs_double, posing_cost, solving_cost
 
@@ -95,7 +95,7 @@ class CandidateEvaluator:
             for (_, _, form, _, share), k in problems.items()
         )
         widest = max(atoms.values())
-        if self.in_folds(name):
+        if self.candidates.in_folds(name):
             folds = -(-trials // self.fold)
             factorising = sum(k**3 / 3 for k in solved.values())
             each = self.scorer.effort * sum(constants.FOLD_PAIR * k * k for k in solved.values())
@@ -109,23 +109,19 @@ class CandidateEvaluator:
     def atoms(self, candidate: CandidateSetting) -> float:
         """Of a dictionary: the union of several members' nearest examples is as large as all of them together."""
         typical = 1.0 if candidate.locality == "atoms" else self.candidates.typical_class
-        every = candidate.n_neighbors * typical * self.candidates.members(candidate.geometry)
+        every = candidate.n_neighbors * typical * self.candidates.facts_of(candidate.geometry)[0]
         return min(float(len(self.candidates.labels)), every)
 
     def price(self, candidate: CandidateSetting) -> float:
         """Operations for one answer, roughly: to find its dictionary, and to pose and solve its problem."""
         k, projecting = self.atoms(candidate), 0.0 if candidate.share is None else self.scorer.projecting
         stage = posing_cost(k, candidate.form, projecting) + solving_cost(k)
-        return self.candidates.finding(candidate.geometry) + self.scorer.effort * stage
+        return self.candidates.facts_of(candidate.geometry)[1] + self.scorer.effort * stage
 
     @property
     def fold(self) -> int:
         """How many examples leave a global dictionary together."""
         return max(1, len(self.candidates.labels) // constants.FOLDS)
-
-    def in_folds(self, name: str) -> bool:
-        """Whether examples of a geometry are left out together, in folds."""
-        return self.candidates.whole and self.geometry(name).has_folds
 
     # How candidates are tried ----------------------------------------------------------------------------------------
 
@@ -168,24 +164,23 @@ class CandidateEvaluator:
         geometry, largest = self.geometry(name), max(s.n_neighbors for s in group)
         width = largest * geometry.members if locality == "atoms" else self.candidates.class_width(largest)
         step = int(np.clip(constants.BATCH_ATOMS / max(width, 40) ** 2, 2, 64))
-        taken = self.fold if self.in_folds(name) else 4 * step
+        taken = self.fold if self.candidates.in_folds(name) else 4 * step
         for at in range(0, len(places), taken):
             overspent = self.spent > constants.OVERSPENT * self.budget
             if overspent and not any(np.isnan(self.margins[s]).all() for s in group):
                 break
             batch = places[at : at + taken]
             self.spent += self.cost(name, group, len(batch))
-            margins = self._left_out_margins(geometry, locality, group, self.order[batch], step)
+            margins = self._left_out_margins(group, self.order[batch], step)
             for candidate, own in zip(group, margins, strict=True):
                 self.margins[candidate][batch] = own
             show()
 
-    def _left_out_margins(
-        self, geometry: Geometry, locality: str, group: list[CandidateSetting], rows: Array, step: int
-    ) -> Array:
+    def _left_out_margins(self, group: list[CandidateSetting], rows: Array, step: int) -> Array:
         """Margins (candidates, B) of the examples ``rows``."""
+        geometry, locality = self.geometry(group[0].geometry), group[0].locality
         largest = max(s.n_neighbors for s in group)
-        if self.candidates.whole and geometry.has_folds:
+        if self.candidates.in_folds(group[0].geometry):
             return self._score(geometry.fold(rows), group)
 
         def piece(part: slice) -> Array:
@@ -294,7 +289,7 @@ class Search:
     def _find_hard(self, probes: list[CandidateSetting]) -> None:
         """Find the places about which some probe is wrong, and those that are nearly so."""
         evaluator = self.evaluator
-        if any(evaluator.in_folds(s.geometry) for s in probes):
+        if any(self.candidates.in_folds(s.geometry) for s in probes):
             return
         evaluator.evaluate(probes, self.everywhere, constants.SPENT_PROBES)
         margins = np.stack([evaluator.margins[s] for s in probes])

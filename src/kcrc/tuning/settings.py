@@ -213,7 +213,8 @@ class MethodSettings:
     def make_method(self, X: Array, y: Array) -> tuple[Method, Array]:
         """The method of closed settings, learned from examples X (n, d) with class numbers y (n,); and X scaled."""
         member = self.member
-        n_neighbors, n_candidates = _whole(member.n_neighbors), _whole(self.n_candidates)
+        n_candidates = None if self.n_candidates is None else int(self.n_candidates)
+        n_neighbors = None if member.n_neighbors is None else int(member.n_neighbors)
         if n_candidates is not None and n_neighbors is not None:
             n_neighbors = min(n_neighbors, n_candidates)
         fitted = scaling.fit_scaling(member.scaling, X, y)
@@ -339,7 +340,3 @@ def _gamma(X: Array, kernel: Any, distance: Distance, gamma: float | str) -> flo
 
 def _is(value: Any, name: str) -> bool:
     return isinstance(value, str) and value == name
-
-
-def _whole(value: Any) -> int | None:
-    return None if value is None else int(value)

@@ -27,7 +27,7 @@ from kcrc.method.preparation import POSITION, Prepared, Samples
 from kcrc.method.scaling import units_differ
 from kcrc.tuning import constants
 from kcrc.tuning.candidates import Candidates, fixed_values, stratified
-from kcrc.tuning.geometries import LABEL_FREE, favoured, fit_again, geometries_of, kernel_geometry, table_work
+from kcrc.tuning.geometries import LABEL_FREE, Geometries, favoured, fit_again, kernel_geometry, narrow, table_work
 from kcrc.tuning.left_out.sample import class_stays, duplicate_groups, resolve_groups
 from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.result import CandidateSetting, SearchResult, Tuning, loss
@@ -150,7 +150,8 @@ class Tuner:
         scorer, fixed = MarginScorer.of(settings), fixed_values(settings, atoms=len(part.y) - 1)
         around = part._surroundings()
         weightings = part._weightings(around, order, scorer, fixed)
-        makers, fits, kernel_names = geometries_of(settings, part.X, around, weightings, self.progress)
+        X = narrow(part.X) if settings.of_products else part.X
+        makers, fits, kernel_names = Geometries(settings, X, around, self.progress).by_name(weightings)
         candidates = Candidates(
             makers,
             around.labels,
@@ -265,12 +266,21 @@ class Tuner:
 
     def _with_distances(self, settings: MethodSettings, distance: Distance | None = None) -> MethodSettings:
         """Settings with the distances that are to stay as they were fitted; Euclidean ones are fitted to what comes."""
+        if self.settings.fine_distance.is_euclidean:
+            return settings.with_values(distances=None)
+        return settings.with_values(distances=self.pair_with(distance or self.settings.fine_distance))
+
+    def pair_with(self, distance: Distance) -> tuple[Distance, Distance]:
+        """A distance with the coarse one: itself, where there is no coarse search."""
         assert self.settings.member.distances is not None
         fine, coarse = self.settings.member.distances
-        if fine.is_euclidean:
-            return settings.with_values(distances=None)
-        distance = distance or fine
-        return settings.with_values(distances=(distance, distance if coarse is fine else coarse))
+        return distance, distance if coarse is fine else coarse
+
+    def during(self, begin: float, end: float, **values: Any) -> Tuner:
+        """The same with other values of the settings, for the part of the search between two shares of its time."""
+        settings = self.settings.with_values(**values)
+        settings = replace(settings, tuning_seconds=(end - begin) * settings.tuning_seconds)
+        return replace(self, settings=settings, progress=lambda done: self.progress(begin + (end - begin) * done))
 
     def _safe_values(self) -> dict[str, Any]:
         """Values for all that is open, where no example can be left out.
@@ -292,37 +302,18 @@ def _tune_with_weights(tuner: Tuner, distance: Unified) -> SearchResult:
     Only scalings that are not fitted with labels go with weights: to leave an example out, others would have to be
     fitted without it, which is known for Euclidean distances alone.
     """
-    settings, share = tuner.settings, constants.SCALING_SHARE
-    assert settings.member.distances is not None
-    coarse, seconds = settings.member.distances[1], settings.tuning_seconds
-    one = coarse is settings.member.distances[0]
+    share = constants.SCALING_SHARE
     euclidean = next((name for name, member in distance.members if member.is_euclidean), None)
     alone = SquaredEuclidean() if euclidean else distance.with_weights(dict.fromkeys(distance.weights_, 1.0))
-    first = replace(
-        tuner,
-        settings=replace(
-            settings.with_values(distances=(alone, alone if one else coarse)), tuning_seconds=share * seconds
-        ),
-        progress=lambda done: tuner.progress(share * done),
-    )
-    before, margins_before = first.search()
+    before, margins_before = tuner.during(0.0, share, distances=tuner.pair_with(alone)).search()
     if before.report is None or margins_before is None:
-        plain = replace(tuner, settings=settings.with_values(scaling="plain"))
-        return plain.search()[0]
+        return tuner.during(0.0, 1.0, scaling="plain").search()[0]
     free = {s: score for s, score in before.report.scores.items() if s.geometry in LABEL_FREE}
     leader = max(free, key=lambda s: (free[s].accuracy, -free[s].loss))
     fitted = LABEL_FREE[leader.geometry].fit(tuner.X, tuner.y)
     moved = fitted.transform(tuner.X)
-    learning = fit_again(distance, moved, tuner.y)
-    together = replace(
-        tuner,
-        settings=replace(
-            settings.with_values(scaling=fitted, distances=(learning, learning if one else coarse)),
-            tuning_seconds=(1.0 - share) * seconds,
-        ),
-        X=moved,
-        progress=lambda done: tuner.progress(share + (1.0 - share) * done),
-    )
+    pair = tuner.pair_with(fit_again(distance, moved, tuner.y))
+    together = replace(tuner.during(share, 1.0, scaling=fitted, distances=pair), X=moved)
     after, margins_after = together.search()
     assert after.report is not None and margins_after is not None  # the same examples can be left out as before
     scores = {**before.report.scores, **after.report.scores}
@@ -332,6 +323,5 @@ def _tune_with_weights(tuner: Tuner, distance: Unified) -> SearchResult:
     if euclidean and ((mine > 0).sum(), -loss(mine)) >= ((weighted > 0).sum(), -loss(weighted)):
         weights = {name: float(name == euclidean) for name in distance.weights_}
         report = replace(before.report, weights=weights, scores=scores, seconds=seconds)
-        pair = (SquaredEuclidean(), SquaredEuclidean() if one else coarse)
-        return SearchResult(before.settings.with_values(distances=pair), report)
+        return SearchResult(before.settings.with_values(distances=tuner.pair_with(alone)), report)
     return replace(after, report=replace(after.report, scaling=fitted, scores=scores, seconds=seconds))

@@ -29,11 +29,14 @@ async def gallery(request: Request) -> Response:
     def look() -> dict[str, Any]:
         opened = service.gallery
         contents, facts = opened.contents, opened.answering.facts()
+        first = {row.label: row.id for row in reversed(contents.rows)}
         return {
             "name": service.name,
             "revision": contents.revision,
             "examples": len(contents),
-            "classes": [{"name": name, "count": count} for name, count in contents.counts.items()],
+            "classes": [
+                {"name": name, "count": count, "example": first[name]} for name, count in contents.counts.items()
+            ],
             "feature": opened.settings.feature,
             "dim": opened.dim,
             "readonly": opened.readonly,

@@ -1,4 +1,4 @@
-"""Connections: how many there may be, and for how long a client may keep one without asking or reading anything.
+"""Connections: how many there may be, and for how long a client may keep one without sending or reading anything.
 
 At a limit, a connection that only waits for its client makes room for the next one: first those that have never sent
 the headers of a request, then those whose body is still arriving, last those between two requests; of each kind the one
@@ -30,10 +30,10 @@ class Connection(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
     _since = 0.0
-    _has_asked = False
+    _has_sent = False
 
     @property
-    def _allowed(self) -> Allowed:
+    def _limits(self) -> Allowed:
         allowed: Allowed = self.config.app.state.service.allowed  # type: ignore[union-attr]  # it is our application
         return allowed
 
@@ -44,22 +44,24 @@ class Connection(H11Protocol):
         others = [one for one in self.connections if isinstance(one, Connection) and not one.transport.is_closing()]
         others.remove(self)
         of_address = [one for one in others if one._address == self._address]
-        if self._address not in LOOPBACK and len(of_address) >= self._allowed.of_address:
-            self._make_room(of_address, f"more than {self._allowed.of_address} connections from this address")
-        elif len(others) >= self._allowed.connections:
-            self._make_room(others, f"more than {self._allowed.connections} connections")
+        if self._address not in LOOPBACK and len(of_address) >= self._limits.of_address:
+            self._make_room(of_address, f"more than {self._limits.of_address} connections from this address")
+        elif len(others) >= self._limits.connections:
+            self._make_room(others, f"more than {self._limits.connections} connections")
 
     def data_received(self, data: bytes) -> None:
         if not self._is_answering and self._deadline is None:
             self._set_deadline()
         super().data_received(data)
         if self._is_answering:
-            self._has_asked = True
+            self._has_sent = True
             self._end_deadline()
 
     def on_response_complete(self) -> None:
         self._since = self.loop.time()
         super().on_response_complete()  # which starts the time that a connection may be idle
+        if self.conn.their_state is h11.SEND_BODY:  # the rest of the body is not wanted any more
+            self._set_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_deadline()
@@ -68,7 +70,7 @@ class Connection(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stalled = self.loop.call_later(self._allowed.stalled_seconds, self.transport.abort)
+        self._stalled = self.loop.call_later(self._limits.stalled_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -90,7 +92,7 @@ class Connection(H11Protocol):
         is_arriving = self._is_answering and self.conn.their_state is h11.SEND_BODY
         if (self._is_answering and not is_arriving) or self.loop.time() < self._since + _GRACE:
             return None
-        return (1 if is_arriving else 2 if self._has_asked else 0), self._since
+        return (1 if is_arriving else 2 if self._has_sent else 0), self._since
 
     def _make_room(self, connections: list[Connection], why: str) -> None:
         """Close one of the connections, or this one if all others are left alone."""
@@ -101,7 +103,7 @@ class Connection(H11Protocol):
             self._refuse(503, f"There are {why}. Try again in a moment.")
 
     def _set_deadline(self) -> None:
-        self._deadline = self.loop.call_later(self._allowed.header_seconds, self._end_late)
+        self._deadline = self.loop.call_later(self._limits.header_seconds, self._end_late)
 
     def _end_deadline(self) -> None:
         if self._deadline is not None:
@@ -111,7 +113,7 @@ class Connection(H11Protocol):
     def _end_late(self) -> None:
         """Close a connection that sent no whole request in time, or went on sending a body that was already refused."""
         if self.cycle is None and not self.transport.is_closing():
-            self._refuse(408, f"The request did not arrive within {self._allowed.header_seconds:g} seconds.")
+            self._refuse(408, f"The request did not arrive within {self._limits.header_seconds:g} seconds.")
         else:
             self.transport.abort()
 

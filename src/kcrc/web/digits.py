@@ -1,4 +1,4 @@
-"""Pictures to try the page with, from data that ship with scikit-learn: ``make page``, or
+"""Pictures to try the page with, from data that ship with scikit-learn: ``make page SAMPLE=digits``, or
 ``python -m kcrc.web.digits FOLDER``."""
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ def main(
     if path.exists():
         return 0
     digits = load_digits()
-    for number in range(labelled + unlabelled):
-        inside = Path("photos", NAMES[digits.target[number]]) if number < labelled else Path("unlabelled")
+    # They come writer by writer: in order, those without a label would be by people whom no example is from.
+    order = np.random.default_rng(0).permutation(len(digits.target))[: labelled + unlabelled]
+    for at, number in enumerate(order.tolist()):
+        inside = Path("photos", NAMES[digits.target[number]]) if at < labelled else Path("unlabelled")
         (place / inside).mkdir(parents=True, exist_ok=True)
         pixels = np.rint(digits.images[number] * (255 / 16)).astype(np.uint8)
         picture = Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.BICUBIC)

@@ -18,7 +18,7 @@ from kcrc.method.evidence import HOW, shares
 from kcrc.method.neighbours.base import EXACT
 from kcrc.report.case import Case, every_part
 from kcrc.report.evidence_page import evidence_page, lead
-from kcrc.report.pieces import facts_of
+from kcrc.report.html import facts_of
 from kcrc.updates.turning_points import tipping, turning_points
 from kcrc.updates.what_if import Supposition
 from kcrc.web import bodies

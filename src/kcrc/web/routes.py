@@ -172,10 +172,11 @@ _SUSPECT = record(id=WHOLE, finding=TEXT, label=TEXT, looks_like=TEXT, probabili
                   nearest_of_other=some(WHOLE))  # fmt: skip
 _CLASS = record(name=TEXT, count=WHOLE, right_without_itself=maybe(NUMBER), confused_with=CHANCES, enough=maybe(TEXT))
 _WAITING = record(picture=TEXT, name=TEXT, label=maybe(TEXT), probability=maybe(NUMBER), doubt=NUMBER)
-_GALLERY = record(name=TEXT, revision=WHOLE, examples=WHOLE, classes=some(record(name=TEXT, count=WHOLE)), feature=TEXT,
-                  dim=WHOLE, readonly=FLAG, tuned=maybe(record(sentence=TEXT)), retune_due=maybe(TEXT),
-                  confidence=CONFIDENCE, token_needed=FLAG, queue=WHOLE, pictures=TEXT, undo=maybe(TEXT),
-                  redo=maybe(TEXT), limits=record(bytes=WHOLE, pixels=WHOLE, count=WHOLE))  # fmt: skip
+_GALLERY = record(name=TEXT, revision=WHOLE, examples=WHOLE,
+                  classes=some(record(name=TEXT, count=WHOLE, example=WHOLE)), feature=TEXT, dim=WHOLE, readonly=FLAG,
+                  tuned=maybe(record(sentence=TEXT)), retune_due=maybe(TEXT), confidence=CONFIDENCE, token_needed=FLAG,
+                  queue=WHOLE, pictures=TEXT, undo=maybe(TEXT), redo=maybe(TEXT),
+                  limits=record(bytes=WHOLE, pixels=WHOLE, count=WHOLE))  # fmt: skip
 _TURNS = some(record(ids=some(WHOLE), label=TEXT, probability=maybe(NUMBER)))
 
 ROUTES: tuple[Route, ...] = (

@@ -32,7 +32,8 @@ from kcrc.web.waiting import ORDERS, WaitingPictures, load, order_by
 T = TypeVar("T")
 LOOKS = 1.0  # seconds between two checks whether another process changed the gallery
 CONFIRMED = 10_000  # labels, at most
-THREADS = 4  # of each pool: pictures, what takes a moment to compute, and reading the gallery
+THREADS = 4  # of each pool: what takes a moment to compute, and reading the gallery
+DECODERS = 8  # pictures at once: as many as the box has workers, so that some that take long leave room for others
 
 
 class Service:
@@ -53,7 +54,8 @@ class Service:
         self.learner = Learner(gallery, learn=self._learn, finished=self._after_learning, failed=note)
         self.writer, self.behind = Worker("kcrc-write", most=MOST_CHANGES), Worker("kcrc-behind")
         self._decoding, self._computing, self._reading = (
-            ThreadPoolExecutor(THREADS, thread_name_prefix=f"kcrc-{work}") for work in ("pictures", "compute", "read")
+            ThreadPoolExecutor(threads, thread_name_prefix=f"kcrc-{work}")
+            for work, threads in (("pictures", DECODERS), ("compute", THREADS), ("read", THREADS))
         )
         self.advice = Computation("advise", compute_advice, self.behind, self.events)
         self.audit = Computation("audit", partial(compute_audit, self.thumbnail), self.behind, self.events)

@@ -17,6 +17,7 @@ from kcrc.gallery import Gallery
 from kcrc.gallery.building import build_from_folder
 from kcrc.gallery.exchange import format_of, layouts, name_for
 from kcrc.gallery.exchange.layouts import LabelledImages, labels_in_names, read_layout
+from kcrc.gallery.exchange.outgoing import export_labels
 from kcrc.images.decoding.limits import ImageError, fetch
 from kcrc.images.decoding.reading import decode
 
@@ -314,3 +315,44 @@ def test_what_is_none_of_these_is_said(tmp_path: Path) -> None:
     for source, words in (("none", "There is no"), ("notes.odt", "neither a folder nor a table"), (".", "no class")):
         with pytest.raises(DataError, match=words):
             read_layout(tmp_path / source)
+
+
+@pytest.mark.parametrize("form", ["imagefolder", "yolo", "datumaro", "fiftyone", "folders"])
+def test_what_is_exported_with_pictures_can_be_built_from(tmp_path: Path, form: str) -> None:
+    folder(tmp_path / "photos", 3)
+    build_from_folder(tmp_path / "photos", tmp_path / "g.kcrc", feature="pixels")
+    with Gallery.open(tmp_path / "g.kcrc") as gallery:
+        export_labels(gallery, tmp_path / "out", form=form, originals=True)
+        wanted = {(row.content, row.label) for row in gallery.contents.rows}
+    assert name_for(tmp_path / "out") == ("folders" if form == "yolo" else form)
+    build_from_folder(tmp_path / "out", tmp_path / "h.kcrc", feature="pixels")
+    with Gallery.open(tmp_path / "h.kcrc") as gallery:
+        assert {(row.content, row.label) for row in gallery.contents.rows} == wanted
+
+
+def test_datumaro_and_imagefolder_of_others_have_splits(tmp_path: Path) -> None:
+    where = tmp_path / "d"
+    (where / "annotations").mkdir(parents=True)
+    for subset, first in (("train", 0), ("val", 5)):
+        items = []
+        for number, label in enumerate(BIRDS):
+            photo(where / "images" / subset / f"{label}.jpg", label, first)
+            entry = {"id": 0, "type": "label", "label_id": number}
+            items.append({"id": label, "annotations": [entry], "image": {"path": f"{label}.jpg", "size": [48, 64]}})
+            photo(tmp_path / "i" / subset / f"{label}.jpg", label, first)
+        labels = [{"name": label, "parent": ""} for label in BIRDS]
+        document = {"dm_format_version": "1.0", "categories": {"label": {"labels": labels}}, "items": items}
+        (where / "annotations" / f"{subset}.json").write_text(json.dumps(document))
+        lines = "".join(f"{label}.jpg,{label}\n" for label in BIRDS)
+        (tmp_path / "i" / subset / "metadata.csv").write_text(f"file_name,label\n{lines}")
+    for source in (where, tmp_path / "i"):
+        found = read_layout(source)
+        assert counts(found) == each(1)
+        assert counts(found.splits["val"]) == each(1)
+    document["items"][0]["annotations"].append({"label_id": 1})
+    (where / "annotations" / "val.json").write_text(json.dumps(document))
+    with pytest.raises(FileError, match="has several labels"):
+        read_layout(where)
+    (where / "annotations" / "val.json").write_text('{"dm_format_version": "1.0"}')
+    with pytest.raises(FileError, match="is damaged"):
+        read_layout(where)

@@ -29,7 +29,9 @@ OUTPUTS = {
     "coco": "coco.json",
     "fiftyone": "out",
     "folders": "out",
+    "imagefolder": "out",
     "yolo": "out",
+    "datumaro": "out",
 }
 every_format = pytest.mark.parametrize("form", exchange.names())
 
@@ -113,7 +115,7 @@ def test_new_and_corrected_ones_are_one_change(made: Path, home: Path, form: str
     assert state(birds) == before
 
 
-@pytest.mark.parametrize("form", ["fiftyone", "folders"])
+@pytest.mark.parametrize("form", ["fiftyone", "folders", "imagefolder", "yolo", "datumaro"])
 def test_pictures_are_small_and_bare_unless_originals_are_asked_for(home: Path, form: str) -> None:
     with Gallery.open(home / "birds.kcrc") as gallery:
         sent = export_labels(gallery, home / "out", form=form)

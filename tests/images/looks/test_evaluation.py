@@ -34,5 +34,5 @@ def test_what_searches_waits_until_a_look_answers(name):
     kind = kind_of(pictures)
     task = Task(pictures, numbers, classes, None, kind, 10.0, {}, lambda share, leader: None)
     classifier = Evaluator.of(task, 3).evaluate(registry.make(name, kind=kind)).member.classifier
-    assert not classifier._standing.examples.searchable
+    assert not classifier._pending.examples.searchable
     assert classifier.model_.searchable

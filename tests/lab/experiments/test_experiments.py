@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kcrc.report.tables import Table, mean_std, signed
+from kcrc.report.tables import Table, mean_std, with_sign
 from lab import experiments
 from lab.experiments import accuracy, beyond, fig3, tables34
 from lab.experiments.base import Plan, Run
@@ -148,4 +148,4 @@ def test_tables_escape_and_align() -> None:
     assert table.csv() == "name,value\na|b,1.5\nc,\n"
     assert mean_std([1.0, 2.0]) == "1.50 ± 0.71"
     assert mean_std([1.0]) == "1.00"
-    assert signed(-1.25) == "−1.25"
+    assert with_sign(-1.25) == "−1.25"

@@ -94,7 +94,7 @@ def test_the_sum_rule_keeps_its_order_however_long_the_query_is(length, sign):
         np.testing.assert_allclose(-np.log(clf.explain(Xq).residuals), sums, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", [n for n in decisions.names() if not decisions.named(n).compiled])
+@pytest.mark.parametrize("name", [n for n in decisions.names() if not decisions.resolve(n).compiled])
 def test_the_rest_is_chosen_for_a_decision_that_was_named(name, tmp_path):
     X, y, Xq = problem(8, n=60, queries=10)
     clf = KCRCClassifier(decision=name, tuning_seconds=0.2, n_jobs=1).fit(X, y)
@@ -111,7 +111,7 @@ def test_an_unknown_decision_is_named_with_those_there_are():
 
 def test_a_decision_that_a_program_registers_is_known(tmp_path):
     @decisions.base.register("largest")
-    class Largest(decisions.named("residual").__class__):
+    class Largest(decisions.resolve("residual").__class__):
         """The class with the largest single coefficient."""
 
         compiled = False

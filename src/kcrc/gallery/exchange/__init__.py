@@ -25,9 +25,12 @@ HOMES = {
     "coco": "coco",
     "fiftyone": "fiftyone",
     "folders": "class_folders",
+    "imagefolder": "imagefolder",
     "yolo": "yolo",
+    "datumaro": "datumaro",
 }
 _SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".json": "label-studio"}
+_METADATA = ("csv", "jsonl", "parquet")
 _HEAD = 256  # bytes that tell a JSON object from a list
 
 
@@ -48,6 +51,11 @@ def name_for(path: str | os.PathLike[str]) -> str | None:
     if where.is_dir():
         if (where / "labels.json").is_file():
             return "fiftyone"
+        annotations = sorted(where.glob("annotations/*.json"))
+        if any(b"dm_format_version" in (read_start(file, _HEAD) or b"") for file in annotations):
+            return "datumaro"
+        if any((place / f"metadata.{kind}").is_file() for place in (where, where / "train") for kind in _METADATA):
+            return "imagefolder"
         has_boxes = any((one / "labels").is_dir() and (one / "images").is_dir() for one in (where, *where.glob("*/")))
         return "yolo" if has_boxes else "folders"
     if (

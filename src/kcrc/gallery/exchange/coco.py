@@ -100,6 +100,14 @@ def _parse(document: Any, path: Path) -> tuple[dict[Any, str], dict[Any, tuple[s
     return names, files
 
 
+def is_coco_file(path: Path) -> bool:
+    """Whether a file holds such a document; False for JSON of another kind."""
+    try:
+        return is_coco(read_json_file(path))
+    except FileError:
+        return False
+
+
 def is_coco(document: Any) -> bool:
     """Whether a JSON document has COCO's three lists."""
     return isinstance(document, dict) and all(isinstance(document.get(part), list) for part in PARTS)

@@ -27,7 +27,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     for row in rows:
         content = picture(row)
         if content is not None:
-            labels[put_picture(path / "data", row, content)] = numbers[row.label]
+            labels[put_picture(path / "data", row, content).rpartition(".")[0]] = numbers[row.label]
     with atomic_write(path / "labels.json") as file:
         file.write(json.dumps({"classes": classes, "labels": labels}, indent=1).encode())
     return len(labels)

@@ -25,6 +25,7 @@ HAS_COLUMNS = False
 def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
     tasks = [
         {
+            "id": number,
             "data": {"image": f"/data/local-files/?d={quote(row.image)}", "sha256": row.sha256, "kcrc_id": row.id},
             "annotations": [
                 {
@@ -39,7 +40,7 @@ def write(path: Path, rows: Sequence[Labelled], picture: Picture) -> int:
                 }
             ],
         }
-        for row in rows
+        for number, row in enumerate(rows, 1)
     ]
     with atomic_write(path) as file:
         file.write(json.dumps(tasks, indent=1).encode())

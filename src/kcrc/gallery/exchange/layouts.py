@@ -22,7 +22,7 @@ from typing import Self
 from kcrc._base.words import plural, some_of
 from kcrc.errors import DataError, FileError, KCRCError
 from kcrc.gallery.exchange import format_of, name_for
-from kcrc.gallery.exchange.coco import read_boxes
+from kcrc.gallery.exchange.coco import is_coco_file, read_boxes
 from kcrc.gallery.exchange.contract import Box, Labelled, limit_rows
 from kcrc.gallery.exchange.incoming import find_file
 from kcrc.gallery.exchange.yolo import read_yolo, yolo_root
@@ -30,6 +30,11 @@ from kcrc.images.datasets import EXTENSIONS, SPLITS, ClassFolders, class_folders
 from kcrc.images.decoding.limits import Content, ImageError, Limits, fetch, too_many_bytes
 
 Source = str | os.PathLike[str]
+_FOLDERS = {
+    "datumaro": "Datumaro's items",
+    "imagefolder": "Hugging Face's metadata and pictures",
+    "fiftyone": "FiftyOne's data and labels",
+}
 TABLES = (".csv", ".tsv", ".csv.gz", ".jsonl", ".ndjson", ".parquet", ".json")
 _MEMBERS = 1_000_000  # files in a zip
 _CAMERA = {
@@ -135,6 +140,10 @@ def _of_folder(path: Path, label_column: str | None, crops: bool) -> LabelledIma
     if documents:
         boxes = (box for name, file in documents for box in _in_split(read_boxes(file, path), name))
         return _of_boxes(boxes, f"COCO's images and annotations in {path.name}", crops)
+    form = name_for(path)
+    if form in ("datumaro", "imagefolder", "fiftyone"):
+        rows = limit_rows(format_of(form).read(path), path)
+        return _collect(((row, path) for row in rows), f"{_FOLDERS[form]} in {path.name}")
     splits = split_folders(path)
     if splits:
         parts = {name: _of_folder(folder, label_column, crops) for name, folder in splits.items()}
@@ -265,7 +274,7 @@ def _coco_files(path: Path) -> list[tuple[str, Path]]:
     """The COCO documents of a folder, each with the name of its split, "" if it has none."""
     places = [path, path / "annotations", *(child for child in path.iterdir() if child.name.casefold() in SPLITS)]
     files = [file for place in places if place.is_dir() for file in sorted(place.glob("*.json"))]
-    documents = [file for file in files if name_for(file) == "coco" and file.name != "labels.json"]
+    documents = [file for file in files if name_for(file) == "coco" and is_coco_file(file)]
     return [(_split_in_name(file), file) for file in documents]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
 @dataclass
 class ExportCounts:
     """How many examples were written, and with which pictures: whole originals, or the small ones that a gallery keeps.
-    ``without`` had no picture where one is needed, and were left out."""
+    ``without`` had no picture where one is needed, and were left out; ``lost`` are the sources of originals that were
+    not found."""
 
     examples: int = 0
     originals: int = 0
     small: int = 0
     without: int = 0
+    lost: list[str] = field(default_factory=list)
 
 
 def export_labels(
@@ -39,6 +42,7 @@ def export_labels(
     form: str,
     originals: bool = False,
     file_names: bool = False,
+    images: str | os.PathLike[str] | None = None,
 ) -> ExportCounts:
     """Write the examples in a format of ``exchange.names()``.
 
@@ -51,8 +55,13 @@ def export_labels(
         name = file_name(example.source) if file_names else example.source
         rows.append(Labelled(example.label, name, facts["sha256"], example.id, facts["added_at"] or ""))
 
+    beside = [gallery.path.parent] if isinstance(gallery.path, Path) else []
+    folders = [".", *beside, *([] if images is None else [images, Path(images).parent])]
+
     def picture(row: Labelled) -> bytes | None:
-        whole = _original(sources[row.sha256], row.sha256) if originals else None
+        whole = read_original(sources[row.sha256], row.sha256, folders) if originals else None
+        if originals and whole is None:
+            counts.lost.append(sources[row.sha256] or f"#{row.id}")
         content = whole or strip_metadata(gallery.thumbnail(row.id or 0) or b"")
         counts.originals += whole is not None
         counts.small += whole is None and content is not None
@@ -63,13 +72,16 @@ def export_labels(
     return counts
 
 
-def _original(source: str, sha256: str) -> bytes | None:
-    """The photograph an example came from; None where it is gone, or another by now."""
-    try:
-        content = fetch(source) if source else b""
-    except KCRCError:
-        return None
-    return content if hashlib.sha256(content).hexdigest() == sha256 else None
+def read_original(source: str, sha256: str, folders: Iterable[str | os.PathLike[str]] = (".",)) -> bytes | None:
+    """Return the photograph an example came from, below one of the folders; None if it is gone or changed."""
+    for folder in folders if source else ():
+        try:
+            content = fetch(os.path.join(folder, source))
+        except KCRCError:
+            continue
+        if hashlib.sha256(content).hexdigest() == sha256:
+            return content
+    return None
 
 
 # Pictures written into a new folder, each under a name of its own.
@@ -89,7 +101,7 @@ def new_folder(path: Path) -> None:
 
 
 def put_picture(folder: Path, row: Labelled, content: bytes) -> str:
-    """Write a picture; its name without the suffix. Twins get a number."""
+    """Write a picture and return the name of its file; twins get a number."""
     suffix = next((kind for head, kind in _KINDS if content.startswith(head)), ".tif")
     name, number = row.picture_name, 1
     while any((folder / f"{name}{kind}").exists() for kind in {*dict(_KINDS).values(), ".tif"}):
@@ -97,4 +109,4 @@ def put_picture(folder: Path, row: Labelled, content: bytes) -> str:
         name = f"{row.picture_name}.{number}"
     with atomic_write(folder / f"{name}{suffix}", parents=True, overwrite=False) as file:
         file.write(content)
-    return name
+    return f"{name}{suffix}"

@@ -1,4 +1,4 @@
-"""Looks, the ways to compare pictures: ``names()``, ``register``, ``of_feature``, ``of_distance``.
+"""Looks, the ways to compare pictures: ``names``, ``make``, ``register``, ``resolve``, ``of_feature``, ``of_distance``.
 
 Importing this is light; a look's parts are imported when it is made.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kcrc.images.looks.base import Look, PictureKind, Price, of_distance, of_feature, register
 
-__all__ = ["Look", "PictureKind", "Price", "names", "of_distance", "of_feature", "register"]
+__all__ = ["Look", "PictureKind", "Price", "make", "names", "of_distance", "of_feature", "register", "resolve"]
 
 
 def names() -> tuple[str, ...]:
@@ -21,6 +21,19 @@ def names() -> tuple[str, ...]:
     from kcrc.images.looks.base import registry
 
     return registry.names()
+
+
+def make(name: str, *, kind: PictureKind) -> Look | None:
+    """Return the look of this name for a kind of pictures; None if it makes no sense for them."""
+    names()  # the library's own are registered then
+    from kcrc.images.looks.base import registry
+
+    return registry.make(name, kind=kind)
+
+
+def resolve(spec: str | Look, *, kind: PictureKind) -> Look | None:
+    """Return the look that a name stands for; return a look as it is."""
+    return make(spec, kind=kind) if isinstance(spec, str) else spec
 
 
 def __getattr__(name: str) -> Any:

@@ -194,7 +194,7 @@ def fit_to_all(task: Task, members: Sequence[Member]) -> list[Member]:
     fitted = []
     for member, look, vectors in zip(members, looks, vectors_of_looks(looks, task.pictures), strict=True):
         classifier = task.fit_classifier(look, vectors, len(members), brief=len(members) > 1)
-        evidence = left_out_evidence(classifier.model_, order, task.groups)
+        evidence = left_out_evidence(classifier.answerer_.model, order, task.groups)
         calibrated = Member.calibrated(look, classifier, evidence, task.labels[order])
         fitted.append(replace(calibrated, weight=member.weight))
     return fitted

@@ -272,7 +272,7 @@ class Ensemble:
     def of(cls, members: Sequence[Member], groups: Any) -> Ensemble:
         """Return the ensemble of members just fitted; ``groups`` (n,) are examples that belong together, "auto" or
         None."""
-        return cls(tuple(members), Groups.of(members[0].classifier.model_.ids, groups))
+        return cls(tuple(members), Groups.of(members[0].classifier.examples_.ids, groups))
 
     @property
     def leader(self) -> KCRCClassifier:
@@ -314,7 +314,7 @@ class Ensemble:
         return self.leader.confidence_ if self.is_single else self.cached_confidence.get(self._learn_confidence)
 
     def _learn_confidence(self) -> Confidence:
-        model = self.leader.model_
+        model = self.leader.examples_
         groups = self._groups_of(model)
         exclusion = Exclusion.of(model, resolve_groups(groups, model.raw, model.labels))
         group_numbers = exclusion.groups_of(model)
@@ -336,10 +336,10 @@ class Ensemble:
 
     def _left_out(self, order: Array, groups: Array | str | None, *, without_classes: bool = False) -> LeftOut:
         """Return the combined answers to the examples at ``order``, each left out."""
-        models = [member.classifier.model_ for member in self.members]
+        models = [member.classifier.answerer_.model for member in self.members]
         parts = [left_out_evidence(model, order, groups, without_classes=without_classes) for model in models]
         evidence = combine_evidence(self.members, parts, explain=True)
-        model = self.leader.model_
+        model = self.leader.examples_
         return LeftOut(
             rows=model.ids[order], truth=model.labels[order], winner=evidence.winner, residuals=evidence.residuals,
             how=evidence.how, signs=open_set_features(evidence), reach=np.full(len(order), np.inf),
@@ -356,7 +356,7 @@ class Ensemble:
 
     def retune(self) -> Ensemble:
         """Return the ensemble with the parameters chosen again and each member calibrated again."""
-        model = self.leader.model_
+        model = self.leader.examples_
         groups = self._groups_of(model)
         changed = self.change(lambda number, classifier: classifier.retune(groups=groups))
         order = leave_one_out_order(model.labels, groups)[:MOST_LEFT_OUT]
@@ -364,7 +364,7 @@ class Ensemble:
             return changed
         members = []
         for member in changed.members:
-            evidence = left_out_evidence(member.classifier.model_, order, groups)
+            evidence = left_out_evidence(member.classifier.answerer_.model, order, groups)
             calibrated = Member.calibrated(member.look, member.classifier, evidence, model.labels[order])
             members.append(replace(calibrated, weight=member.weight))
         return replace(changed, members=tuple(members))

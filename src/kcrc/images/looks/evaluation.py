@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kcrc._base.arrays import Array
-from kcrc.classifier.estimator import KCRCClassifier
+from kcrc.classifier.estimator import KCRCClassifier, fit_briefly
 from kcrc.errors import DataError, KCRCError, ParameterError
 from kcrc.images.looks.base import Look, PictureKind, Pictures
 from kcrc.images.looks.choice import LookScore
@@ -60,8 +60,10 @@ class Task:
         """
         seconds = max(LEAST_TUNING, self.tuning_seconds / looks)
         classifier = KCRCClassifier(tuning_seconds=seconds, verbose=False, **self.options, **look.settings)
-        fit = classifier.fit_briefly if brief else classifier.fit
-        return fit(vectors, self.classes[self.labels], groups=self.groups)
+        y = self.classes[self.labels]
+        if brief:
+            return fit_briefly(classifier, vectors, y, groups=self.groups)
+        return classifier.fit(vectors, y, groups=self.groups)
 
 
 @dataclass(frozen=True, eq=False)

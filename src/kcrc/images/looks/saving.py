@@ -48,7 +48,7 @@ def save(classifier: ImageClassifier, path: str | os.PathLike[str]) -> None:
     members = []
     for number, member in enumerate(classifier.ensemble_.members):
         header, parts = describe(member.classifier)
-        model = member.classifier.model_
+        model = member.classifier.answerer_.model
         stored = {"vectors": model.raw, "labels": model.labels, "ids": model.ids, **parts}
         look = encode(member.look.state(), f"look '{member.look.name}'", look_arrays)
         arrays |= {f"{number}-{name}": array for name, array in stored.items()}
@@ -88,7 +88,7 @@ def load(path: str | os.PathLike[str], make: Callable[..., T]) -> T:
             _read_member(state, _with_prefix(f"{number}-", arrays), decode(state["look"], look_arrays), classes, path)
             for number, state in enumerate(header["experts"])
         )
-        if len({tuple(member.classifier.model_.ids.tolist()) for member in members}) != 1:
+        if len({tuple(member.classifier.examples_.ids.tolist()) for member in members}) != 1:
             raise FileError("its looks have different examples")
         stored_groups = decode(header["groups"], rest)
         groups: Groups | str | None = None if stored_groups is None else AUTO

@@ -1,5 +1,5 @@
-"""How classes are judged once a query is coded: ``names()``, ``make(name)`` and ``register(name)``."""
+"""How classes are judged once a query is coded: ``names``, ``make``, ``register`` and ``resolve``."""
 
-from kcrc.method.decisions.base import Decision, make, named, names, register
+from kcrc.method.decisions.base import Decision, make, names, register, resolve
 
-__all__ = ["Decision", "make", "named", "names", "register"]
+__all__ = ["Decision", "make", "names", "register", "resolve"]

@@ -25,7 +25,6 @@ registry: Registry[Decision] = Registry(
 names = registry.names
 register = registry.register
 make = registry.make
-named = make
 
 
 class Decision(ABC):
@@ -75,7 +74,7 @@ class Decision(ABC):
         ``floor``: the least share of the energy that counts as left over, for those who take logarithms."""
         least = floor * np.maximum(energy, np.finfo(np.float64).tiny)
         squared = np.maximum(energy[:, None] - per_class(contributed, labels, n_classes), least[:, None])
-        length = np.sqrt(per_class(x**2, labels, n_classes))
+        length = np.sqrt(per_class(np.square(x, dtype=np.float64), labels, n_classes))  # in single they vanish
         residual = np.sqrt(squared)
         if self.over_length:
             residual = np.divide(residual, length, out=np.full_like(residual, np.inf), where=length > 0)
@@ -106,3 +105,8 @@ def within_classes(H: Array, x: Array, labels: Array) -> Array:
         members = np.flatnonzero(labels[0] == c)
         out[:, members] = x[:, members] @ H[0][np.ix_(members, members)]
     return out
+
+
+def resolve(spec: str | Decision) -> Decision:
+    """Return the decision that a name stands for; return a Decision as it is."""
+    return registry.resolve(spec, Decision)

@@ -22,7 +22,8 @@ class Residual(Decision):
 
     def explain(self, dictionary: Dictionary, target: Target, code: Code, labels: Array) -> tuple[Array, Array]:
         x = code.coefficients
-        return target.energy, np.asarray(x * (2.0 * target.correlation - within_classes(dictionary.gram, x, labels)))
+        rest = 2.0 * target.correlation - within_classes(dictionary.gram, x, labels)
+        return target.energy, np.multiply(x, rest, dtype=np.float64)
 
     def over_one(self, dictionary: Dictionary, target: Target, code: Code, labels: Array, n_classes: int) -> Array:
         """One matrix product a class, and no table (B, n) of contributions."""

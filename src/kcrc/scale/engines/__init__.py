@@ -1,7 +1,7 @@
-"""Who does the work: this process ("local", the default), a Ray cluster.
+"""Where work runs: in this process ("local", the default), or on a Ray cluster.
 
 An engine sees functions and pieces of work, and nothing of galleries or classifiers. A new one is a module here and a
-line in ``HOMES``; ``tests/scale/test_engines.py`` then says what it owes.
+line in ``HOMES``; ``tests/scale/test_engines.py`` then checks what it has to do.
 """
 
 from __future__ import annotations
@@ -23,5 +23,5 @@ def make(name: str, *, address: str | None = None, workers: int | None = None) -
     """The engine called ``name``, to be used in a ``with`` block.
 
     ``address`` is that of a cluster that runs already; without one, an engine starts ``workers`` processes of its own
-    on this machine (None: one a core) and ends them when it is closed."""
+    on this machine (None: one per core) and ends them when it is closed."""
     return ENGINES.make(name, address=address, workers=workers)

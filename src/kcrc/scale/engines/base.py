@@ -1,8 +1,7 @@
-"""What an engine does: run work on pieces, at least once each, and hold objects that are asked where they are.
+"""What an engine does: run work on pieces, at least once each, and hold objects on workers.
 
-An engine of others has four things to say: how a piece is started, which is done first, what came of it, and how those
-that nobody waits for any more are stopped. The rest (how many are under way, keys, what happens on an error or Ctrl-C)
-is written once, here.
+A subclass says how a piece is started, which one is done first, what its result is, and how pieces that are no longer
+needed are stopped. The rest (how many are under way, keys, what happens on an error or Ctrl-C) is written once, here.
 """
 
 from __future__ import annotations
@@ -18,32 +17,32 @@ from kcrc.errors import ParameterError
 P = TypeVar("P")
 R = TypeVar("R")
 
-REPEATS = 3  # times that a piece is run again whose worker was lost; then the piece itself is what ends workers
+REPEATS = 3  # times that a piece runs again after its worker was lost; then the piece itself ends workers
 _NO_MORE = object()
 
 
 @dataclass(frozen=True)
 class Result(Generic[R]):
-    """What work made of one piece."""
+    """The result of work on one piece."""
 
     key: Hashable
     value: R
 
 
 class Held(ABC):
-    """Objects that workers hold. They are asked from the program and from work alike: a ``Held`` can be sent."""
+    """Objects that workers hold. The program and work can both call them: a ``Held`` can be sent."""
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def ask(self, verb: str, questions: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """``held[i].verb(*questions[i])`` of all of them at once, in their order. One that was lost with its worker is
-        made again first. A verb only reads: it may be run twice."""
+        """Return ``held[i].verb(*questions[i])`` of all of them, in their order. One that was lost with its worker is
+        made again first. A verb only reads: it may run twice."""
 
 
 class Engine(ABC):
-    """Used in a ``with`` block; what it started is ended with it."""
+    """Runs work; used in a ``with`` block, at whose end it ends what it started."""
 
     threads: ClassVar[int | None] = 1
     """Threads that a piece of work should use (None: as many as there are cores)."""
@@ -52,13 +51,13 @@ class Engine(ABC):
     """How many pieces are worked on at once."""
 
     def map(self, work: Callable[[P], R], pieces: Iterable[P], *, key: Callable[[P], Hashable]) -> Iterator[Result[R]]:
-        """``work(piece)`` of every piece, in any order, each key once. Work runs at least once for each piece, and
-        again where its worker was lost: it must not matter how often it runs.
+        """Yield ``work(piece)`` of every piece, in any order, each key once. Work runs at least once for each piece,
+        and again if its worker was lost: it must not matter how often it runs.
 
-        Pieces are taken as workers come free, so they need not fit in memory. An error of ``work`` is raised as it is.
-        After an error, Ctrl-C, or where the caller stops, nothing new is started; what is under way is called off, or
+        Pieces are taken as workers become free, so they need not fit in memory. An error of ``work`` is raised as it
+        is. After an error, Ctrl-C, or if the caller stops, nothing new is started; what is under way is cancelled, or
         ends by itself."""
-        shared = self._sent(work)
+        shared = self._share(work)
         waiting, under_way, keys = iter(pieces), dict[Any, Hashable](), set[Hashable]()
         try:
             while True:
@@ -77,8 +76,8 @@ class Engine(ABC):
 
     @abstractmethod
     def hold(self, makers: Sequence[Callable[[], Any]]) -> Held:
-        """What the makers make, each held by one worker, spread over all. A maker is sent, and may be called again:
-        it says where things are and does not bring them."""
+        """Hold what each maker returns on one worker, spread over all. A maker is sent, and may be called again: it
+        should say where things are rather than bring them along."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -92,26 +91,26 @@ class Engine(ABC):
         self.close()
 
     @abstractmethod
-    def _sent(self, work: Callable[[P], R]) -> Any:
-        """``work`` where all workers can get at it, sent once and not with every piece."""
+    def _share(self, work: Callable[[P], R]) -> Any:
+        """Send ``work`` to all workers once, and not with every piece."""
 
     @abstractmethod
     def _start(self, shared: Any, piece: Any) -> Any:
-        """Start a piece; a handle on it."""
+        """Start a piece and return a handle on it."""
 
     @abstractmethod
     def _first_done(self, handles: list[Any]) -> Any:
-        """Wait until one is done."""
+        """Wait until one is done and return it."""
 
     @abstractmethod
     def _outcome(self, handle: Any) -> Any:
-        """What came of it, or the error that work raised."""
+        """Return its result, or raise the error that work raised."""
 
     @abstractmethod
     def _stop(self, handles: list[Any]) -> None: ...
 
 
 def check_workers(workers: int | None) -> None:
-    """An error where that many workers cannot be started."""
+    """Raise an error if that many workers cannot be started."""
     if workers is not None and workers < 1:
-        raise ParameterError(f"workers is at least 1, or None for one a core; got {workers!r}.")
+        raise ParameterError(f"workers must be 1 or more, or None for one per core; got {workers!r}.")

@@ -1,4 +1,4 @@
-"""The engine that is always there: this process, one piece after the other, with all cores inside a piece."""
+"""The default engine: this process, one piece after the other, with all cores on each piece."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Here(Held):
         return len(self._objects)
 
     def ask(self, verb: str, questions: Sequence[tuple[Any, ...]]) -> list[Any]:
-        return [getattr(one, verb)(*asked) for one, asked in zip(self._objects, questions, strict=True)]
+        return [getattr(held, verb)(*question) for held, question in zip(self._objects, questions, strict=True)]
 
 
 @ENGINES.register("local")
 class Local(Engine):
-    """Work runs when its outcome is asked for: nothing is ever ahead of the caller."""
+    """Work runs when its result is fetched: nothing is ever ahead of the caller."""
 
     threads: ClassVar[int | None] = None
     workers = 1
@@ -43,7 +43,7 @@ class Local(Engine):
     def close(self) -> None:
         """Nothing was started."""
 
-    def _sent(self, work: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def _share(self, work: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return work
 
     def _start(self, shared: Callable[[Any], Any], piece: Any) -> Callable[[], Any]:
@@ -56,4 +56,4 @@ class Local(Engine):
         return handle()
 
     def _stop(self, handles: list[Any]) -> None:
-        """None of them was begun."""
+        """None of them has begun."""

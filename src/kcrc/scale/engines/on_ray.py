@@ -1,7 +1,7 @@
 """Ray: tasks for pieces, actors for what is held. A lost worker's tasks run again, a lost actor is made again.
 
-Whoever reaches the ports of a Ray cluster runs code on its machines: a cluster of our own listens on loopback alone
-and has no dashboard, and one of others belongs in a network of its own.
+Everybody who reaches the ports of a Ray cluster can run code on its machines: a cluster of our own listens on loopback
+alone and has no dashboard, and another cluster belongs in a network of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESTARTS = 100  # of one actor: machines come and go in a long run; without end 
 
 
 def load_ray(*, alone: bool = False) -> Any:
-    """The library, told before it is imported to send nothing home, and ``alone`` to stay on loopback."""
+    """Import the library, set to send nothing home and, with ``alone``, to stay on loopback."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if alone:  # Ray turns a loopback address into one that others reach, but on systems where it does not span machines
@@ -35,17 +35,17 @@ def load_ray(*, alone: bool = False) -> Any:
 
 
 class Holder:
-    """What runs in an actor: it passes questions on to its object, which it makes when it is first asked, so that
-    whoever asks is told what went wrong."""
+    """Runs in an actor and passes calls on to its object, which it makes at the first call: so that the caller gets the
+    error if that fails."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
 
-    def ask(self, verb: str, *asked: Any) -> Any:
-        return getattr(self._held, verb)(*asked)
+    def ask(self, verb: str, *question: Any) -> Any:
+        return getattr(self._object, verb)(*question)
 
     @cached_property
-    def _held(self) -> Any:
+    def _object(self) -> Any:
         return self._make()
 
 
@@ -59,12 +59,12 @@ class Actors(Held):
         return len(self.actors)
 
     def ask(self, verb: str, questions: Sequence[tuple[Any, ...]]) -> list[Any]:
-        asked = [one.ask.remote(verb, *what) for one, what in zip(self.actors, questions, strict=True)]
-        return [_value(load_ray(), one) for one in asked]
+        results = [actor.ask.remote(verb, *question) for actor, question in zip(self.actors, questions, strict=True)]
+        return [_value(load_ray(), result) for result in results]
 
 
 def _value(ray: Any, reference: Any) -> Any:
-    """What a task or an actor answered, with the error of the work itself where it raised one."""
+    """The result of a task or an actor; the error of the work itself if it raised one."""
     try:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as problem:
@@ -92,7 +92,7 @@ class OnRay(Engine):
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
         if not self._own and address is not None:
             raise StateError("This process is connected to a Ray cluster already; leave the address out to use it.")
-        logging.getLogger("ray").setLevel(logging.ERROR)  # what it says of itself is not for who reads the answers
+        logging.getLogger("ray").setLevel(logging.ERROR)  # its own messages are not for readers of the answers
         try:
             if self._own and address is None:
                 own = {"address": "local", "num_cpus": worker_count(workers), "include_dashboard": False}
@@ -109,7 +109,7 @@ class OnRay(Engine):
 
     def hold(self, makers: Sequence[Callable[[], Any]]) -> Held:
         sent = [self._ray.put(make) for make in makers]
-        self._makers += sent  # Ray drops what nobody refers to, and an actor that is made again would miss it
+        self._makers += sent  # Ray drops what has no reference, and an actor that is made again would miss it
         return Actors([self._holder.options(scheduling_strategy="SPREAD").remote(make) for make in sent])
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class OnRay(Engine):
         if self._own:
             self._ray.shutdown()
 
-    def _sent(self, work: Callable[[Any], Any]) -> Any:
+    def _share(self, work: Callable[[Any], Any]) -> Any:
         return self._ray.put(work)
 
     def _start(self, shared: Any, piece: Any) -> Any:
@@ -130,10 +130,10 @@ class OnRay(Engine):
         return _value(self._ray, handle)
 
     def _stop(self, handles: list[Any]) -> None:
-        """Pieces on a cluster of others are called off; on one of our own they end by themselves, or with it.
+        """Cancel pieces on a cluster that was running before; on one of our own they end by themselves, or with it.
 
-        Ray may end this process where a piece that is called off ends in the same moment (a check of its own fails),
-        and who stops has a reason of their own to tell.
+        Ray may end this process if a cancelled piece ends in the same moment (a check of its own fails), and then the
+        reason for stopping would be lost.
         """
         for handle in [] if self._own else handles:
             with suppress(self._ray.exceptions.RayError, ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""What is asked, in pieces: images by name, or tables of vectors; and what tells one input from another."""
+"""The input in pieces: images by name, or tables of vectors; and what tells one input from another."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from kcrc.files.plain_files import open_plain
 from kcrc.images.decoding.limits import EXTENSION_FORMATS, Content, ImageError, Limits, too_many_bytes
 from kcrc.images.features.vectors import ParquetVectors, check_width, rows_of_csv
 
-# Files in object stores, by fsspec: only those that somebody named on the command line or that lie below them.
+# Files in object stores, by fsspec: only those named on the command line, or below a folder named there.
 
-# what is raised of archives and tables that are damaged or none
+# Errors of libraries that read archives and tables, if these are damaged or none.
 UNFIT = (ValueError, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError)
 
 
@@ -65,19 +65,19 @@ def files_below(address: str) -> list[str]:
 
 
 def state(address: str) -> str:
-    """What tells a file from what it is later: its size and its time, or the mark its store gives it."""
+    """What tells a file from a later version of it: its size and time, or the mark that its store gives it."""
     if not is_remote(address):
         try:
             found = os.stat(address)
         except OSError:
-            return "missing"  # which is said of it when its turn comes
+            return "missing"  # an error says so when it is read
         return f"{found.st_size} {found.st_mtime_ns}"
     system, path = file_system(address)
     with refusals(address):
         return f"{system.size(path)} {system.ukey(path)}"
 
 
-def fetched(address: str) -> Content | ImageError:
+def fetch_remote(address: str) -> Content | ImageError:
     """The bytes of a picture, and no more than a picture may have; or why not."""
     limits = Limits.usual()
     try:
@@ -95,9 +95,10 @@ def fetched(address: str) -> Content | ImageError:
 
 @contextlib.contextmanager
 def refusals(address: str, kinds: tuple[type[Exception], ...] = (Exception,)) -> Iterator[None]:
-    """What a store refuses, as an error of ours.
+    """Raise what a store refuses as an error of ours.
 
-    Every store has errors of its own, and some trip over an address that says too little: all ``kinds`` are its.
+    Every store has errors of its own, and some fail in odd ways for an address that says too little: all ``kinds`` of
+    error are taken for the store's.
     """
     try:
         yield
@@ -132,12 +133,12 @@ class RowRange:
     def read(self, folder: str) -> NamedVectors:
         """The rows; ``folder`` is the one that the table's name was given in."""
         place = self.table if is_remote(self.table) else os.path.join(folder, self.table)
-        with opened(place) as file:
+        with open_table(place) as file:
             rows = _npy_rows(file, self)
         if len(rows) != len(self) or self.state not in (None, state(place)):
             raise DataError(
-                f"{self.table} was changed while it was being answered. Put it back and go on with --resume, or ask "
-                "again from the start."
+                f"{self.table} was changed while it was being answered. Put it back and go on with --resume, or run "
+                "the command again from the start."
             )
         return rows
 
@@ -176,7 +177,7 @@ def ranges(table: str, width: int | None = None) -> Iterator[RowRange | NamedVec
 
 
 @contextlib.contextmanager
-def opened(table: str) -> Iterator[Any]:
+def open_table(table: str) -> Iterator[Any]:
     """A table as a file of bytes, here or in an object store."""
     if is_remote(table):
         system, path = file_system(table)
@@ -192,7 +193,7 @@ def _rows(bytes_each: int) -> int:
     return max(1, min(ROWS, BYTES // max(1, bytes_each)))
 
 
-def _named(table: str, names: Any, vectors: Array, start: int) -> NamedVectors:
+def _name_rows(table: str, names: Any, vectors: Array, start: int) -> NamedVectors:
     """Rows from ``start`` on, each under its name, or else the table's and its number."""
     with np.errstate(over="ignore"):
         vectors = np.require(vectors, np.float32, ("C", "A"))
@@ -220,7 +221,7 @@ def _npy_header(file: Any, table: str, width: int | None = None) -> NpyHeader:
 
 
 def _npy_ranges(table: str, width: int | None) -> Iterator[RowRange]:
-    with opened(table) as file:
+    with open_table(table) as file:
         header = _npy_header(file, table, width)
     count, known = header.shape[0], state(table)
     for start in range(0, count, step := _rows(header.shape[1] * header.dtype.itemsize)):
@@ -234,24 +235,24 @@ def _npy_rows(file: Any, wanted: RowRange) -> NamedVectors:
     data = file.read(len(wanted) * size)
     whole = len(data) // size  # rows: the file may have become shorter
     vectors = np.frombuffer(data, header.dtype, count=whole * width).reshape(-1, width)
-    return _named(wanted.table, None, vectors, wanted.start)
+    return _name_rows(wanted.table, None, vectors, wanted.start)
 
 
 def _parquet_pieces(table: str, width: int | None) -> Iterator[NamedVectors]:
     """Row groups have no places to begin at either: each is read once, from its beginning."""
-    with opened(table) as file:
+    with open_table(table) as file:
         found = ParquetVectors(file, table, width=width)
         start = 0
         for group in range(found.groups):
             count, size = found.group_size(group)
             step = _rows(max(size // max(1, count), 4 * found.width))
             for part in found.read(group, step):
-                yield _named(table, part.names, part.vectors, start)
+                yield _name_rows(table, part.names, part.vectors, start)
                 start += len(part.vectors)
 
 
 def _csv_pieces(table: str, width: int | None) -> Iterator[NamedVectors]:
-    with opened(table) as file, io.TextIOWrapper(file, "utf-8-sig", newline="") as stream:
+    with open_table(table) as file, io.TextIOWrapper(file, "utf-8-sig", newline="") as stream:
         vectors: list[Array] = []
         names: list[str] = []
         start = 0
@@ -260,13 +261,13 @@ def _csv_pieces(table: str, width: int | None) -> Iterator[NamedVectors]:
                 vectors.append(vector)
                 names += [] if name is None else [name]
                 if len(vectors) == _rows(vector.nbytes):
-                    yield _named(table, names or None, np.array(vectors), start)
+                    yield _name_rows(table, names or None, np.array(vectors), start)
                     start += len(vectors)
                     vectors, names = [], []
         except (UnicodeDecodeError, csv.Error) as problem:
             raise DataError(f"{table} cannot be read: {problem}.") from None
         if vectors:
-            yield _named(table, names or None, np.array(vectors), start)
+            yield _name_rows(table, names or None, np.array(vectors), start)
         elif not start:
             raise DataError(f"{table} has no rows below its first line; vectors (n, d) are needed.")
 
@@ -325,14 +326,14 @@ def read_input(given: Sequence[str], files_of: Callable[[Sequence[str]], Sequenc
         if is_remote(name):
             images += files_below(name)
         else:
-            images += _listed(name) if name.lower().endswith(LIST) else files_of([name])
+            images += _read_list(name) if name.lower().endswith(LIST) else files_of([name])
     if bool(tables) == bool(images):
         what = "both images and tables of vectors" if tables else "no images and no tables of vectors"
-        raise DataError(f"There are {what} among what is given; give the one or the other.")
+        raise DataError(f"The input must be images or tables of vectors; got {what}.")
     return Input(tuple(images), tuple(tables))
 
 
-def _listed(name: str) -> list[str]:
+def _read_list(name: str) -> list[str]:
     """The names in a list."""
     names: list[str] = []
     try:
@@ -346,7 +347,7 @@ def _listed(name: str) -> list[str]:
                 if len(line) > LONGEST or number > LIST_LINES:
                     raise DataError(
                         f"The list '{name}' has a line of more than {LONGEST} bytes, or more than {LIST_LINES} lines; "
-                        "a list has a file name a line. Give a long one in parts."
+                        "a list has one file name per line. Give a long one in parts."
                     )
                 names += [os.fsdecode(part) for part in line.splitlines() if part.strip()]
     except OSError as problem:

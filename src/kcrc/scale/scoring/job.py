@@ -38,13 +38,13 @@ _CHANGED = {
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """What a run came to: answers in the file, images without one, by which searches examples were found, and pieces
-    that an earlier run had answered."""
+    """The result of a run: answers in the file, images without one, the searches by which examples were found, and the
+    pieces that an earlier run had answered."""
 
     answers: int
     problems: int
     searches: frozenset[str]
-    found_done: int
+    reused: int
 
 
 class Job:
@@ -55,14 +55,14 @@ class Job:
         self._given, self._scorer = given, scorer
         question = scorer.question
         self._form = form_for(out.name, sets=question.coverage is not None, top=question.top)
-        self._asked: str | None = None  # the identity of the input when this run began
+        self._identity: str | None = None  # the identity of the input when this run began
 
     def begin(self, *, resume: bool) -> None:
         """Make the folder of parts, or find that there is one of the same job to go on with."""
         if os.path.lexists(self.out):
             raise FileError(f"'{self.out}' is there already; move it away, or name another file.")
         facts = self._facts()
-        self._asked = facts["input"]
+        self._identity = facts["input"]
         known = self.folder / "job.json"
         if not self.folder.exists():
             write_bytes(known, (json.dumps(facts, indent=1) + "\n").encode())
@@ -72,9 +72,9 @@ class Job:
                 f"'{self.folder}' has parts of these answers, from a run that was cut short. Go on with --resume, or "
                 "remove that folder to begin again."
             )
-        begun = self._begun(known)
+        earlier = self._read_facts(known)
         for name, reason in _CHANGED.items():
-            if begun.get(name) != facts[name]:
+            if earlier.get(name) != facts[name]:
                 raise StateError(
                     f"This run cannot go on: {reason}. Remove '{self.folder}' to begin again, or put things back."
                 )
@@ -90,47 +90,47 @@ class Job:
             "pieces": [inputs.IMAGES, inputs.ROWS, inputs.BYTES],
         }
 
-    def _begun(self, known: Path) -> dict[str, Any]:
+    def _read_facts(self, known: Path) -> dict[str, Any]:
         try:
-            found = read_json(known.read_bytes())
-            if not isinstance(found, dict) or found.get("format") != FORMAT:
+            facts = read_json(known.read_bytes())
+            if not isinstance(facts, dict) or facts.get("format") != FORMAT:
                 raise ValueError("it is of another format")
         except (OSError, ValueError) as problem:
             raise FileError(
                 f"'{known}' does not say what the parts beside it are of ({problem}). Remove '{self.folder}' to begin "
                 "again."
             ) from None
-        return found
+        return facts
 
     def run(self, engine: Engine, report: Callable[[int], None]) -> JobOutcome:
-        """Answer what has no part yet and join the parts; ``report`` is told how many more images are done.
+        """Answer what has no part yet and join the parts; ``report`` takes how many more images are done.
 
-        Where that ends before there is any part, nothing of it stays."""
+        If it ends before there is any part, nothing of it stays."""
         try:
-            pieces, found_done = self._answered(engine, report)
+            pieces, reused = self._answer(engine, report)
         except BaseException:
             if not any(self.folder.glob("*.part")):
                 self.clear()
             raise
-        if self._given.identity() != self._asked:
-            self.clear()  # nobody knows which parts are of the one input and which of the other
+        if self._given.identity() != self._identity:
+            self.clear()  # it is not known which parts are of which input
             raise StateError(
                 "The input was changed while it was being answered, so that its answers would be mixed; none are "
-                "written. Ask again when nothing changes it."
+                "written. Run the command again when nothing changes it."
             )
-        return self._joined(pieces, found_done)
+        return self._join(pieces, reused)
 
-    def _answered(self, engine: Engine, report: Callable[[int], None]) -> tuple[int, int]:
+    def _answer(self, engine: Engine, report: Callable[[int], None]) -> tuple[int, int]:
         """Write the parts that are not there; how many there are, and how many of them were there."""
-        pieces = found_done = 0
+        pieces = reused = 0
 
         def missing() -> Iterator[Piece]:
-            nonlocal pieces, found_done
+            nonlocal pieces, reused
             for piece in self._given.pieces():
                 pieces += 1
                 part = _whole(self._part(piece.number))
                 if part is not None and part.answers + len(part.problems) == len(piece):
-                    found_done += 1
+                    reused += 1
                     report(len(piece))
                 else:
                     yield piece
@@ -139,7 +139,7 @@ class Job:
             assert isinstance(result.key, int)
             _write(self._part(result.key), result.value)
             report(result.value.answers + len(result.value.problems))
-        return pieces, found_done
+        return pieces, reused
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """(name, reason) of all that could not be answered; before the parts are removed."""
@@ -149,7 +149,7 @@ class Job:
     def _part(self, number: int) -> Path:
         return self.folder / f"{number:09}.part"
 
-    def _joined(self, pieces: int, found_done: int) -> JobOutcome:
+    def _join(self, pieces: int, reused: int) -> JobOutcome:
         """Put the parts together in their order."""
         answers = problems = 0
         searches: set[str] = set()
@@ -167,7 +167,7 @@ class Job:
             self._form.join(contents(), out)
         for left in leftovers(self.out):
             left.unlink(missing_ok=True)
-        return JobOutcome(answers, problems, frozenset(searches), found_done)
+        return JobOutcome(answers, problems, frozenset(searches), reused)
 
     def clear(self) -> None:
         """Remove the parts: they are in the file by now, or will never be."""
@@ -175,8 +175,8 @@ class Job:
 
 
 def _write(path: Path, part: AnswerPart) -> None:
-    told = {"answers": part.answers, "problems": part.problems, "searches": part.searches}
-    head = json.dumps(told).encode() + b"\n"
+    facts = {"answers": part.answers, "problems": part.problems, "searches": part.searches}
+    head = json.dumps(facts).encode() + b"\n"
     with atomic_write(path) as file:
         file.write(b"%08x\n" % zlib.crc32(part.content, zlib.crc32(head)))
         file.write(head)
@@ -184,15 +184,15 @@ def _write(path: Path, part: AnswerPart) -> None:
 
 
 def _whole(path: Path) -> AnswerPart | None:
-    """The part in a file; None where there is none, or not all of it."""
+    """The part in a file; None if there is none, or not all of it."""
     try:
         total, _, rest = path.read_bytes().partition(b"\n")
         if int(total, 16) != zlib.crc32(rest):
             return None
         head, _, content = rest.partition(b"\n")
-        told = read_json(head)
-        problems = tuple((name, why) for name, why in told["problems"])
-        return AnswerPart(content, int(told["answers"]), problems, tuple(told["searches"]))
+        facts = read_json(head)
+        problems = tuple((name, why) for name, why in facts["problems"])
+        return AnswerPart(content, int(facts["answers"]), problems, tuple(facts["searches"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

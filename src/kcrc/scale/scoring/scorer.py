@@ -1,4 +1,4 @@
-"""The work on one piece: a worker opens the gallery once, and answers pieces with what it has open."""
+"""The work on one piece: a worker opens the gallery once, and answers all its pieces with it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from kcrc.files.plain_files import csv_line, to_line
 from kcrc.gallery import Gallery
 from kcrc.images.decoding.limits import Content, ImageError
 from kcrc.images.stream import Answered
-from kcrc.scale.scoring.inputs import Piece, fetched, is_remote
-from kcrc.scale.sharded import ShardedAnswerer
-from kcrc.scale.shards import check_same
+from kcrc.scale.scoring.inputs import Piece, fetch_remote, is_remote
+from kcrc.scale.sharded import ShardedAnswerer, check_same
 
-# Rows of answers as bytes, by the kind of file they go to, and parts of such a file joined.
+# Rows of answers as bytes, by the kind of file, and how parts of such a file are joined.
 
 
 class Form(ABC):
@@ -33,16 +32,16 @@ class Form(ABC):
         self.columns = columns
 
     @abstractmethod
-    def encoded(self, rows: Sequence[dict[str, Any]]) -> bytes:
+    def encode_rows(self, rows: Sequence[dict[str, Any]]) -> bytes:
         """A part of the file."""
 
     @abstractmethod
     def join(self, parts: Iterable[bytes], out: BinaryIO) -> None:
-        """Write the whole file; parts are looked at one after the other."""
+        """Write the whole file, part after part."""
 
 
 class Csv(Form):
-    def encoded(self, rows: Sequence[dict[str, Any]]) -> bytes:
+    def encode_rows(self, rows: Sequence[dict[str, Any]]) -> bytes:
         flat = map(in_columns, rows)
         text = "".join(csv_line([row.get(name, "") for name in self.columns]) for row in flat)
         return text.encode("utf-8", "backslashreplace")
@@ -54,7 +53,7 @@ class Csv(Form):
 
 
 class JsonLines(Form):
-    def encoded(self, rows: Sequence[dict[str, Any]]) -> bytes:
+    def encode_rows(self, rows: Sequence[dict[str, Any]]) -> bytes:
         return "".join(f"{to_line(row)}\n" for row in rows).encode()
 
     def join(self, parts: Iterable[bytes], out: BinaryIO) -> None:
@@ -82,7 +81,7 @@ class Parquet(Form):
             return self._arrow.bool_()
         return self._arrow.list_(self._arrow.string()) if name == "set" else self._arrow.string()
 
-    def encoded(self, rows: Sequence[dict[str, Any]]) -> bytes:
+    def encode_rows(self, rows: Sequence[dict[str, Any]]) -> bytes:
         sound = [{name: _sound(value) for name, value in in_columns(row).items()} for row in rows]
         table = self._arrow.Table.from_pylist(sound, schema=self._schema)
         out = io.BytesIO()
@@ -96,7 +95,7 @@ class Parquet(Form):
 
 
 def _sound(value: Any) -> Any:
-    """Text as UTF-8 can say it: a file name may hold any bytes."""
+    """Return text that UTF-8 can encode: a file name may hold any bytes."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
@@ -116,7 +115,7 @@ FETCHED = 16  # pictures from elsewhere that are in memory at once
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of every image, and how the answer is written: ``out`` is the name of the file."""
+    """The options of every answer, and how it is written: ``out`` is the name of the file."""
 
     out: str
     reject: float | None = None
@@ -127,8 +126,8 @@ class Question:
 
 @dataclass(frozen=True)
 class AnswerPart:
-    """What became of a piece: answers as a part of the file, how many, (name, reason) where there is none, and by which
-    searches examples were found."""
+    """The answers to a piece as a part of the file, how many they are, (name, reason) of images without one, and the
+    searches by which examples were found."""
 
     content: bytes
     answers: int
@@ -144,7 +143,7 @@ class Scorer:
     fingerprint: str
     question: Question
     folder: str
-    """That names on this machine are in."""
+    """The folder in which names on this machine are given."""
     threads: int | None = None
     model: Path | None = None
     shards: ShardedAnswerer | None = None
@@ -165,10 +164,10 @@ class Scorer:
         for chunk in self._chunks(opened, piece.images, problems) if piece.images else ():
             if chunk.answers is not None:
                 searches.add(chunk.answers.evidence.search)
-                rows += rows_of([self._given(name) for name in chunk.names], chunk.answers, top=question.top)
-            problems += [(self._given(problem.source), problem.why) for problem in chunk.problems]
+                rows += rows_of([self._given_name(name) for name in chunk.names], chunk.answers, top=question.top)
+            problems += [(self._given_name(problem.source), problem.why) for problem in chunk.problems]
         form = form_for(question.out, sets=question.coverage is not None, top=question.top)
-        return AnswerPart(form.encoded(rows), len(rows), tuple(problems), tuple(sorted(searches)))
+        return AnswerPart(form.encode_rows(rows), len(rows), tuple(problems), tuple(sorted(searches)))
 
     def _chunks(
         self, opened: _Opened, images: Sequence[str], problems: list[tuple[str, str]]
@@ -181,7 +180,7 @@ class Scorer:
         for start in range(0, len(images), FETCHED):
             group: list[str | Content] = []
             for name in images[start : start + FETCHED]:
-                found = fetched(name) if is_remote(name) else self._place(name)
+                found = fetch_remote(name) if is_remote(name) else self._place(name)
                 if isinstance(found, ImageError):
                     problems.append((name, found.why))
                 else:
@@ -192,7 +191,7 @@ class Scorer:
         """Where a file is, for a worker that is in another folder."""
         return name if os.path.isabs(name) else os.path.join(self._below, name)
 
-    def _given(self, place: str) -> str:
+    def _given_name(self, place: str) -> str:
         """The name by which a file was given."""
         return place.removeprefix(self._below)
 
@@ -208,20 +207,20 @@ class _Opened:
     answer: Callable[[Array], Answers]
 
 
-_open: dict[str, _Opened] = {}  # of this process: the gallery it answers by, under the run that it does so for
+_open: dict[str, _Opened] = {}  # the gallery that this process answers with, by the run it answers for
 
 
 def _open_for(scorer: Scorer) -> _Opened:
     if scorer.run in _open:
         return _open[scorer.run]
-    let_go()
+    close_gallery()
     gallery = Gallery.open(scorer.address, readonly=True, model=scorer.model)
     try:
         check_same(gallery, scorer.fingerprint)
-        asked = scorer.question
+        question = scorer.question
         answerer = scorer.shards or _on_threads(gallery.answering.answerer(), scorer.threads)
         answer = gallery.answering.answer_function(
-            reject=asked.reject, unknown=asked.mark, coverage=asked.coverage, answerer=answerer
+            reject=question.reject, unknown=question.mark, coverage=question.coverage, answerer=answerer
         )
     except BaseException:
         gallery.close()
@@ -230,7 +229,7 @@ def _open_for(scorer: Scorer) -> _Opened:
     return _open[scorer.run]
 
 
-def let_go() -> None:
+def close_gallery() -> None:
     """Close the gallery that this process has open."""
     while _open:
         _open.popitem()[1].gallery.close()

@@ -39,7 +39,7 @@ def whole_ridge(model: FittedModel) -> bool:
         and bool(method.coder.ridge_penalty)
         and not method.space.has_columns
         and not method.scaling.uses_labels
-        and decisions.named(method.decision).of_code_alone
+        and decisions.resolve(method.decision).of_code_alone
         and int((np.bincount(model.labels) > 0).sum()) > 2  # of two, one may be left alone: nothing to code
     )
 
@@ -106,7 +106,7 @@ class CodesWithout:
     def fill(self, model: FittedModel, which: Array, near: Neighbourhood, verdict: Evidence) -> Array:
         """Fill in the verdict on the examples ``which``, whose ``near`` are all others; returns those left over."""
         assert model.whole is not None
-        basis, decision, labels = model.whole.basis, decisions.named(model.method.decision), model.labels[None]
+        basis, decision, labels = model.whole.basis, decisions.resolve(model.method.decision), model.labels[None]
         at = np.maximum(near.rows, 0)
         open_ = ~unanimous(np.where(near.real, model.labels[at], -1))  # the others are settled
         x = self.codes(which)

@@ -4,7 +4,7 @@
 import { pickClass } from "./dialogs.js";
 import { button, h, named, shot, upload } from "./dom.js";
 import { session } from "./session.js";
-import { line, say } from "./words.js";
+import { brief, line, say } from "./words.js";
 
 const OTHERS = 3;
 const REST = 140; // milliseconds the pointer rests on a button before anything is asked
@@ -31,9 +31,9 @@ export class Answers {
     return [
       h("div", { class: "ripple", role: "status", hidden: !found }, found ? changes(q.saying, found) : null),
       h("div", { class: "row", "data-group": "answers" },
-        h("span", { class: "question" }, first === null ? line("whatIsIt") : say("isIt", { label: named(first) })),
-        first === null ? null : this.option(first, [line("yes"), " ", named(first)], "↵", "main"),
-        others.map((label, at) => this.option(label, named(label), `${at + 2}`, at > 0 ? "extra" : "")),
+        h("span", { class: "question" }, first === null ? line("whatIsIt") : say("isIt", { label: name(first) })),
+        first === null ? null : this.option(first, [line("yes"), " ", name(first)], "↵", "main"),
+        others.map((label, at) => this.option(label, name(label), `${at + 2}`, at > 0 ? "extra" : "")),
         button(line("anotherClass"), { press: () => this.other(), hint: "/", kind: "other" }),
         button(line("newClass"), { press: () => this.other(), hint: "N", kind: "extra" }),
         h("span", { class: "quiet push" }, line("nothingStored"))),
@@ -91,6 +91,9 @@ export class Answers {
     return had;
   }
 }
+
+// The bar is no place for long names; in full where the pointer rests on it.
+const name = (label) => named(brief(label, 28), { title: label });
 
 const SHOWN = 8;
 

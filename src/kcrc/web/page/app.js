@@ -54,10 +54,14 @@ function drawNav() {
 function drawFacts() {
   const { name, examples, classes, readonly } = session.gallery;
   const here = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
-  fill(document.getElementById("facts"), h("strong", {}, named(name)), h("span", { class: "more" },
+  const title = h("strong", { title: name }, named(shortened(name)));
+  fill(document.getElementById("facts"), title, h("span", { class: "more" },
     ` · ${line("examples", { n: examples })} · ${line("classes", { n: classes.length })} · `,
     readonly ? line("readonly") : here ? line("thisComputer") : line("otherComputer", { host: location.hostname })));
 }
+
+// The name of a gallery where there is little room; in full where the pointer rests on it.
+const shortened = (name) => (name.length > 22 ? `${name.slice(0, 11)}…${name.slice(-10)}` : name);
 
 function drawSteps() {
   const made = (way, hint) => button(line(way), {
@@ -84,9 +88,16 @@ async function camera() {
 
 // Pictures from wherever: one is asked, several are taught.
 async function received(given) {
-  const pictures = [...given].filter((file) => file.size > 0);
+  if (given.length === 0) return;
+  if (waiting === null) unsaid();
+  const [pictures, reasons] = [[], []];
+  for (const file of given) {
+    const reason = notPossible(file);
+    if (reason === null) pictures.push(file);
+    else reasons.push(reason);
+  }
+  if (reasons.length > 0) notice(line("notTaken", { n: reasons.length }), reasons.slice(0, 3).join(" "));
   if (pictures.length === 0) return;
-  unsaid();
   try {
     if (pictures.length === 1 && open.name !== "teach" && session.gallery.classes.length > 1) {
       go("ask");
@@ -100,6 +111,14 @@ async function received(given) {
   } catch (error) {
     trouble(error);
   }
+}
+
+// Why a file is no picture that can be sent; null where it may be one.
+function notPossible({ name, size }) {
+  const { bytes } = session.gallery.limits;
+  const megabytes = (count) => (count / 1e6).toFixed(count < 1e7 ? 1 : 0);
+  if (size === 0) return line("emptyFile", { name });
+  return size > bytes ? line("largeFile", { name, size: megabytes(size), most: megabytes(bytes) }) : null;
 }
 
 function dropped() {

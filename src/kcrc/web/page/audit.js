@@ -1,6 +1,6 @@
 // Audit: examples that look mislabelled, one after another, each between those of its label and those it resembles.
 
-import { api } from "./api.js";
+import { api, Away } from "./api.js";
 import { changes } from "./answers.js";
 import { button, fill, h, key, named, shot, thumbnail } from "./dom.js";
 import { announce, session, trouble } from "./session.js";
@@ -52,7 +52,7 @@ class Audit {
       this.decided = this.decided.filter((one) => !there.has(one.id));
       this.draw();
     } catch (error) {
-      empty("noAudit", error.message);
+      if (this.suspects === null) empty("noAudit", error instanceof Away ? line("away") : error.message);
       trouble(error);
     }
   }

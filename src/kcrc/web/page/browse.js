@@ -28,7 +28,7 @@ class Browse {
   constructor(place) {
     Object.assign(this, {
       place, way: "grid", wanted: "", search: "", examples: [], total: 0, field: null,
-      selected: new Map(), faces: new Map(),
+      selected: new Map(), faces: new Map(), looping: false,
     });
     this.classes = h("section", { class: "classes" });
     this.middle = h("section", { class: "middle" });
@@ -116,7 +116,7 @@ class Browse {
     const head = h("div", { class: "title" },
       h("h2", {}, this.wanted === "" ? line("everyClass") : named(this.wanted)),
       h("span", { class: "switch", role: "group", "aria-label": line("shownAs") }, ways),
-      this.way === "grid" ? this.searchBox() : h("span", { class: "quiet push" }, line("drawLoop")));
+      this.way === "grid" ? this.searchBox() : h("span", { class: "quiet push" }, line("flyOver")));
     if (this.way === "grid") fill(this.middle, head, this.grid());
     else await this.drawMap(head);
   }
@@ -140,7 +140,9 @@ class Browse {
 
   async drawMap(head) {
     const { points } = await api.map();
-    this.field = new Field(points, { wanted: this.wanted, chosen: (found) => this.select(found) });
+    const { wanted, looping } = this;
+    this.field = new Field(points, { wanted, looping, asked: session.asked, chosen: (found) => this.select(found) });
+    this.looping = false;
     fill(this.middle, head, this.field.node);
     this.field.lay();
     this.field.mark(this.selected);
@@ -291,6 +293,7 @@ class Browse {
 
   // Some of a class become a class of their own: they are circled on the map, and moved.
   async split() {
+    this.looping = true;
     await this.show("map");
     fill(this.side, h("h2", {}, say("splitClass", { label: named(this.wanted) })), h("p", {}, line("splitLong")));
   }

@@ -3,7 +3,7 @@
 
 import { button, h, named, shot, thumbnail } from "./dom.js";
 import { session } from "./session.js";
-import { line, listed, say } from "./words.js";
+import { count, line, listed, say } from "./words.js";
 
 const weakness = (one) => one.right_without_itself ?? 2; // not asked yet: last
 
@@ -39,7 +39,7 @@ function row(one, face, { chosen, choose }) {
 export function rightOf(one) {
   const right = one.right_without_itself;
   return h("span", { class: "value" }, right === null ? line("examples", { n: one.count })
-    : say("rightOf", { right: h("strong", {}, `${Math.round(right * one.count)}`), n: one.count }));
+    : say("rightOf", { right: h("strong", {}, count(Math.round(right * one.count))), n: one.count }));
 }
 
 export function rightBar(one, kind = "") {

@@ -100,8 +100,10 @@ export function svg(tag, props = {}, ...children) {
   return node;
 }
 
+const LONG = /\S{17}/; // such a word may be broken where there is no room for it
+
 // A name that people gave, in whatever direction it is written.
-export const named = (label, props = {}) => h("bdi", { dir: "auto", ...props }, label);
+export const named = (label, props = {}) => h("bdi", { dir: "auto", "data-long": LONG.test(label), ...props }, label);
 
 export const key = (text) => h("kbd", { "aria-hidden": "true" }, text);
 
@@ -125,7 +127,11 @@ export function shot(address, alt, props = {}) {
 
 const CROPPED = 1.4; // a picture of another shape than its place, by this factor, is shown whole
 
-export function shaped(node, width = node.clientWidth, height = node.clientHeight) {
+const size = Symbol("size"); // that a picture is given, which it may still be on its way to
+
+export function shaped(node, ...given) {
+  if (given.length > 0) node[size] = given;
+  const [width, height] = node[size] ?? [node.clientWidth, node.clientHeight];
   const sharp = node.querySelector("img:not(.blur)");
   if (!sharp.naturalWidth || !width || !height) return;
   const off = (sharp.naturalWidth / sharp.naturalHeight) / (width / height);

@@ -1,8 +1,7 @@
 // Ask before there is an answer: nothing asked yet, or looking.
 
-import { api } from "./api.js";
 import { button, h, named, shot, thumbnail } from "./dom.js";
-import { session, trouble } from "./session.js";
+import { session } from "./session.js";
 import { line } from "./words.js";
 
 const KNOWN = 8; // classes with a picture
@@ -23,12 +22,9 @@ export function nothingAsked({ pick, camera }) {
 // The classes it knows, each with one of its pictures: what may be asked.
 function known() {
   const strip = h("ul", { class: "known" });
-  for (const { name, count } of session.gallery.classes.slice(0, KNOWN)) {
-    const item = h("li", {}, named(name), h("small", {}, line("examples", { n: count })));
-    strip.append(item);
-    api.examples({ class: name, limit: "1" }).then(({ examples: [first] }) => {
-      item.prepend(first === undefined ? "" : shot(thumbnail(first.id), ""));
-    }, trouble);
+  for (const { name, count, example } of session.gallery.classes.slice(0, KNOWN)) {
+    strip.append(h("li", {},
+      shot(thumbnail(example), ""), named(name), h("small", {}, line("examples", { n: count }))));
   }
   return h("div", { class: "knows" }, h("h2", {}, line("knows", { n: session.gallery.classes.length })), strip);
 }

@@ -34,6 +34,7 @@ class Enough {
       if (advice === null) this.drawTooFew();
       else this.draw(advice);
     } catch (error) {
+      fill(this.place.main, h("section", { class: "empty" }, h("h1", {}, line("noAdvice"))));
       trouble(error);
     }
   }
@@ -46,15 +47,17 @@ class Enough {
   }
 
   draw(advice) {
-    const weak = advice.classes.filter((one) => one.right === null || one.asked < FEW || (one.ten_more ?? 1) > ENOUGH);
+    const weak = advice.classes.filter((one) => untold(one) || (mistakes(one) > 1 && (one.ten_more ?? 1) > ENOUGH));
     const fine = advice.classes.filter((one) => !weak.includes(one));
+    const steps = this.steps(advice, weak).flat().filter((one) => one !== null);
     fill(this.place.main, head(advice, weak, fine), h("div", { class: "enough" },
       h("div", { class: "body" },
         advice.curve.length < 2 ? null : h("figure", { class: "card learning" }, curve(advice),
           h("figcaption", { class: "quiet" }, line("curveWords"))),
         cards("weakClasses", weak.slice(0, WEAK), ""),
         cards("fineClasses", fine.slice(0, FINE), "small")),
-      h("aside", {}, h("h2", {}, line("nextSteps")), h("ol", { class: "steps" }, this.steps(advice, weak)))));
+      h("aside", {}, h("h2", {}, line("nextSteps")),
+        steps.length === 0 ? h("p", { class: "quiet" }, line("noSteps")) : h("ol", { class: "steps" }, steps))));
     this.faces(weak.slice(0, WEAK));
   }
 
@@ -69,7 +72,7 @@ class Enough {
       weak.slice(0, 2).map((one) => step(
         [say("addTen", { label: named(one.name) }), gain(one)],
         one.confused.length === 0 ? line("unlikeYours")
-          : say("takenFor", { labels: h("bdi", {}, listed(others(one))) }),
+          : say("takenFor", { labels: named(listed(others(one))) }),
       )),
     ];
   }
@@ -83,6 +86,18 @@ class Enough {
   }
 }
 
+const untold = (one) => one.right === null || one.asked < FEW;
+const mistakes = (one) => Math.round((1 - one.right) * one.asked); // one alone may be chance
+
+// Of 100 new pictures, how many will likely be named right: Wilson's interval, of 95 %.
+function likely(right, asked) {
+  const z = 1.96;
+  const share = (z * z) / asked;
+  const middle = (right + share / 2) / (1 + share);
+  const around = (z / (1 + share)) * Math.sqrt((right * (1 - right)) / asked + share / (4 * asked));
+  return [middle - around, middle + around].map((one) => Math.round(100 * Math.min(1, Math.max(0, one))));
+}
+
 const others = (one) => one.confused.map(([name]) => name);
 
 function gain(one) {
@@ -92,11 +107,13 @@ function gain(one) {
 
 function head(advice, weak, fine) {
   const weakest = [...weak].sort((a, b) => (a.right ?? 0) - (b.right ?? 0)).slice(0, 3).map((one) => one.name);
-  const labels = h("bdi", { dir: "auto" }, listed(weakest));
+  const labels = named(listed(weakest));
+  const [low, high] = likely(advice.right, advice.asked);
   return h("header", { class: "enough-head" },
     h("h1", {}, weak.length === 0 ? line("enoughYes") : say("enoughNo", { labels, n: weakest.length })),
     h("p", { class: "lead" },
-      line("rightOfHundred", { right: Math.round(100 * advice.right), n: advice.asked }), " ",
+      line("rightOfAsked", { right: Math.round(advice.asked * advice.right), n: advice.asked }), " ",
+      line("rightOfHundred", { low, high }), " ",
       line("haveEnough", { n: fine.length, of: advice.classes.length })));
 }
 

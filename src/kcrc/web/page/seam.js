@@ -61,7 +61,7 @@ export class Seam {
     const places = sides(this.shown.map((side) => side.share), width, height + (stacked ? gap - 34 : 0),
       { gap, stacked });
     placed(this.field, { height: `${Math.max(...places.map((place) => place.y + place.height))}px` });
-    placed(this.heads[1], { "--down": stacked ? `${places[1].y - gap + 4}px` : "auto" });
+    placed(this.heads[1], { "--down": stacked ? `${this.field.offsetTop + places[1].y - gap + 6}px` : "auto" });
     this.field.classList.toggle("still", still);
     const percents = wholePercents(this.shown.flatMap((side) => side.parts.map((part) => Math.abs(part.share))
       .concat(side.beyond)));

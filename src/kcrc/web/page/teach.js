@@ -93,7 +93,7 @@ class Teach {
       this.total = this.pictures.length;
       this.selected = new Set(came.map((one) => one.picture));
       this.at = this.pictures[0]?.picture ?? null;
-      const reasons = failed.slice(0, 3).map(([name, why]) => `${name}: ${why}`);
+      const reasons = failed.slice(0, 3).map(([name, why]) => (why.startsWith(name) ? why : `${name}: ${why}`));
       if (failed.length > 0) notice(line("notTaken", { n: failed.length }), reasons.join(" "));
       await session.refresh();
     } catch (error) {

@@ -25,6 +25,8 @@ export function say(name, values = {}) {
 
 export const line = (name, values = {}) => say(name, values).join("");
 
+export const count = (n) => number.format(n);
+
 // A small number as a word.
 export const inWords = (n) => texts.numberWords.split(" ")[n - 1] ?? number.format(n);
 
@@ -46,7 +48,7 @@ export function wholePercents(shares) {
 }
 
 // A name or an answer where there is room for one line.
-export const brief = (text) => (text.length > 48 ? `${text.slice(0, 45)}…` : text);
+export const brief = (text, most = 48) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 export const listed = (names) => new Intl.ListFormat(language, { type: "conjunction" }).format(names);
 export const either = (names) => new Intl.ListFormat(language, { type: "disjunction" }).format(names);

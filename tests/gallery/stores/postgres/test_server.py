@@ -49,6 +49,18 @@ FOREIGN = [
     "ALTER TABLE {}.examples ADD COLUMN more text",
     "ALTER TABLE {}.examples ALTER COLUMN vector_crc TYPE numeric",
     "CREATE INDEX more ON {}.examples (lower(label))",
+    "CREATE FUNCTION public.order_{0}(text, text) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 0'; "
+    "CREATE OPERATOR CLASS public.class_{0} FOR TYPE text USING btree AS OPERATOR 1 <, OPERATOR 3 =, "
+    "FUNCTION 1 public.order_{0}(text, text); CREATE INDEX more ON {0}.examples (label public.class_{0})",
+    "CREATE INDEX more ON {}.examples USING hash (label)",
+    "CREATE STATISTICS public.more_{0} ON (lower(label)) FROM {0}.examples",
+    "CREATE STATISTICS {0}.more ON label, source FROM {0}.examples",
+    "CREATE POLICY more ON {}.examples USING (true)",
+    "CREATE DOMAIN {}.more AS bigint CHECK (value > 0)",
+    "CREATE TYPE {}.more AS ENUM ('a', 'b')",
+    "CREATE OPERATOR {}.=== (LEFTARG = text, RIGHTARG = text, FUNCTION = texteq)",
+    "CREATE COLLATION {}.more (provider = libc, locale = 'C')",
+    "ALTER TABLE {0}.examples ADD UNIQUE (id); CREATE TABLE public.other_{0} (id bigint REFERENCES {0}.examples (id))",
     "CREATE TABLE public.child{0} () INHERITS ({0}.vectors)",
     "CREATE TYPE public.t_{0} AS (v text); CREATE TABLE {0}.coordinates_x (id bigint, place public.t_{0})",
     "CREATE DOMAIN public.vector_{0} AS bigint; CREATE TABLE {0}.coordinates_x (id public.vector_{0})",
@@ -65,6 +77,16 @@ def test_a_schema_with_something_else_in_it_is_refused(birds: str, statement: st
     with pytest.raises(FileError):
         Gallery.open(birds)
     assert not verify(birds).sound
+
+
+def test_what_runs_nothing_in_a_gallery_is_allowed_beside_it(birds: str) -> None:
+    run(
+        birds,
+        "CREATE VIEW public.view_{0} AS SELECT label FROM {0}.examples; "
+        "CREATE PUBLICATION p_{0} FOR TABLE {0}.history; "
+        "ALTER DEFAULT PRIVILEGES IN SCHEMA {0} GRANT SELECT ON TABLES TO public; COMMENT ON TABLE {0}.examples IS 'x'",
+    )
+    assert verify(birds).sound
 
 
 def test_a_schema_that_is_no_gallery_is_neither_opened_nor_overwritten(postgres_address: str) -> None:
@@ -273,12 +295,12 @@ def test_an_eraser_waits_for_whoever_reads(birds: str) -> None:
 
 
 def test_only_what_is_new_is_fetched(birds: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kcrc.gallery.stores.postgres import records
+    from kcrc.gallery.stores.records import RecordSnapshot
 
     fetched: list[int] = []
-    real = records.read_vectors
+    real = RecordSnapshot.fill_vectors
     monkeypatch.setattr(
-        records, "read_vectors", lambda t, ids, c, out: fetched.append(len(ids)) or real(t, ids, c, out)
+        RecordSnapshot, "fill_vectors", lambda t, ids, c, out: fetched.append(len(ids)) or real(t, ids, c, out)
     )
     with Gallery.open(birds) as opened:
         opened.vectors()

@@ -16,7 +16,7 @@ import pytest
 
 from kcrc.errors import StateError
 from kcrc.gallery import Gallery, building
-from kcrc.gallery.stores.sqlite.records import TableTransaction
+from kcrc.gallery.stores.records import RecordTransaction
 
 
 def in_child(work: Callable[[], None]) -> None:
@@ -70,8 +70,8 @@ def in_the_middle(path: Path) -> None:
     gallery = Gallery.open(path)
     journal = Path(f"{path}-journal")
 
-    def change(writing: TableTransaction) -> None:
-        db: sqlite3.Connection | None = writing.db
+    def change(writing: RecordTransaction) -> None:
+        db: sqlite3.Connection | None = writing.driver.db  # type: ignore[attr-defined]
         db.execute("PRAGMA cache_size = 1")
         db.execute("PRAGMA cache_spill = ON")
         db.execute("CREATE TABLE much (x)")

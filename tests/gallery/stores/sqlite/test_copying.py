@@ -15,7 +15,7 @@ import pytest
 from journals import interrupted
 
 from kcrc.cli import main
-from kcrc.errors import FileError, StateError
+from kcrc.errors import FileError, LeftOver, StateError
 from kcrc.gallery import Gallery, verify
 from kcrc.gallery.check import problems
 from kcrc.gallery.stores.sqlite.copying import backup
@@ -102,6 +102,46 @@ def test_what_a_killed_backup_left_is_cleared(gallery: Gallery, path: Path, tmp_
     (tmp_path / ".copy.kcrc.copying").write_bytes(b"half" * 5000)
     gallery.backup(tmp_path / "copy.kcrc")
     assert names(tmp_path) == ["birds.kcrc", "copy.kcrc"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from kcrc.gallery.check import problems
+from kcrc.gallery.stores.sqlite import copying
+
+copying._PAGES = 20
+copying.backup(sys.argv[1], sys.argv[2], check=problems, report=lambda share: share > 0.5 and os.kill(os.getpid(), 9))
+"""
+
+
+@pytest.mark.parametrize("way", ["erase", "open"])
+def test_a_killed_backup_does_not_keep_what_is_erased_later(
+    way: str, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Gallery.create(path, dim=2000) as made:
+        made.add("wren", np.random.default_rng(0).random((1500, 2000)), duplicates="keep")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", KILLED, str(path), str(tmp_path / "copy.bak")], env=environment, check=False)
+    left = tmp_path / ".copy.bak.copying"
+    assert left.stat().st_size > 1_000_000  # with examples in it
+    foreign = tmp_path / ".other.copying"
+    db = sqlite3.connect(foreign)
+    db.execute("CREATE TABLE mine (x)")
+    db.close()
+    with Gallery.open(path) as opened:  # just written to: it may be in the making
+        assert left.exists()
+        if way == "erase":
+            with pytest.warns(LeftOver, match=r"\.copy\.bak\.copying.*was deleted"):
+                opened.erase([1])
+    if way == "open":
+        monkeypatch.setattr("kcrc.gallery.stores.sqlite.placing._OLD", -1.0)
+        Gallery.open(path, readonly=True).close()
+        assert left.exists()
+        with pytest.warns(LeftOver, match=r"\.copy\.bak\.copying.*was deleted"):
+            Gallery.open(path).close()
+    assert not left.exists()
+    assert foreign.exists()
 
 
 def test_two_backups_to_one_name_do_not_mix(gallery: Gallery, path: Path, tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from kcrc.errors import FileError
 from kcrc.gallery import Gallery
-from kcrc.gallery.stores import row_sums
+from kcrc.gallery.stores import records
 
 
 def test_the_bytes_of_a_row_are_those_of_the_format() -> None:
     row = (7, "Zaunkönig", "a\U0001fae9.jpg", b"\0:1", -3, 1, None, 12, None)
     spelled = b"t8:examplesi1:7t10:Zaunk\xc3\xb6nigt9:a\xf0\x9f\xab\xa9.jpgb3:\0:1i2:-3i1:1n0:i2:12n0:"
-    assert row_sums.checksum("examples", row) == zlib.crc32(spelled)
+    assert records.checksum("examples", row) == zlib.crc32(spelled)
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ def test_the_bytes_of_a_row_are_those_of_the_format() -> None:
     ],
 )
 def test_rows_that_differ_have_other_bytes(one, other) -> None:
-    assert row_sums.as_bytes("changes", one) != row_sums.as_bytes("changes", other)
+    assert records.as_bytes("changes", one) != records.as_bytes("changes", other)
 
 
 def as_version_3_wrote(path: Path) -> None:
     db = sqlite3.connect(path)
-    for table, columns in row_sums.COLUMNS.items():
+    for table, columns in records.COLUMNS.items():
         keys = columns[: 2 if table in ("changes", "tuned") else 1]
         total = 0
         for row in db.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall():

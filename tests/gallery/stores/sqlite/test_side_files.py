@@ -14,7 +14,7 @@ from journals import PAGE, interrupted, journal_bytes, plant
 from kcrc.cli import main
 from kcrc.errors import FileError, WriteNeeded
 from kcrc.gallery import Gallery, building, verify
-from kcrc.gallery.stores.sqlite.records import TableTransaction
+from kcrc.gallery.stores.records import RecordTransaction
 
 PRECIOUS = b"\0precious"
 
@@ -70,8 +70,10 @@ def test_a_journal_left_over_deletes_nothing_when_an_act_fails(gallery: Gallery,
     # SQLite writes over the beginning of such a file, and reads its old end when it rolls back.
     plant(path, journal_bytes([(1, first_page(path))] * 50, pages=pages_of(path), names=victim, head=bytes(8)))
 
-    def broken(writing: TableTransaction) -> None:
-        writing.db.execute("UPDATE history SET summary = 'x'")
+    def broken(writing: RecordTransaction) -> None:
+        writing.driver.db.execute(  # type: ignore[attr-defined]
+            "UPDATE history SET summary = 'x'"
+        )
         raise KeyboardInterrupt
 
     with pytest.raises((FileError, KeyboardInterrupt)):

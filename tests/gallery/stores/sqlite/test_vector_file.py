@@ -15,7 +15,8 @@ import pytest
 
 from kcrc.errors import FileError
 from kcrc.gallery import Gallery
-from kcrc.gallery.stores.sqlite import records, vector_file
+from kcrc.gallery.stores.records import RecordSnapshot
+from kcrc.gallery.stores.sqlite import vector_file
 
 
 def cache_of(path: Path) -> Path:
@@ -26,13 +27,13 @@ def cache_of(path: Path) -> Path:
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The ids that were read from the gallery itself and not from the cache."""
     seen: list[int] = []
-    real = records.read_vectors
+    real = RecordSnapshot.fill_vectors
 
-    def counting(db: object, ids: np.ndarray, crcs: object, out: np.ndarray) -> None:
+    def counting(reading: RecordSnapshot, ids: np.ndarray, crcs: np.ndarray, out: np.ndarray) -> None:
         seen.extend(ids.tolist())
-        real(db, ids, crcs, out)  # type: ignore[arg-type]
+        real(reading, ids, crcs, out)
 
-    monkeypatch.setattr(records, "read_vectors", counting)
+    monkeypatch.setattr(RecordSnapshot, "fill_vectors", counting)
     return seen
 
 
@@ -207,7 +208,7 @@ def test_an_error_while_it_is_filled_leaves_no_file(
     def broken(*_: object) -> None:
         raise FileError("torn")
 
-    monkeypatch.setattr(records, "read_vectors", broken)
+    monkeypatch.setattr(RecordSnapshot, "fill_vectors", broken)
     with pytest.raises(FileError, match="torn"):
         gallery.vectors()
     assert not cache_of(path).parent.exists() or not list(cache_of(path).parent.iterdir())

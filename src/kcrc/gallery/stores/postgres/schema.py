@@ -2,7 +2,7 @@
 
 ::
 
-    about          the version of the tables and the mark of this gallery: one row, locked by whoever writes
+    about          the version of the tables and the mark of this gallery: one row, locked by the writer
     writers        the latest turn of every writer, by which one that lost its connection learns whether it was kept
     settings, feature_state, examples, history, changes, tuned
                    as in a file (docs/formats.md): rows with checksums
@@ -24,7 +24,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from kcrc.errors import FileError
 from kcrc.gallery.stores.postgres.address import Address
 from kcrc.gallery.stores.postgres.connections import Connection
-from kcrc.gallery.stores.row_sums import COLUMNS
+from kcrc.gallery.stores.records import COLUMNS
 
 VERSION = 1
 _INT, _TEXT, _BYTES = "bigint", "text", "bytea"
@@ -122,13 +122,11 @@ def is_there(db: Connection, schema: str) -> bool:
 
 
 def audit(db: Connection, address: Address) -> tuple[int, str]:
-    """The version and the mark of a gallery, after making sure that its schema holds our tables and nothing that runs.
-
-    A trigger, a rule, a view, a default or an index over a function that someone put in would run inside our own
-    statements, with our rights: such a schema is refused, and nothing is read from it before.
-    """
+    """Return the version and the mark of a gallery, after making sure that its schema holds nothing but what a gallery
+    does (``_NOT_ALLOWED``). Whatever else somebody put in could run inside our own statements, with our rights: such a
+    schema is refused, and nothing is read from it before."""
     where = {"schema": address.schema}
-    for query, what in _RUNNING:
+    for query, what in _NOT_ALLOWED:
         found = db.execute(query, where).fetchone()
         if found is not None:
             raise _foreign(address, what, found[0])
@@ -194,11 +192,29 @@ _ODD_COORDINATES = (
     "AND d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass JOIN pg_extension e ON e.oid = d.refobjid "
     "WHERE t.oid = a.atttypid AND t.typname = 'vector' AND e.extname = 'vector')) LIMIT 1"
 )
-_RUNNING: tuple[tuple[Any, str], ...] = (
+# What a schema may hold: plain tables, their row types and keys, and indexes over columns by operator classes of the
+# server itself or of pgvector. All else may run functions of somebody else with our rights: triggers, rules, defaults,
+# policies, statistics over expressions, operators, functions. ``audit`` refuses whatever is not on this list, also
+# kinds of objects that a later version of the server adds. Publications and default privileges run nothing of ours.
+_OF_VECTOR = (
+    "EXISTS (SELECT 1 FROM pg_depend v JOIN pg_extension e ON v.refobjid = e.oid "
+    "WHERE v.refclassid = 'pg_extension'::regclass AND v.deptype = 'e' AND e.extname = 'vector' "
+    "AND v.classid = '{}'::regclass AND v.objid = {})"
+)
+_NOT_ALLOWED: tuple[tuple[Any, str], ...] = (
     (
         f"SELECT c.relname {_IN_SCHEMA} AND (c.relkind NOT IN ('r', 'i') OR c.relpersistence <> 'p' "
         "OR c.relrowsecurity OR c.relispartition) LIMIT 1",
         "relation",
+    ),
+    (
+        "SELECT pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_depend d "
+        "JOIN pg_namespace n ON n.nspname = %(schema)s WHERE d.deptype <> 'e' "
+        "AND d.classid::regclass::text NOT IN ('pg_class', 'pg_type', 'pg_constraint', 'pg_default_acl', "
+        "'pg_publication_rel', 'pg_publication_namespace') AND ((d.refclassid = 'pg_namespace'::regclass "
+        "AND d.refobjid = n.oid) OR (d.refclassid = 'pg_class'::regclass AND d.deptype <> 'n' "
+        "AND d.refobjid IN (SELECT oid FROM pg_class WHERE relnamespace = n.oid))) LIMIT 1",
+        "object",
     ),
     (
         "SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid "
@@ -206,14 +222,11 @@ _RUNNING: tuple[tuple[Any, str], ...] = (
         "trigger",
     ),
     (
-        "SELECT r.rulename FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class "
-        "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s LIMIT 1",
-        "rule",
-    ),
-    (
-        "SELECT c.relname FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid "
-        "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s LIMIT 1",
-        "default value in",
+        "SELECT t.typname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace "
+        "LEFT JOIN pg_type item ON item.oid = t.typelem WHERE n.nspname = %(schema)s "
+        "AND NOT EXISTS (SELECT 1 FROM pg_class c WHERE c.oid IN (t.typrelid, item.typrelid) AND c.relkind = 'r') "
+        "LIMIT 1",
+        "type",
     ),
     (
         "SELECT k.conname FROM pg_constraint k JOIN pg_namespace n ON n.oid = k.connamespace "
@@ -222,19 +235,18 @@ _RUNNING: tuple[tuple[Any, str], ...] = (
     ),
     (
         "SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_namespace n "
-        "ON n.oid = i.relnamespace WHERE n.nspname = %(schema)s AND (x.indexprs IS NOT NULL OR x.indpred IS NOT NULL) "
-        "LIMIT 1",
+        "ON n.oid = i.relnamespace JOIN pg_am a ON a.oid = i.relam WHERE n.nspname = %(schema)s "
+        "AND (x.indexprs IS NOT NULL OR x.indpred IS NOT NULL "
+        f"OR NOT (a.amname = 'btree' OR {_OF_VECTOR.format('pg_am', 'a.oid')}) "
+        "OR EXISTS (SELECT 1 FROM pg_opclass o JOIN pg_namespace s ON s.oid = o.opcnamespace "
+        "WHERE o.oid = ANY(x.indclass) AND s.nspname <> 'pg_catalog' "
+        f"AND NOT {_OF_VECTOR.format('pg_opclass', 'o.oid')})) LIMIT 1",
         "index",
     ),
     (
         "SELECT c.relname FROM pg_inherits h JOIN pg_class c ON c.oid IN (h.inhrelid, h.inhparent) "
         "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s AND c.relkind = 'r' LIMIT 1",
         "inheritance of",
-    ),
-    (
-        "SELECT p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "
-        "WHERE n.nspname = %(schema)s LIMIT 1",
-        "function",
     ),
 )
 

@@ -1,10 +1,9 @@
-"""Coordinates of the examples in a pgvector column, one table for each way to prepare them: who is near, asked where
-the examples are.
+"""Nearest neighbours on the server: coordinates of the examples in a pgvector column, a table per way to prepare them.
 
 A classifier searches vectors that were scaled or whitened as it was tuned, so they are kept as it prepares them, in
-single precision. They are made from the examples and never replace them: what is found by them is measured again with
-the stored vectors. A table holds all examples with ids up to one (examples that were removed too, for they may come
-back), so whoever has looked at the later ones as well has seen all; one that does not is made anew (``derived.py``).
+single precision. They are derived from the examples and never replace them: candidates are measured again with the
+stored vectors. A table holds all examples with ids up to one, removed examples included, since they may come back; the
+later examples are read in addition. A table that does not fit is made again (``driver.fits``).
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from kcrc._base.arrays import Array
 from kcrc.errors import FileError
 from kcrc.gallery.contract import ExampleRecord
 from kcrc.gallery.stores.postgres.connections import Connection
-from kcrc.gallery.stores.postgres.records import ServerSnapshot
-from kcrc.gallery.stores.postgres.rows import Tables, drop_derived, fits
+from kcrc.gallery.stores.postgres.driver import PostgresDriver, drop_derived, fits
 from kcrc.gallery.stores.postgres.schema import DERIVED
+from kcrc.gallery.stores.records import RecordSnapshot
 
 WIDEST = 16_000  # numbers in a vector of pgvector
 WIDEST_GRAPH = 2000  # numbers in one that its graph takes
@@ -46,11 +45,13 @@ def extension(db: Connection) -> str | None:
 class ServerCoordinates:
     """The coordinates under one mark, which stands for how they are prepared, in one state of the gallery."""
 
-    def __init__(self, reading: ServerSnapshot, mark: str) -> None:
-        self._tables, self._db = reading.tables, reading.tables.db
+    def __init__(self, reading: RecordSnapshot, mark: str) -> None:
+        driver = reading.driver
+        assert isinstance(driver, PostgresDriver)
+        self._reading, self._driver, self._db = reading, driver, driver.db
         self._name = f"{DERIVED}{mark}"
-        self.table = self._tables.name(self._name)
-        self.graph = self._tables.name(f"{DERIVED}{mark}{_GRAPH}")
+        self.table = self._driver.name(self._name)
+        self.graph = self._driver.name(f"{DERIVED}{mark}{_GRAPH}")
         self._pgvector = extension(self._db)
 
     def upto(self) -> int:
@@ -62,7 +63,7 @@ class ServerCoordinates:
 
     def are_whole(self) -> bool:
         """Whether there are coordinates, of all examples that they should be of."""
-        return self.upto() > 0 and fits(self._tables, self._name)
+        return self.upto() > 0 and fits(self._driver, self._name)
 
     def has_graph(self) -> bool:
         """Whether there is an HNSW graph over them."""
@@ -99,60 +100,63 @@ class ServerCoordinates:
 
     def from_id(self, first: int) -> list[ExampleRecord]:
         """The examples from an id on, removed ones included."""
-        rows = self._tables.select("examples", SQL("WHERE id >= %s"), [first])
-        return [ExampleRecord._make(row) for row in rows]
+        query = SQL("SELECT id FROM {} WHERE id >= %s").format(self._driver.name("examples"))
+        ids = [example for (example,) in self._db.execute(query, (first,))]
+        return sorted(self._reading.find(ExampleRecord, id=ids))
 
     def counts(self, before: int) -> tuple[int, int]:
         """How many examples are in, with ids below ``before`` and from there on."""
         asked = SQL("SELECT count(*) FILTER (WHERE id < %s), count(*) FILTER (WHERE id >= %s) FROM {} WHERE {}")
-        query = asked.format(self._tables.name("examples"), SQL("removed_by IS NULL"))
+        query = asked.format(self._driver.name("examples"), SQL("removed_by IS NULL"))
         found: Any = self._db.execute(query, (before, before)).fetchone()
         return int(found[0]), int(found[1])
 
     def labels(self) -> set[str]:
         """The classes of the examples that are in. The rows are not compared with their checksums: those that decide
         something are."""
-        asked = SQL("SELECT DISTINCT label FROM {} WHERE removed_by IS NULL").format(self._tables.name("examples"))
+        asked = SQL("SELECT DISTINCT label FROM {} WHERE removed_by IS NULL").format(self._driver.name("examples"))
         return {str(label) for (label,) in self._db.execute(asked)}
 
 
-def extend(tables: Tables, mark: str, width: int, prepare: Callable[[Array], Array], *, graph: bool = False) -> None:
+def extend(
+    driver: PostgresDriver, mark: str, width: int, prepare: Callable[[Array], Array], *, graph: bool = False
+) -> None:
     """Give the examples that have none yet coordinates, ``prepare`` of their vectors (n, dim), in the caller's
-    transaction, and drop those of other marks: an undo that goes back to one makes them anew. ``graph``: with an HNSW
+    transaction, and drop those of other marks: an undo that goes back to one makes them again. ``graph``: with an HNSW
     graph over them, which follows them from then on."""
-    if extension(tables.db) is None:
-        tables.db.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-    reading = ServerSnapshot(tables)
+    if extension(driver.db) is None:
+        driver.db.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+    reading = RecordSnapshot(driver)
     known = ServerCoordinates(reading, mark)
-    drop_derived(tables, but=f"{DERIVED}{mark}" if known.are_whole() else "")
+    drop_derived(driver, but=f"{DERIVED}{mark}" if known.are_whole() else "")
     first = known.upto()
     if first == 0:
-        _create(tables, known.table, width)
+        _create(driver, known.table, width)
     records = known.from_id(first)
     for start in range(0, len(records), _AT_ONCE):
         some = records[start : start + _AT_ONCE]
-        _copy_in(tables, known.table, np.array([one.id for one in some]), prepare(reading.vectors(some)), width)
+        _copy_in(driver, known.table, np.array([one.id for one in some]), prepare(reading.vectors(some)), width)
     if graph and width <= WIDEST_GRAPH and not known.has_graph():
-        pgvector = extension(tables.db)
+        pgvector = extension(driver.db)
         assert pgvector is not None
         made = SQL("CREATE INDEX {} ON {} USING hnsw (place {})")
         name, by = Identifier(f"{DERIVED}{mark}{_GRAPH}"), Identifier(pgvector, "vector_l2_ops")
-        tables.db.execute(made.format(name, known.table, by))
+        driver.db.execute(made.format(name, known.table, by))
 
 
-def _create(tables: Tables, name: Identifier, width: int) -> None:
-    pgvector = extension(tables.db)
+def _create(driver: PostgresDriver, name: Identifier, width: int) -> None:
+    pgvector = extension(driver.db)
     if pgvector is None:
         raise FileError("pgvector is not where it was put.")
     kind = SQL("{}({})").format(Identifier(pgvector, "vector"), Literal(width))
     made = SQL("CREATE TABLE IF NOT EXISTS {} (id bigint PRIMARY KEY, place {} NOT NULL)")
-    tables.db.execute(made.format(name, kind))
-    tables.db.execute(SQL("ALTER TABLE {} ALTER COLUMN place SET STATISTICS 0").format(name))
+    driver.db.execute(made.format(name, kind))
+    driver.db.execute(SQL("ALTER TABLE {} ALTER COLUMN place SET STATISTICS 0").format(name))
     if width <= _IN_ROW:
-        tables.db.execute(SQL("ALTER TABLE {} ALTER COLUMN place SET STORAGE PLAIN").format(name))
+        driver.db.execute(SQL("ALTER TABLE {} ALTER COLUMN place SET STORAGE PLAIN").format(name))
 
 
-def _copy_in(tables: Tables, name: Identifier, ids: Array, places: Array, width: int) -> None:
+def _copy_in(driver: PostgresDriver, name: Identifier, ids: Array, places: Array, width: int) -> None:
     """As the server's own bytes: text would take three times as long as all the rest."""
     single = np.ascontiguousarray(places, np.float32)
     if single.shape != (len(ids), width) or not np.isfinite(single).all():
@@ -162,5 +166,5 @@ def _copy_in(tables: Tables, name: Identifier, ids: Array, places: Array, width:
     rows["fields"], rows["id_bytes"], rows["id"] = 2, 8, ids
     rows["place_bytes"], rows["width"], rows["place"] = 4 + 4 * width, width, single
     query = SQL("COPY {} (id, place) FROM STDIN (FORMAT BINARY)").format(name)
-    with tables.db.cursor() as cursor, cursor.copy(query) as stream:
+    with driver.db.cursor() as cursor, cursor.copy(query) as stream:
         stream.write(_COPY_HEAD + rows.tobytes() + _COPY_END)

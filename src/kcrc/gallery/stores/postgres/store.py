@@ -33,16 +33,16 @@ from kcrc.gallery.stores.postgres.connections import (
     run_with_retries,
     translate_errors,
 )
+from kcrc.gallery.stores.postgres.driver import PostgresDriver
 from kcrc.gallery.stores.postgres.placing import placing
-from kcrc.gallery.stores.postgres.records import ServerSnapshot, ServerTransaction
-from kcrc.gallery.stores.postgres.rows import Tables
 from kcrc.gallery.stores.postgres.searching import ServerCoordinates
+from kcrc.gallery.stores.records import RecordSnapshot, RecordTransaction
 
-# Transactions: one unchanging state for whoever reads, one turn at a time for whoever writes.
+# Transactions: one unchanging state for each reader, one writer at a time.
 #
 # A reader has one ``REPEATABLE READ`` transaction. A writer locks the one row of ``about`` first, so that writers come
-# one after the other, each on what the one before left: who locks it first wins, and nobody's change is lost. Whoever
-# erases locks the table itself, which waits for all readers: what it takes out must not be seen by anyone any more.
+# one after the other, each on what the one before left, and no change is lost. An erase locks the table itself, which
+# waits for all readers: no reader may see what was erased.
 #
 # A writer whose connection breaks while it commits cannot know whether it was kept. So every turn leaves its number in
 # ``writers``, in the same transaction, and is looked for there once the server is back.
@@ -53,39 +53,39 @@ _READ = SQL(
 _WRITE = SQL("BEGIN; SELECT mark FROM {0} FOR UPDATE")
 _ALONE = SQL("BEGIN; LOCK TABLE {0} IN ACCESS EXCLUSIVE MODE; SELECT mark FROM {0}")
 _DERIVE = SQL("BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE {0} IN ACCESS SHARE MODE; SELECT mark FROM {0}")
-_KEPT_FOR = 24 * 3600  # seconds that turns are remembered; nobody waits so long for a server
+_KEPT_FOR = 24 * 3600  # seconds that turns are remembered; no client waits so long for a server
 
 
 @contextlib.contextmanager
-def reading(db: Connection, address: Address, mark: str) -> Iterator[Tables]:
+def reading(db: Connection, address: Address, mark: str) -> Iterator[PostgresDriver]:
     """The state of this moment."""
-    with _transaction(db, address, mark, _READ) as tables:
-        yield tables
+    with _transaction(db, address, mark, _READ) as driver:
+        yield driver
 
 
 @contextlib.contextmanager
-def deriving(db: Connection, address: Address, mark: str) -> Iterator[Tables]:
-    """The state of this moment, to write down what follows from it; writers go on meanwhile."""
-    with _transaction(db, address, mark, _DERIVE) as tables:
-        yield tables
+def deriving(db: Connection, address: Address, mark: str) -> Iterator[PostgresDriver]:
+    """The state of this moment, to store what is derived from it; writers go on meanwhile."""
+    with _transaction(db, address, mark, _DERIVE) as driver:
+        yield driver
 
 
 @contextlib.contextmanager
-def writing(db: Connection, address: Address, mark: str, *, alone: bool = False) -> Iterator[Tables]:
-    """A turn to write; ``alone``: nobody reads meanwhile either. It is kept when the block ends without an error."""
-    with _transaction(db, address, mark, _ALONE if alone else _WRITE) as tables:
-        yield tables
+def writing(db: Connection, address: Address, mark: str, *, alone: bool = False) -> Iterator[PostgresDriver]:
+    """A turn to write, ``alone`` without readers either; it is committed when the block ends without an error."""
+    with _transaction(db, address, mark, _ALONE if alone else _WRITE) as driver:
+        yield driver
 
 
 @contextlib.contextmanager
-def _transaction(db: Connection, address: Address, mark: str, begin: SQL) -> Iterator[Tables]:
+def _transaction(db: Connection, address: Address, mark: str, begin: SQL) -> Iterator[PostgresDriver]:
     try:
         cursor = db.execute(begin.format(schema.table(address, "about")))
         while cursor.nextset():
             pass
         if cursor.fetchone() != (mark,):
             raise StateError(f"'{address}' was replaced by another gallery meanwhile. Open it again.")
-        yield Tables(db, address.schema)
+        yield PostgresDriver(db, address.schema)
         if db.execute("COMMIT").statusmessage != "COMMIT":
             raise StateError(f"The server of '{address}' took a change back. Nothing of it is kept; try again.")
     except BaseException:
@@ -101,22 +101,22 @@ class Turn:
     writer: str
     number: int
 
-    def leave(self, tables: Tables) -> None:
+    def leave(self, driver: PostgresDriver) -> None:
         """Write the number down, in the transaction of the change."""
         query = SQL(
             "INSERT INTO {} AS kept VALUES (%s, %s, %s) "
             "ON CONFLICT (writer) DO UPDATE SET turn = excluded.turn, at = excluded.at"
-        ).format(tables.name("writers"))
+        ).format(driver.name("writers"))
         now = int(time.time())
-        tables.db.execute(query, (self.writer, self.number, now))
+        driver.db.execute(query, (self.writer, self.number, now))
         if self.number == 1:  # a new writer sweeps after those that are gone
-            old = SQL("DELETE FROM {} WHERE at < %s").format(tables.name("writers"))
-            tables.db.execute(old, (now - _KEPT_FOR,))
+            old = SQL("DELETE FROM {} WHERE at < %s").format(driver.name("writers"))
+            driver.db.execute(old, (now - _KEPT_FOR,))
 
-    def was_kept(self, tables: Tables) -> bool:
+    def was_kept(self, driver: PostgresDriver) -> bool:
         """Whether it was kept after all; asked in a later turn, when the transaction of this one has ended."""
-        query = SQL("SELECT 1 FROM {} WHERE writer = %s AND turn = %s").format(tables.name("writers"))
-        return tables.db.execute(query, (self.writer, self.number)).fetchone() is not None
+        query = SQL("SELECT 1 FROM {} WHERE writer = %s AND turn = %s").format(driver.name("writers"))
+        return driver.db.execute(query, (self.writer, self.number)).fetchone() is not None
 
 
 class WriterTurns(threading.local):
@@ -213,8 +213,8 @@ class PostgresStore:
         with self._connections.place():
             while True:
                 try:
-                    with self._connection() as db, reading(db, self._where, self._mark) as tables:
-                        return self._run_within(ServerSnapshot(tables), look)
+                    with self._connection() as db, reading(db, self._where, self._mark) as driver:
+                        return self._run_within(RecordSnapshot(driver), look)
                 except Lost as lost:
                     self._connections.forget_idle()
                     retries.wait(lost)
@@ -238,14 +238,14 @@ class PostgresStore:
         with self._connections.place():
             while True:
                 try:
-                    with self._connection() as db, writing(db, self._where, self._mark, alone=alone) as tables:
-                        if tried and turn.was_kept(tables):
+                    with self._connection() as db, writing(db, self._where, self._mark, alone=alone) as driver:
+                        if tried and turn.was_kept(driver):
                             return tried[0]
                         tried.clear()
-                        done = self._run_within(ServerTransaction(tables), change)
-                        turn.leave(tables)
+                        done = self._run_within(RecordTransaction(driver), change)
+                        turn.leave(driver)
                         if alone:
-                            rewriting.rewrite(tables)
+                            rewriting.rewrite(driver)
                         tried.append(done)
                     return done
                 except Lost as lost:
@@ -282,20 +282,20 @@ class PostgresStore:
         return self.read(lambda reading: self._at_hand.of(contents, reading))  # type: ignore[arg-type]
 
     def coordinates(self, reading: Snapshot, mark: str) -> ServerCoordinates:
-        assert isinstance(reading, ServerSnapshot)
+        assert isinstance(reading, RecordSnapshot)
         return ServerCoordinates(reading, mark)
 
     def extend_coordinates(
         self, mark: str, width: int, prepare: Callable[[Array], Array], *, graph: bool = False
     ) -> None:
-        """Whoever else is at it is not waited for."""
+        """Do nothing if another program is doing it."""
         key = (zlib.crc32(self._where.schema.encode()) << 8,)
         with self._connection_without_retries() as db:
             if db.execute("SELECT pg_try_advisory_lock(%s)", key).fetchone() != (True,):
                 return
             try:
-                with deriving(db, self._where, self._mark) as tables:
-                    searching.extend(tables, mark, width, prepare, graph=graph)
+                with deriving(db, self._where, self._mark) as driver:
+                    searching.extend(driver, mark, width, prepare, graph=graph)
             finally:
                 db.execute("SELECT pg_advisory_unlock(%s)", key)
 
@@ -306,7 +306,7 @@ class PostgresStore:
         )
 
         def look(reading: Any) -> int:
-            (found,) = reading.tables.db.execute(query, (self._where.schema,)).fetchone()
+            (found,) = reading.driver.db.execute(query, (self._where.schema,)).fetchone()
             return int(found)
 
         return self.read(look)
@@ -334,7 +334,7 @@ class VectorsAtHand:
         with self._lock:
             self._ids, self._crcs, self._vectors = self._ids[:0], self._crcs[:0], None
 
-    def of(self, contents: Contents, reading: ServerSnapshot) -> Array:
+    def of(self, contents: Contents, reading: RecordSnapshot) -> Array:
         """(n, dim), read-only; every vector was compared with its crc32 when it was fetched."""
         with self._lock:
             ids, crcs, had = self._ids, self._crcs, self._vectors
@@ -344,7 +344,7 @@ class VectorsAtHand:
             known = (ids[place] == contents.ids) & (crcs[place] == contents.vector_crcs)
         missing = np.flatnonzero(~known)
         settings = reading.settings()
-        fetched = reading.vectors_of(contents.ids[missing], contents.vector_crcs[missing])
+        fetched = reading.read_vectors(contents.ids[missing], contents.vector_crcs[missing])
         if len(missing) == len(contents):
             out = fetched.astype(settings.dtype, copy=False)  # in this machine's byte order
         else:

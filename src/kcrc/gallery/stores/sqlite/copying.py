@@ -16,10 +16,11 @@ from typing import TypeVar
 
 from kcrc.errors import FileError, StateError, WriteNeeded
 from kcrc.gallery.contract import Check, Report, Transaction
+from kcrc.gallery.stores.records import RecordSnapshot, RecordTransaction
 from kcrc.gallery.stores.sqlite import file, schema, side_files
+from kcrc.gallery.stores.sqlite.driver import SQLiteDriver
 from kcrc.gallery.stores.sqlite.file import Connection
 from kcrc.gallery.stores.sqlite.placing import placing
-from kcrc.gallery.stores.sqlite.records import TableSnapshot, TableTransaction
 
 _PAGES = 2000  # copied between two reports
 
@@ -83,7 +84,7 @@ def _check(made: Connection, source: Path, check: Check | None) -> None:
     try:
         with file.transaction(made, source, write=False):
             if schema.audit(made, str(source)) == schema.VERSION and check is not None:
-                problems = check(TableSnapshot(made))
+                problems = check(RecordSnapshot(SQLiteDriver(made)))
             else:
                 said = made.execute("PRAGMA integrity_check(20)")
                 problems = tuple(f"SQLite: {text}." for (text,) in said if text != "ok")
@@ -129,7 +130,7 @@ def rewrite_without(db: Connection, path: Path, change: Callable[[Transaction], 
             for pragma in ("trusted_schema = OFF", "secure_delete = ON"):
                 copy.execute(f"PRAGMA {pragma}")
         with file.transaction(copy, path):
-            done = change(TableTransaction(copy))
+            done = change(RecordTransaction(SQLiteDriver(copy)))
         with file.translate_errors(path):
             copy.execute("VACUUM")
             side_files.drop_caches(path)

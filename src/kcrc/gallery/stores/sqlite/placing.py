@@ -21,7 +21,10 @@ from kcrc.gallery.stores.sqlite.file import Connection
 from kcrc.gallery.stores.sqlite.schema import APPLICATION_ID
 from kcrc.gallery.stores.sqlite.side_files import ENDINGS
 
-_OLD = 60.0  # seconds that nobody wrote to an unfinished file: whoever has just made one has yet to lock it
+_MAGIC = b"SQLite format 3\0"
+PASSING = ("building", "copying")
+"""How the names of unfinished files end: of galleries that are built, and of copies."""
+_OLD = 60.0  # seconds since an unfinished file was written to: one that was just created is not locked yet
 
 
 @contextlib.contextmanager
@@ -31,7 +34,7 @@ def placing(goal: Path, ending: str, *, overwrite: bool, mode: int = 0o644) -> I
     ``ending`` tells the passing files of different makers apart. ``mode`` are the file's rights, as far as the
     process's mask lets them be."""
     check_free(goal, overwrite)
-    _clear_deserted(goal.parent, ending)
+    clear_left_over(goal.parent)
     passing = goal.with_name(f".{goal.name}.{ending}")
     with _translate_os_errors(goal):
         db = _fresh(passing, goal, mode)
@@ -69,7 +72,7 @@ def _translate_os_errors(goal: Path) -> Iterator[None]:
 
 def _fresh(passing: Path, goal: Path, mode: int) -> Connection:
     """An empty locked file under the passing name; what a killed program left there is cleared."""
-    # Whoever makes a file here keeps the journal in memory: side files are nobody's, and SQLite must not see them.
+    # An unfinished file has its journal in memory: side files are foreign, and SQLite must not see them.
     for end in ENDINGS:
         Path(f"{passing}{end}").unlink(missing_ok=True)
     try:
@@ -100,26 +103,40 @@ def _fresh(passing: Path, goal: Path, mode: int) -> Connection:
     return db
 
 
-def _clear_deserted(folder: Path, ending: str) -> None:
-    """Delete what killed programs left of other galleries that they were making in the folder.
+def clear_left_over(folder: Path, *, also_new: bool = False) -> tuple[Path, ...]:
+    """Delete the copies and galleries that killed programs left unfinished in a folder; return those with anything in
+    them, which may be examples that were erased since.
 
-    Only plain files under a passing name that nobody holds, and that are of kcrc (or empty still), are touched; one
-    with a journal beside it is none of ours, for whoever makes a file here keeps the journal in memory."""
-    for left in folder.glob(f".*.kcrc.{ending}"):
-        with contextlib.suppress(OSError, sqlite3.Error):
-            status = os.lstat(left)
-            old = stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > _OLD
-            if old and not any(os.path.lexists(f"{left}{end}") for end in ENDINGS) and _is_deserted(left):
-                left.unlink()
+    Only plain files under a passing name are touched that no program has locked and that are of kcrc, not those with a
+    journal beside them, since an unfinished file has its journal in memory. A file written to in the last minute is
+    kept, unless ``also_new``."""
+    cleared: list[Path] = []
+    for ending in PASSING:
+        for left in folder.glob(f".*.{ending}"):
+            with contextlib.suppress(OSError, sqlite3.Error):
+                status = os.lstat(left)
+                old = time.time() - status.st_mtime > _OLD or (also_new and status.st_size > 0)
+                journal = any(os.path.lexists(f"{left}{end}") for end in ENDINGS)
+                if stat.S_ISREG(status.st_mode) and old and not journal and _is_deserted(left, status.st_size):
+                    left.unlink()
+                    cleared += [left] if status.st_size else []
+    return tuple(cleared)
 
 
-def _is_deserted(left: Path) -> bool:
-    """Whether an unfinished gallery is nobody's: SQLite's own locks say so."""
+def _is_deserted(left: Path, size: int) -> bool:
+    """Return whether no program is making an unfinished gallery, by SQLite's own locks, and it is of kcrc."""
     with contextlib.closing(sqlite3.connect(left, timeout=0, isolation_level=None)) as held:
         held.execute("PRAGMA trusted_schema = OFF")
-        held.execute("BEGIN EXCLUSIVE")  # an error where it is held
-        (application,) = held.execute("PRAGMA application_id").fetchone()
-        return application == APPLICATION_ID or not os.lstat(left).st_size
+        try:
+            held.execute("BEGIN EXCLUSIVE")
+            (application,) = held.execute("PRAGMA application_id").fetchone()
+            (tables,) = held.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:  # it is locked
+            return False
+        # Until all pages are copied the first one is that of a database without tables.
+        with left.open("rb") as file:
+            torn = file.read(len(_MAGIC)) == _MAGIC and application == tables == 0
+        return application == APPLICATION_ID or torn or not size
 
 
 def _check_deserted(passing: Path, goal: Path) -> None:

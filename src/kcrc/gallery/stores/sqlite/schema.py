@@ -12,8 +12,7 @@
     tuned          the fitted classifier without its examples: a description and arrays, by the act that chose it
     seals          for each checked table: how many rows and the sum of their checksums
 
-SQLite finds damage to its own structure, not a flipped bit in a value, so rows carry a checksum
-(``sealed_rows.py``).
+SQLite finds damage to its own structure, not a flipped bit in a value, so rows carry a checksum (``records.py``).
 
 Version 1 had no checksums and no seals; version 2 had no table ``tuned``; version 3 took checksums over what Python's
 ``repr`` writes. docs/formats.md has the whole format.
@@ -23,11 +22,20 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kcrc.errors import FileError
-from kcrc.gallery.stores import row_sums
-from kcrc.gallery.stores.sqlite import records
+from kcrc.gallery.stores.records import (
+    COLUMNS,
+    MODULUS,
+    TYPES,
+    RecordTransaction,
+    Row,
+    checksum,
+    row_error,
+    seal_error,
+)
+from kcrc.gallery.stores.sqlite.driver import SQLiteDriver
 
 APPLICATION_ID = 0x6B637263  # "kcrc"
 VERSION = 4
@@ -90,7 +98,7 @@ def create(db: sqlite3.Connection) -> None:
     statements = STATEMENTS[VERSION]
     for name in sorted(statements, key=lambda name: statements[name].startswith("CREATE INDEX")):
         db.execute(statements[name])
-    records.begin(db)
+    _begin_seals(db, COLUMNS)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -136,17 +144,18 @@ def migrate(db: sqlite3.Connection, version: int) -> None:
 
 
 def _from_1_to_2(db: sqlite3.Connection) -> None:
-    """Add the checksums: every checked table is made anew with its last column, then takes the old name."""
-    new = STATEMENTS[2]
+    """Add the checksums: every checked table is created again with its last column, and filled from the old one."""
+    new, tables = STATEMENTS[2], ("settings", "feature_state", "examples", "history", "changes")
+    writing = RecordTransaction(SQLiteDriver(db))
     db.execute(new["seals"])
-    records.begin(db, ("settings", "feature_state", "examples", "history", "changes"))
+    _begin_seals(db, tables)
     db.execute("DROP INDEX examples_by_content")
-    for table in ("settings", "feature_state", "examples", "history", "changes"):
+    for table in tables:
         db.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
         db.execute(new[table])
     for table in ("settings", "feature_state", "history", "changes"):
-        columns = ", ".join(row_sums.COLUMNS[table])
-        records.insert(db, table, db.execute(f"SELECT {columns} FROM old_{table}").fetchall())
+        columns = ", ".join(COLUMNS[table])
+        writing.insert_rows(table, db.execute(f"SELECT {columns} FROM old_{table}").fetchall())
     vector_crc = {key: zlib.crc32(data) for key, data in db.execute("SELECT id, data FROM vectors")}
     thumbnail_crc = {key: zlib.crc32(data) for key, data in db.execute("SELECT id, data FROM thumbnails")}
     old = db.execute("SELECT id, label, source, content, added_at, added_by, removed_by FROM old_examples")
@@ -154,8 +163,8 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
         rows = [(*row, vector_crc[row[0]], thumbnail_crc.get(row[0])) for row in old.fetchall()]
     except KeyError as missing:
         raise FileError(f"Example {missing} of the older file has no vector; the file is damaged.") from None
-    records.insert(db, "examples", rows)
-    for table in ("settings", "feature_state", "examples", "history", "changes"):
+    writing.insert_rows("examples", rows)
+    for table in tables:
         db.execute(f"DROP TABLE old_{table}")
     db.execute(new["examples_by_content"])
 
@@ -163,14 +172,43 @@ def _from_1_to_2(db: sqlite3.Connection) -> None:
 def _from_2_to_3(db: sqlite3.Connection) -> None:
     """Add the place for the fitted classifier; there is none yet (act 0)."""
     db.execute(STATEMENTS[3]["tuned"])
-    records.begin(db, ("tuned",))
-    records.insert(db, "settings", [("tuned", "0")])
+    _begin_seals(db, ["tuned"])
+    RecordTransaction(SQLiteDriver(db)).insert_rows("settings", [("tuned", "0")])
+
+
+def _from_3_to_4(db: sqlite3.Connection) -> None:
+    """Give every row the checksum of now; a row that does not match its own is damage."""
+    driver = SQLiteDriver(db)
+    for table, columns in COLUMNS.items():
+        rows: list[Row] = []
+        for *values, crc in db.execute(f"SELECT {', '.join(columns)}, checksum FROM {table}").fetchall():
+            row = tuple(values)
+            new = checksum(table, row)
+            # Rows that were brought up from a still older version in this transaction have the new one already.
+            if tuple(map(type, row)) not in TYPES[table] or crc not in (_checksum_of_version_3(table, row), new):
+                raise row_error(table, row)
+            rows.append((*row, new))
+        seal = driver.seal(table)
+        if seal is None or seal[0] != len(rows):
+            raise seal_error(table)
+        driver.update(table, rows)
+        driver.set_seal(table, len(rows), sum(row[-1] for row in rows) % MODULUS)
+
+
+def _checksum_of_version_3(table: str, row: Row) -> int:
+    """Return the checksum that rows had up to version 3: of what ``repr`` writes, which changes with Python's list of
+    printable characters."""
+    return zlib.crc32(repr((table, *row)).encode("utf-8", "backslashreplace"))
+
+
+def _begin_seals(db: sqlite3.Connection, tables: Iterable[str]) -> None:
+    db.executemany("INSERT INTO seals VALUES (?, 0, 0)", [(table,) for table in tables])
 
 
 _STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {
     1: _from_1_to_2,
     2: _from_2_to_3,
-    3: records.recompute_checksums,
+    3: _from_3_to_4,
 }
 
 

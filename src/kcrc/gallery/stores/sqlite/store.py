@@ -5,21 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
-
-import numpy as np
+from typing import TypeVar, cast
 
 from kcrc._base.arrays import Array
-from kcrc.errors import FileError, StateError
+from kcrc.errors import LeftOver, StateError
 from kcrc.gallery.contract import Check, Snapshot, Transaction
 from kcrc.gallery.examples import Contents
 from kcrc.gallery.settings import Settings
-from kcrc.gallery.stores.sqlite import copying, file, opening, records, schema, side_files, vector_file
+from kcrc.gallery.stores.records import RecordSnapshot, RecordTransaction
+from kcrc.gallery.stores.sqlite import copying, file, opening, schema, side_files, vector_file
+from kcrc.gallery.stores.sqlite.driver import SQLiteDriver
 from kcrc.gallery.stores.sqlite.file import Connection
-from kcrc.gallery.stores.sqlite.placing import placing
-from kcrc.gallery.stores.sqlite.records import TableSnapshot, TableTransaction
+from kcrc.gallery.stores.sqlite.placing import clear_left_over, placing
 
 T = TypeVar("T")
 
@@ -32,7 +32,16 @@ def exists(address: str | os.PathLike[str]) -> bool:
 def open(address: str | os.PathLike[str], *, readonly: bool = False, recover: bool = False) -> SQLiteStore:
     """The gallery in a file, after an audit of what is in it."""
     path = Path(address)
-    return SQLiteStore(path, opening.open_file(path, readonly=readonly, recover=recover), readonly=readonly)
+    store = SQLiteStore(path, opening.open_file(path, readonly=readonly, recover=recover), readonly=readonly)
+    if not readonly:
+        _clear_beside(path)
+    return store
+
+
+def _clear_beside(path: Path, *, also_new: bool = False) -> None:
+    """Delete what killed programs left unfinished beside a gallery, and warn of it."""
+    for left in clear_left_over(Path(os.path.realpath(path)).parent, also_new=also_new):
+        warnings.warn(f"'{left}', which a killed program left unfinished, was deleted.", LeftOver, stacklevel=4)
 
 
 @contextlib.contextmanager
@@ -43,8 +52,7 @@ def making(
     with placing(Path(address), "building", overwrite=overwrite) as (passing, db):
         with file.transaction(db, passing):
             schema.create(db)
-            records.write_settings(db, settings, old=None)
-            records.write_state(db, feature_state)
+            RecordTransaction(SQLiteDriver(db)).begin(settings, feature_state)
         store = SQLiteStore(passing, db)
         yield store
     store.close()
@@ -86,21 +94,23 @@ class SQLiteStore:
     def read(self, look: Callable[[Snapshot], T]) -> T:
         with self._connection() as db:
             if db.in_transaction:
-                return look(TableSnapshot(db))
+                return look(RecordSnapshot(SQLiteDriver(db)))
             side_files.check(self._real)
             with file.transaction(db, self.address, write=False):
-                return look(TableSnapshot(db))
+                return look(RecordSnapshot(SQLiteDriver(db)))
 
     def write(self, change: Callable[[Transaction], T]) -> T:
         with self._to_write() as db, file.transaction(db, self.address):
             self._check_in_place()
-            return change(TableTransaction(db))
+            return change(RecordTransaction(SQLiteDriver(db)))
 
     def erase(self, change: Callable[[Transaction], T]) -> T:
-        """As ``write``; the file is written anew, and what is kept of it beside is deleted."""
+        """As ``write``; the file is rewritten, and its caches are deleted."""
         with self._to_write() as db, copying.hold_alone(db, self.address):
             self._check_in_place()
-            return copying.rewrite_without(db, self.address, change)
+            done = copying.rewrite_without(db, self.address, change)
+        _clear_beside(self.address, also_new=True)
+        return done
 
     @contextlib.contextmanager
     def _to_write(self) -> Iterator[Connection]:
@@ -115,16 +125,14 @@ class SQLiteStore:
 
     def vectors(self, contents: Contents) -> Array:
         """From the cache beside the file where it holds, else from the file."""
-        with self._connection() as db:
-            return self.read(lambda _: self._vectors(TableSnapshot(db), contents))
+        return self.read(lambda reading: self._vectors(cast(RecordSnapshot, reading), contents))
 
-    def _vectors(self, reading: TableSnapshot, contents: Contents) -> Array:
+    def _vectors(self, reading: RecordSnapshot, contents: Contents) -> Array:
         had = reading.settings()
-        if len(contents) * had.dim * np.dtype(had.dtype).itemsize > reading.file_bytes():
-            raise FileError(f"'{self.address}' claims more vectors than it can hold; it is damaged.")
+        reading.check_room(len(contents))
 
         def fetch(rows: Array, out: Array) -> None:
-            records.read_vectors(reading.db, contents.ids[rows], contents.vector_crcs[rows], out)
+            reading.fill_vectors(contents.ids[rows], contents.vector_crcs[rows], out)
 
         where, mode = vector_file.cache_path(self.address), os.stat(self.address).st_mode
         return vector_file.load(where, contents, had.dim, had.dtype, fetch, mode=mode)

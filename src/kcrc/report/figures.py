@@ -1,4 +1,4 @@
-"""One answer as a picture: the query, the examples that decided it, and how the classes compare."""
+"""Pictures that Matplotlib draws: one answer with the examples that decided it, and a confusion matrix."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from kcrc._base.arrays import Array
 from kcrc._base.words import for_plot
 from kcrc.files.figures import save_figure
 from kcrc.method.evidence import HOW, Evidence
+from kcrc.report.evaluation import Evaluation
 
 FOR, AGAINST, OTHER = "#1b6ca8", "#b8336a", "#5f6b75"  # told apart by every kind of colour vision, dark enough to read
 
@@ -90,3 +91,33 @@ def _residuals(axis: Any, one: Evidence, classes: int) -> None:
     axis.set_ylim(len(order) - max(6, len(order)) - 0.5, len(order) - 0.5)  # few bars stay thin
     axis.set_title("class residuals (smallest wins)", fontsize=10)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+# The confusion matrix as a picture: a row for each true class, dark where many of it were answered so.
+
+_LABELLED = 60  # a matrix with more classes than this has no room for names
+
+
+def draw_confusion(result: Evaluation, path: str | Path) -> None:
+    """The matrix as PNG (or what the ending of ``path`` says)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    n = len(result.classes)
+    side = min(30.0, 3.0 + 0.28 * n)
+    figure = Figure(figsize=(side, side), layout="constrained")
+    FigureCanvasAgg(figure)
+    axis = figure.add_subplot()
+    share = result.confusion / np.maximum(1, result.confusion.sum(axis=1, keepdims=True))
+    axis.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    if n <= _LABELLED:
+        names = [for_plot(c, 24) for c in result.classes]
+        axis.set_xticks(range(n), names, rotation=90)
+        axis.set_yticks(range(n), names)
+        for i, j in zip(*np.nonzero(result.confusion), strict=True):
+            ink = "w" if share[i, j] > 0.5 else "k"
+            axis.text(j, i, str(result.confusion[i, j]), ha="center", va="center", color=ink, fontsize=7)
+    axis.set_xlabel("answer")
+    axis.set_ylabel("true class")
+    axis.set_title(f"{result.accuracy:.1%} of {result.total} right")
+    save_figure(figure, path)
