@@ -22,7 +22,7 @@ from fuzz.tally import Line, Tally
 from fuzz.watcher import Case, watched
 
 FULL = 20_000
-_STRETCH = 250  # cases that one process runs at most before it is made anew
+_STRETCH = 250  # cases that one process runs at most before it is replaced
 
 Stretch = tuple[type[Area], list[int]]
 

@@ -72,7 +72,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 
 def value(rng: random.Random, depth: int = 0) -> Any:
-    """A plain value that nobody expects."""
+    """A plain value that is not expected."""
     kind = rng.randrange(7 if depth < 3 else 4)
     if kind == 0:
         return rng.choice([None, True, False])

@@ -65,7 +65,7 @@ def watched(
 
 
 def _samples(area: type[Area], root: Path) -> Path:
-    """The healthy files of an area, made by whoever comes first."""
+    """The healthy files of an area, made by the first that needs them."""
     folder = root / "samples" / area.name
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder.with_suffix(".lock"), "w") as lock:

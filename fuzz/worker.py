@@ -78,7 +78,7 @@ def _say(report: int, **what: Any) -> None:
 
 
 def _forget_peak() -> None:
-    """Begin anew to measure the largest memory held, where the kernel can."""
+    """Begin again to measure the largest memory held, where the kernel can."""
     if sys.platform == "linux":
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")

@@ -28,7 +28,7 @@ _MARKS = [mark for mark in CONTROL if mark not in ("\0",)]
 
 
 class Output(Wrong):
-    """Printed what a terminal would obey, or ended with a code nobody knows."""
+    """Printed what a terminal would obey, or ended with an unknown code."""
 
     kind = "output"
 

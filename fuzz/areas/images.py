@@ -1,4 +1,4 @@
-"""Pictures made to do harm: damaged, lying about their size, packed small, with parts that nobody reads."""
+"""Pictures made to do harm: damaged, lying about their size, packed small, with parts that are never read."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Web(Area):
         return some_requests(rng)
 
     def serve(self, gallery: Gallery, rng: random.Random) -> None:
-        """Serve it to this machine, or, as --expose and --share do, to whoever has the token."""
+        """Serve it to this machine, or, as --expose and --share do, to those who have the token."""
         self.told: list[str] = []
         self.token = rng.choice([None, None, "a token that is long enough"])
         self.service = Service(gallery, allowed=Allowed(seconds=2.0), note=self.told.append)

@@ -164,14 +164,14 @@ def test_a_box_keeps_some_workers_and_replaces_those_that_ended(monkeypatch):
 def test_a_box_has_no_more_than_so_many_workers():
     box = WorkerPool(JOB, memory=lambda: 200 * MB, most=2)
     started, lock = [], threading.Lock()
-    plain = box._started
+    plain = box._start
 
     def counted() -> Worker:
         with lock:
             started.append(1)
         return plain()
 
-    box._started = counted
+    box._start = counted
     threads = [
         threading.Thread(target=box.ask, args=({"do": "sleep", "seconds_asleep": 0.1},), kwargs=LIMITS)
         for _ in range(8)

@@ -1,4 +1,4 @@
-"""A file of plain arrays and a JSON header that is safe to read, whoever made it: a zip of ``.npy`` members, no pickle.
+"""A file of plain arrays and a JSON header that is safe to read, from any source: a zip of ``.npy`` members, no pickle.
 
 The whole file is checked before any of it is used: members are stored uncompressed (so nothing unpacks to more than the
 file holds), their names are plain words, each has a crc32, and ``from_npy`` accepts only numbers and text.

@@ -234,18 +234,18 @@ class WorkerPool:
         """Start workers now, to be ready when the first request comes. They are not waited for."""
         with self._lock:
             for _ in range(min(count, self._kept) - len(self._idle)):
-                self._idle.append(self._started())
+                self._idle.append(self._start())
 
     def ask(self, head: Head, content: Any = b"", **limits: Any) -> tuple[Head, bytearray]:
         """The reply of a worker, as ``Worker.ask``. While all are busy, it waits."""
         with self._room:
-            worker = self._taken()
+            worker = self._take()
             try:
                 return worker.ask(head, content, **limits)
             finally:
                 self._return(worker)
 
-    def _taken(self) -> Worker:
+    def _take(self) -> Worker:
         memory = self._memory()
         with self._lock:
             while self._idle:
@@ -253,9 +253,9 @@ class WorkerPool:
                 if worker.is_usable and worker.memory == memory:
                     return worker
                 worker.close()
-        return self._started()
+        return self._start()
 
-    def _started(self) -> Worker:
+    def _start(self) -> Worker:
         return Worker(*self._command, memory=self._memory(), yields=True)
 
     def _return(self, worker: Worker) -> None:

@@ -180,7 +180,7 @@ def answer(head: Head, content: bytearray) -> Reply:
     try:
         if head["do"] == "open":
             _file = open_parquet(head["size"])
-            return Reply(_described(_file))
+            return Reply(_describe(_file))
         if head["do"] == "begin":
             _batches = map(_as_rows, _file.iter_batches(head["rows"], columns=head["columns"]))
         return as_reply(_batches)
@@ -190,7 +190,7 @@ def answer(head: Head, content: bytearray) -> Reply:
         raise DataError(f"It cannot be read as Parquet: {str(problem)[:200]}.") from None
 
 
-def _described(file: Any) -> Head:
+def _describe(file: Any) -> Head:
     from pyarrow import types
 
     parts = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]

@@ -10,7 +10,7 @@ from images.features import odd_files as odd
 from kcrc.images.decoding import pixels
 from kcrc.images.decoding.pixels import rows_of, upright
 from kcrc.images.decoding.resizing import View, fit_image
-from kcrc.images.decoding.worker import _seen
+from kcrc.images.decoding.worker import _fit_to_view
 
 MODES = ("1", "L", "P", "LA", "RGB", "RGBA", "CMYK", "YCbCr", "I;16", "I", "F")
 
@@ -88,7 +88,9 @@ def test_shrinking_block_by_block_is_shrinking_the_whole(monkeypatch, mode, shri
 def test_grey_is_resized_as_its_three_channels_would_be(size, fit):
     image = odd.noise("L", (150, 90))
     view = View(size, fit=fit)
-    np.testing.assert_array_equal(np.asarray(_seen(image, view)), np.asarray(fit_image(image.convert("RGB"), view)))
+    np.testing.assert_array_equal(
+        np.asarray(_fit_to_view(image, view)), np.asarray(fit_image(image.convert("RGB"), view))
+    )
 
 
 def test_a_plain_picture_is_not_copied():

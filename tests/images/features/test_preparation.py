@@ -44,7 +44,7 @@ def seen(told: dict, picture: np.ndarray) -> np.ndarray:
     """What the network would be given: (3, h, w)."""
     feature = Onnx("not opened", **onnx_options(told, "x"))
     feature._check()
-    return feature._prepared(view_array(picture, feature.view)[None].astype(np.float32))[0]
+    return feature._prepare(view_array(picture, feature.view)[None].astype(np.float32))[0]
 
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8)

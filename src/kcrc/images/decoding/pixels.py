@@ -47,12 +47,12 @@ def upright(image: Image, orientation: int, shrink: Shrink = (1, 1)) -> Image:
         if made is None:
             made = Pillow.new(part.mode, size if orientation <= 4 else size[::-1])
         left, top = box[0] // across, box[1] // down
-        made.paste(_turned(part, orientation), _place(left, top, part.size, size, orientation))
+        made.paste(_turn(part, orientation), _place(left, top, part.size, size, orientation))
     assert made is not None  # a picture has pixels
     return made
 
 
-def _turned(part: Image, orientation: int) -> Image:
+def _turn(part: Image, orientation: int) -> Image:
     from PIL.Image import Transpose
 
     how = {

@@ -76,7 +76,7 @@ def _answer(head: Head, content: bytearray) -> Reply:
     size = head["size"]
     view = View(None if size is None else (size[0], size[1]), head["colour"], head["fit"], head["resample"])
     like = f"begins like a {kind} but cannot be opened; it is damaged or incomplete."
-    image, form = _attempt(lambda: _opened(content, kind, limits), like)
+    image, form = _attempt(lambda: _open_image(content, kind, limits), like)
     _check_pixels(image.size, limits)
     if view.size is None and image.width * image.height > WHOLE_PIXELS:
         raise _not_scaled(image.size, view)
@@ -94,9 +94,9 @@ def _answer(head: Head, content: bytearray) -> Reply:
     if image.format != "JPEG":  # a PNG may say it at its end, a TIFF is turned already
         turn, full = _orientation(image), image.size
     whole = _attempt(lambda: upright(image, turn, _shrink(image.size, turn, view)))
-    seen = _attempt(lambda: _seen(whole, view))
+    seen = _attempt(lambda: _fit_to_view(whole, view))
     thumbnail = (
-        _attempt(lambda: _jpeg(_seen(whole, View((head["thumbnail"],) * 2, fit="inside"))))
+        _attempt(lambda: _jpeg(_fit_to_view(whole, View((head["thumbnail"],) * 2, fit="inside"))))
         if head["thumbnail"]
         else b""
     )
@@ -119,19 +119,19 @@ def _attempt(work: Any, why: str = "") -> Any:
         raise ImageError("", "broken", why or f"cannot be decoded ({first_line}).") from None
 
 
-def _opened(content: bytearray, kind: str, limits: Limits) -> tuple[Any, str]:
+def _open_image(content: bytearray, kind: str, limits: Limits) -> tuple[Any, str]:
     """The image as Pillow sees it, its pixels not yet read, and its format."""
     if kind == "HEIC":
         return import_module("pi_heif").HeifImageFile(io.BytesIO(content)), kind
     if kind == "RAW":
-        return _developed(content, limits), kind
+        return _develop(content, limits), kind
     image: ImageFile.ImageFile = _READERS[kind](io.BytesIO(content))
     if len(image.tile) <= 1:
         image.decodermaxblock = max(len(content), 8192)  # Pillow would put long rows together from small pieces
     return image, kind
 
 
-def _developed(content: bytearray, limits: Limits) -> Any:
+def _develop(content: bytearray, limits: Limits) -> Any:
     """The preview that the camera stored in a RAW file, if it is large enough; else the sensor's values, developed."""
     rawpy = import_module("rawpy")
     with rawpy.imread(io.BytesIO(content)) as raw:
@@ -198,7 +198,7 @@ def _not_scaled(size: tuple[int, int], view: View) -> ImageError:
     return ImageError("", "too large", why)
 
 
-def _seen(whole: Any, view: View) -> Any:
+def _fit_to_view(whole: Any, view: View) -> Any:
     """An upright picture as the view wants it."""
     if not view.colour:
         return fit_image(whole if whole.mode == "L" else whole.convert("L"), view)

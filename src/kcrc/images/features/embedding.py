@@ -68,7 +68,7 @@ class Embedding(NetworkFeature):
         # threads for one.
         return Session(network(), source="the embedding's network", threads=1)
 
-    def _prepared(self, pixels: Array) -> Array:
+    def _prepare(self, pixels: Array) -> Array:
         return np.ascontiguousarray(((pixels - np.float32(127.0)) / np.float32(128.0)).transpose(0, 3, 1, 2))
 
 

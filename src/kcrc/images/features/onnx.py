@@ -45,11 +45,11 @@ class NetworkFeature(Feature):
         """The network, ready to run."""
         raise NotImplementedError
 
-    def _prepared(self, pixels: Array) -> Array:
+    def _prepare(self, pixels: Array) -> Array:
         """Pictures (n, h, w[, 3]) 0…255 float32 as the network takes them."""
         raise NotImplementedError
 
-    def _pooled(self, result: Array) -> Array:
+    def _pool(self, result: Array) -> Array:
         """What the network gave, as one vector a picture."""
         return result
 
@@ -85,8 +85,8 @@ class NetworkFeature(Feature):
         size = _BATCH // 2 if self.side_by_side else _BATCH
 
         def part(start: int) -> Array:
-            ready = self._prepared(_as_bytes_range(batch[start : start + size], self.kind))
-            return _flat(self._pooled(session.run(ready)), len(ready))
+            ready = self._prepare(_as_bytes_range(batch[start : start + size], self.kind))
+            return _flat(self._pool(session.run(ready)), len(ready))
 
         starts = range(0, len(batch), size)
         workers = min(len(starts), self.threads or os.cpu_count() or 1) if self.side_by_side else 1
@@ -284,16 +284,16 @@ class Onnx(NetworkFeature):
         """What the network gives for pictures, a batch at a time, before anything is pooled."""
         for batch in self.batches(images):
             for start in range(0, len(batch), _BATCH):
-                ready = self._prepared(_as_bytes_range(batch[start : start + _BATCH], self.kind))
+                ready = self._prepare(_as_bytes_range(batch[start : start + _BATCH], self.kind))
                 yield np.asarray(session.run(ready))
 
-    def _pooled(self, result: Array) -> Array:
+    def _pool(self, result: Array) -> Array:
         how = getattr(self, "pooling_", self.pooling)
         if how is not None and result.ndim == 3:
             return POOLINGS[how](result)
         return result
 
-    def _prepared(self, pixels: Array) -> Array:
+    def _prepare(self, pixels: Array) -> Array:
         if pixels.ndim == 3:
             pixels = pixels[..., None]
         if self.crop is not None:

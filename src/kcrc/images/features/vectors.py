@@ -147,10 +147,10 @@ def read_vectors(path: str | os.PathLike[str]) -> VectorTable:
         raise
     except (OSError, ValueError, KeyError, csv.Error) as problem:
         raise DataError(f"{file} cannot be read: {problem}.") from problem
-    return _checked(file, table)
+    return _check_table(file, table)
 
 
-def _checked(file: Path, table: VectorTable) -> VectorTable:
+def _check_table(file: Path, table: VectorTable) -> VectorTable:
     X = np.asarray(table.X)
     if X.ndim != 2 or not X.size or X.dtype.kind not in "fiu":
         raise DataError(f"{file} must hold vectors (n, d) of numbers; got shape {X.shape} of {X.dtype}.")

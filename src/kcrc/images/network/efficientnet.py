@@ -55,12 +55,12 @@ class GraphWriter:
         """The bytes of the ONNX file; the input is called ``images``."""
         graph = b"".join(block(1, n) for n in self._nodes) + block(2, self.name)
         graph += b"".join(block(5, w) for w in self._weights)
-        graph += block(11, _described("images", input_shape)) + block(12, _described(output, output_shape))
+        graph += block(11, _value_info("images", input_shape)) + block(12, _value_info(output, output_shape))
         opset = block(8, block(1, "") + number(2, _OPSET))
         return number(1, _IR_VERSION) + block(2, "kcrc") + opset + block(7, graph)
 
 
-def _described(name: str, shape: Sequence[int | str]) -> bytes:
+def _value_info(name: str, shape: Sequence[int | str]) -> bytes:
     dims = b"".join(block(1, number(1, n) if isinstance(n, int) else block(2, n)) for n in shape)
     return block(1, name) + block(2, block(1, number(1, _FLOAT) + block(2, dims)))
 

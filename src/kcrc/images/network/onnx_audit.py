@@ -1,6 +1,6 @@
 """An ONNX file looked over before onnxruntime sees it: only what is known is let through.
 
-A network file is a program by whoever made it. onnxruntime would open any file that a tensor names as the place of
+A network file is a program by its maker. onnxruntime would open any file that a tensor names as the place of
 its numbers, load operators of other domains from where it finds them, and loop for ever if told to. Here the whole file
 is read by the tables of ``onnx_schema``: every field has to be known, of its kind and written in the one usual way,
 stand once where it may stand once, and every tensor has to bring exactly the numbers it claims. So what passes
@@ -163,13 +163,13 @@ def _values(entry: Known, wire: int, value: int | memoryview) -> list[Any]:
         if entry.kind in ("bytes", "message"):
             return [value]
         if entry.many:
-            return _packed(entry, value)
+            return _unpack(entry, value)
     elif (wire, entry.kind) in ((FIXED32, "fixed32"), (FIXED64, "fixed64")):
         return [1]
     raise DataError(f"'{entry.name}' is not of its kind")
 
 
-def _packed(entry: Known, value: memoryview) -> list[Any]:
+def _unpack(entry: Known, value: memoryview) -> list[Any]:
     if entry.kind == "number":
         if len(value) > 10 * _MOST_AXES:
             raise DataError(f"'{entry.name}' has more numbers than are run")

@@ -53,7 +53,7 @@ class Session:
         options.log_severity_level = 4  # what goes wrong is raised as well
         # Threads that wait by spinning take the cores from the decoding of the next images.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        # Else onnxruntime judges by some bytes whether it is given a file of its own format, which nobody looked over.
+        # Else onnxruntime judges by some bytes whether it is given a file of its own format, which was not audited.
         options.add_session_config_entry("session.load_model_format", "ONNX")
         try:
             self._session = package.InferenceSession(content, options, providers=["CPUExecutionProvider"])
@@ -110,7 +110,7 @@ def answer(head: Head, content: bytearray) -> Reply:
 # Network files: read where the user names them, kept under their SHA-256 for the next time.
 #
 # A gallery says which network made its vectors by the SHA-256 of its file, and what the file was called, for people.
-# It never says where: a path out of a file is not opened, whoever wrote the file. What is opened is a file that the
+# It never says where: a path out of a file is not opened, from whatever source. What is opened is a file that the
 # user names (as an option of the feature, by ``--model``, ``model=`` or ``$KCRC_MODEL``), or the copy that was kept in
 # the user's cache, ``models/SHA-256.onnx``, when the user named it before.
 

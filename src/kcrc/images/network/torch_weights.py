@@ -71,9 +71,9 @@ class Machine:
                 if step is None:
                     raise Refused(f"it has the instruction {opcode.name}, which is not part of a table of weights")
                 step(argument)
-        return self._taken()
+        return self._take_top()
 
-    def _taken(self) -> Any:
+    def _take_top(self) -> Any:
         if not self.stack:
             raise Refused("it takes away what is not there")
         return self.stack.pop()
@@ -97,7 +97,7 @@ class Machine:
         self.stack.append([])
 
     def _binput(self, place: int) -> None:
-        self.stack.append(self._taken())
+        self.stack.append(self._take_top())
         self.memo[place] = self.stack[-1]
 
     _long_binput = _binput
@@ -114,18 +114,18 @@ class Machine:
         self.stack.append(values)
 
     def _tuple1(self, _: Any) -> None:
-        self.stack.append((self._taken(),))
+        self.stack.append((self._take_top(),))
 
     def _tuple2(self, _: Any) -> None:
-        second, first = self._taken(), self._taken()
+        second, first = self._take_top(), self._take_top()
         self.stack.append((first, second))
 
     def _tuple3(self, _: Any) -> None:
-        third, second, first = self._taken(), self._taken(), self._taken()
+        third, second, first = self._take_top(), self._take_top(), self._take_top()
         self.stack.append((first, second, third))
 
     def _append(self, _: Any) -> None:
-        self._extend([self._taken()])
+        self._extend([self._take_top()])
 
     def _appends(self, _: Any) -> None:
         self._extend(self._since_mark())
@@ -136,7 +136,7 @@ class Machine:
         self.stack[-1].extend(values)
 
     def _setitem(self, _: Any) -> None:
-        value, key = self._taken(), self._taken()
+        value, key = self._take_top(), self._take_top()
         self._set([key, value])
 
     def _setitems(self, _: Any) -> None:
@@ -151,7 +151,7 @@ class Machine:
         self.stack[-1].update(zip(values[::2], values[1::2], strict=True))
 
     def _build(self, _: Any) -> None:
-        self._taken()  # attributes of a table: which version of a layer wrote it
+        self._take_top()  # attributes of a table: which version of a layer wrote it
         if not self.stack or type(self.stack[-1]) is not dict:
             raise Refused("it alters a part after it was made")
 
@@ -161,13 +161,13 @@ class Machine:
         self.stack.append(self._names[name])
 
     def _reduce(self, _: Any) -> None:
-        given, maker = self._taken(), self._taken()
+        given, maker = self._take_top(), self._take_top()
         if type(given) is not tuple or not isinstance(maker, Maker):
             raise Refused("it calls what is not part of a table of weights")
         self.stack.append(maker.make(*given))
 
     def _binpersid(self, _: Any) -> None:
-        self.stack.append(self._kept(self._taken()))
+        self.stack.append(self._kept(self._take_top()))
 
 
 _MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
@@ -254,7 +254,7 @@ def _from_zip(content: bytes) -> dict[str, Array]:
         root = index.removesuffix("data.pkl")
         table = _table(_load(io.BytesIO(_member(archive, index))), len(content))
         raw = {key: _member(archive, f"{root}data/{key}") for key in _storages(table)}
-    return {name: _cut(raw[tensor.storage.key], tensor) for name, tensor in table.items()}
+    return {name: _cut_tensor(raw[tensor.storage.key], tensor) for name, tensor in table.items()}
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -282,7 +282,7 @@ def _from_stream(content: bytes) -> dict[str, Array]:
         if count != storages[key].count:
             raise Refused(f"'{key}' holds {count} numbers; {storages[key].count} were due")
         raw[key] = stream.read(count * np.dtype(storages[key].dtype).itemsize)
-    return {name: _cut(raw[tensor.storage.key], tensor) for name, tensor in table.items()}
+    return {name: _cut_tensor(raw[tensor.storage.key], tensor) for name, tensor in table.items()}
 
 
 def _table(loaded: Any, file_bytes: int) -> dict[str, _Tensor]:
@@ -304,7 +304,7 @@ def _storages(table: dict[str, _Tensor]) -> dict[str, _Storage]:
     return found
 
 
-def _cut(raw: bytes, tensor: _Tensor) -> Array:
+def _cut_tensor(raw: bytes, tensor: _Tensor) -> Array:
     dtype = np.dtype(tensor.storage.dtype)
     due = tensor.storage.count * dtype.itemsize
     if len(raw) != due:
