@@ -281,8 +281,8 @@ def test_odd_data_have_answers():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_neighbors": 0}, "n_neighbors is a whole number, 1 or more, or None; got 0"),
-        ({"n_neighbors": 2.5}, "n_neighbors is a whole number"),
+        ({"n_neighbors": 0}, "n_neighbors must be a whole number, 1 or more, or None; got 0"),
+        ({"n_neighbors": 2.5}, "n_neighbors must be a whole number"),
         ({"n_candidates": 3}, "at least n_neighbors"),
         ({"distance": "euclidian"}, "Did you mean 'euclidean'"),
         ({"coarse_distance": "city", "n_candidates": 60}, "Unknown distance 'city'. Known:"),

@@ -124,7 +124,7 @@ def test_the_page_says_what_chances_rest_on_and_folds_the_method_away(birds: Pat
     assert main(["explain", "birds.kcrc", "test/wren/50.jpg", "--html", "why.html"]) == 0
     page = (birds / "why.html").read_text()
     body = page[page.index("<main>") :]
-    assert "Chances rest on the gallery&#x27;s own examples: 18 were asked as if they were not in it" in body
+    assert "Chances rest on the gallery&#x27;s own examples: 18 were classified, each with itself left out" in body
     unfolded = re.sub(r"<details.*?</details>", "", body, flags=re.DOTALL)
     for word in ("residual", "kernel", "neighbour", "coefficient", "calibrated", "distance"):
         assert word not in unfolded

@@ -87,7 +87,7 @@ def test_answers_are_those_of_the_file_also_while_examples_come_and_go(
     [
         ({"n_neighbors": None, "mu": 0.1}, "all examples at once"),
         ({"n_neighbors": 2, "locality": "classes", "mu": 0.1}, "whole classes"),
-        ({"n_neighbors": 5, "distance": "manhattan", "mu": 0.1}, "none that a server can order by"),
+        ({"n_neighbors": 5, "distance": "manhattan", "mu": 0.1}, "a server cannot order by its distance"),
     ],
 )
 def test_what_needs_all_examples_is_answered_here_and_says_so(

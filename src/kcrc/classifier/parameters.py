@@ -79,10 +79,10 @@ def byte_count(value: int | str) -> int:
     """Bytes of a memory budget."""
     match = re.fullmatch(r"\s*([\d.]+)\s*([A-Za-z]*)\s*", str(value))
     if isinstance(value, bool) or match is None or match[2].upper() not in UNITS or match[1].count(".") > 1:
-        raise ParameterError(f'memory_budget is a number of bytes or a text like "512MB"; got {value!r}.')
+        raise ParameterError(f'memory_budget must be a number of bytes or a text like "512MB"; got {value!r}.')
     size = int(float(match[1]) * UNITS[match[2].upper()])
     if size < 2**20:
-        raise ParameterError(f"memory_budget is at least 1 MiB; got {value!r}.")
+        raise ParameterError(f"memory_budget must be at least 1 MiB; got {value!r}.")
     return size
 
 
@@ -90,12 +90,12 @@ def _count_or_none(name: str, value: Any) -> None:
     if value is None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ParameterError(f"{name} is a whole number, 1 or more, or None; got {value!r}.")
+        raise ParameterError(f"{name} must be a whole number, 1 or more, or None; got {value!r}.")
 
 
 def _number(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise ParameterError(f"{name} is a number; got {value!r}.")
+        raise ParameterError(f"{name} must be a number; got {value!r}.")
 
 
 def _gamma(value: Any) -> None:
@@ -118,7 +118,7 @@ def _distance(value: Any) -> None:
 
 
 def _decision(value: Any) -> None:
-    """Also one that the program registered itself, so it is looked up when it is asked for."""
+    """Also one that the program registered itself, so it is looked up each time."""
     if not isinstance(value, str) or value not in decisions.names():
         raise UnknownName("decision", value, (*decisions.names(), AUTO))
 
@@ -130,7 +130,7 @@ def _seed(value: Any) -> None:
 
 def _flag_or_none(name: str, value: Any) -> None:
     if value is not None and not isinstance(value, (bool, np.bool_, int)):
-        raise ParameterError(f"{name} is True, False or None; got {value!r}.")
+        raise ParameterError(f"{name} must be True, False or None; got {value!r}.")
 
 
 def _one_of(name: str, *known: str) -> Parameter:
