@@ -14,8 +14,7 @@ from fuzz.mutation import PATHS, TEXTS, as_json, damaged, tree
 from fuzz.place import CANARIES, Place
 from kcrc.gallery import Gallery
 from kcrc.gallery.correcting import read_decisions
-from kcrc.gallery.exchange.incoming import import_labels
-from kcrc.gallery.exchange.outgoing import export_labels
+from kcrc.gallery.labels import export_labels, import_labels
 from kcrc.gallery.sorting.sorter import NAME, take_back
 
 _FILES = {"csv": "x.csv", "jsonl": "x.jsonl", "parquet": "x.parquet", "label-studio": "x.json", "coco": "c.json"}

@@ -17,7 +17,7 @@ from kcrc.report.terminal import complain, is_confirmed, note, say, say_json, sh
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
-    from kcrc.gallery.exchange.incoming import Plan
+    from kcrc.gallery.labels import Plan
 
 ARRAYS = "npz"
 FORMATS = (
@@ -86,7 +86,7 @@ def export(
         if name == ARRAYS:
             say(f"{shown(output)}: {opened.export(output, file_names=file_names)} examples")
             return 0
-        from kcrc.gallery.exchange.outgoing import export_labels
+        from kcrc.gallery.labels import export_labels
 
         counts = export_labels(opened, output, form=name, originals=originals, file_names=file_names, images=images)
     say(f"{shown(output)}: {counts.examples} examples as {name}")
@@ -181,7 +181,7 @@ def import_(
 
 def _receive(gallery: Gallery, source: Path, *, yes: bool, as_json: bool, **reading: Any) -> int:
     from kcrc.cli.intake import announce_new_classes
-    from kcrc.gallery.exchange.incoming import carry_out, plan
+    from kcrc.gallery.labels import carry_out, plan
 
     known, planned = gallery.classes, plan(gallery, source, **reading)
     if planned.files or (planned.relabel and planned.contradictions):

@@ -80,7 +80,7 @@ def import_(gallery: Gallery, path: str | os.PathLike[str], *, duplicates: Dupli
 
 def _look_again(gallery: Gallery, arrays: dict[str, Array]) -> Array:
     """Return vectors of the examples' pictures by the gallery's own feature; an error if some have no picture."""
-    from kcrc.gallery.exchange.outgoing import read_original
+    from kcrc.gallery.labels import read_original
 
     feature = gallery.answering.feature()
     sources = zip(arrays["sources"].tolist(), arrays["contents"], _thumbnails(arrays), strict=True)

@@ -17,7 +17,7 @@ from kcrc.gallery import Gallery
 from kcrc.gallery.building import build_from_folder
 from kcrc.gallery.exchange import format_of, layouts, name_for
 from kcrc.gallery.exchange.layouts import LabelledImages, labels_in_names, read_layout
-from kcrc.gallery.exchange.outgoing import export_labels
+from kcrc.gallery.labels import export_labels
 from kcrc.images.decoding.limits import ImageError, fetch
 from kcrc.images.decoding.reading import decode
 

@@ -16,8 +16,7 @@ from kcrc.errors import DataError, FileError, KCRCError, ParameterError, Unknown
 from kcrc.gallery import Gallery, exchange
 from kcrc.gallery.building import build_from_folder
 from kcrc.gallery.exchange import contract, format_of, name_for
-from kcrc.gallery.exchange.incoming import import_labels
-from kcrc.gallery.exchange.outgoing import export_labels
+from kcrc.gallery.labels import export_labels, import_labels
 from kcrc.images.decoding.reading import decode
 
 EVIL = ["=cmd()", "a/b", "..", 'x,"y"\nz;\tw;=1+1|@x\t=y', "CON", " wren ", "zaunkönig", "'=x", "\u202eevil", "Heron"]

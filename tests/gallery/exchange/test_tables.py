@@ -17,7 +17,7 @@ from kcrc.files import plain_files
 from kcrc.gallery import Gallery
 from kcrc.gallery.building import build_from_folder
 from kcrc.gallery.exchange import format_of, name_for, parquet
-from kcrc.gallery.exchange.incoming import import_labels, plan
+from kcrc.gallery.labels import import_labels, plan
 
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet as arrow_parquet  # noqa: E402

@@ -1,7 +1,7 @@
 """Labels to and from other programs: one file a format, one line a format here.
 
 A format says how it writes labelled images and how it reads them (``contract``); what they mean to a gallery is
-written once (``outgoing``, ``incoming``). A new one is a module with two functions and a line in ``HOMES``, where the
+written once (``gallery.labels``). A new one is a module with two functions and a line in ``HOMES``, where the
 tests that go over all formats find it.
 """
 

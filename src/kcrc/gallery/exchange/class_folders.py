@@ -12,7 +12,7 @@ from kcrc.errors import FileError
 from kcrc.files.atomic import atomic_write
 from kcrc.files.plain_files import read_json, read_plain
 from kcrc.gallery.exchange.contract import BYTES, Labelled, Picture
-from kcrc.gallery.exchange.outgoing import new_folder, put_picture
+from kcrc.gallery.exchange.picture_files import new_folder, put_picture
 from kcrc.gallery.sorting.sorter import folder_names
 from kcrc.images.datasets import image_files, split_folders
 

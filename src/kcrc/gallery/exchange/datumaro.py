@@ -12,7 +12,7 @@ from kcrc._base.words import some_of
 from kcrc.errors import FileError
 from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange.contract import Labelled, Picture, read_json_file
-from kcrc.gallery.exchange.outgoing import new_folder, put_picture
+from kcrc.gallery.exchange.picture_files import new_folder, put_picture
 from kcrc.images.datasets import SPLITS
 
 MAKES_FOLDER = True

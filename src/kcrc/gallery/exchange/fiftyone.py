@@ -13,7 +13,7 @@ from kcrc.errors import FileError
 from kcrc.files.atomic import atomic_write
 from kcrc.gallery.exchange.coco import is_coco, read_document
 from kcrc.gallery.exchange.contract import Labelled, Picture, read_json_file
-from kcrc.gallery.exchange.outgoing import new_folder, put_picture
+from kcrc.gallery.exchange.picture_files import new_folder, put_picture
 
 MAKES_FOLDER = True
 HAS_COLUMNS = False

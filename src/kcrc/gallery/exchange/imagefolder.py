@@ -15,7 +15,7 @@ from kcrc.files.atomic import atomic_write
 from kcrc.files.plain_files import escape_formula
 from kcrc.gallery.exchange import json_lines, parquet, plain_csv
 from kcrc.gallery.exchange.contract import Labelled, Picture
-from kcrc.gallery.exchange.outgoing import new_folder, put_picture
+from kcrc.gallery.exchange.picture_files import new_folder, put_picture
 from kcrc.images.datasets import SPLITS
 
 METADATA = {"metadata.csv": plain_csv, "metadata.jsonl": json_lines, "metadata.parquet": parquet}

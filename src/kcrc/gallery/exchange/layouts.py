@@ -24,7 +24,7 @@ from kcrc.errors import DataError, FileError, KCRCError
 from kcrc.gallery.exchange import format_of, name_for
 from kcrc.gallery.exchange.coco import is_coco_file, read_boxes
 from kcrc.gallery.exchange.contract import Box, Labelled, limit_rows
-from kcrc.gallery.exchange.incoming import find_file
+from kcrc.gallery.exchange.picture_files import find_file
 from kcrc.gallery.exchange.yolo import read_yolo, yolo_root
 from kcrc.images.datasets import EXTENSIONS, SPLITS, ClassFolders, class_folders, image_files, split_folders
 from kcrc.images.decoding.limits import Content, ImageError, Limits, fetch, too_many_bytes

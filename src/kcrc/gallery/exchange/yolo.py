@@ -14,7 +14,7 @@ from kcrc.errors import FileError
 from kcrc.files.plain_files import read_plain
 from kcrc.gallery.exchange import class_folders
 from kcrc.gallery.exchange.contract import BYTES, Box, Labelled, Picture, one_class_each
-from kcrc.gallery.exchange.outgoing import new_folder
+from kcrc.gallery.exchange.picture_files import new_folder
 from kcrc.images.datasets import SPLITS, image_files
 
 MAKES_FOLDER = True

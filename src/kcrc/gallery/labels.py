@@ -1,7 +1,8 @@
-"""Labels made elsewhere, into a gallery: new images are added, those that are in already can get their new labels.
+"""The labels of a gallery for another program, and labels made elsewhere into a gallery: new images are added, those
+that are in already can get their new labels.
 
-An image is known again by its SHA-256, by the first 16 digits of it at the end of its name (as ``outgoing`` writes
-them), or by its source. Of others the file is looked for below one folder; names that lead out of it, and addresses,
+An image is known again by its SHA-256, by the first 16 digits of it at the end of its name (as exported pictures are
+named), or by its source. Of others the file is looked for below one folder; names that lead out of it, and addresses,
 are not used.
 """
 
@@ -12,23 +13,87 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path, PureWindowsPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kcrc._base.words import file_name
-from kcrc.errors import DataError, FileError, KCRCError
-from kcrc.files.safe_paths import safe_path
+from kcrc.errors import DataError, KCRCError
 from kcrc.gallery.building import Intake, add_images
 from kcrc.gallery.examples import checked_label
 from kcrc.gallery.exchange import format_of
 from kcrc.gallery.exchange.contract import Labelled, limit_rows
+from kcrc.gallery.exchange.picture_files import find_file
+from kcrc.gallery.listing import facts_of, list_examples
 from kcrc.images.decoding.limits import Content
 from kcrc.images.decoding.reading import fetch
+from kcrc.images.features.metadata import strip_metadata
 
 if TYPE_CHECKING:
     from kcrc.gallery.gallery import Gallery
 
 _MARKED = re.compile(r"-([0-9a-f]{16})(?:\.\d+)?(?:\.\w+)?\Z")
+
+
+@dataclass
+class ExportCounts:
+    """How many examples were written, and with which pictures: whole originals, or the small ones that a gallery keeps.
+    ``without`` had no picture where one is needed, and were left out; ``lost`` are the sources of originals that were
+    not found."""
+
+    examples: int = 0
+    originals: int = 0
+    small: int = 0
+    without: int = 0
+    lost: list[str] = field(default_factory=list)
+
+
+def export_labels(
+    gallery: Gallery,
+    path: str | os.PathLike[str],
+    *,
+    form: str,
+    originals: bool = False,
+    file_names: bool = False,
+    images: str | os.PathLike[str] | None = None,
+) -> ExportCounts:
+    """Write the examples in a format of ``exchange.names()``.
+
+    Formats with pictures get those the gallery keeps: small, and of pixels alone. ``originals`` copies the photographs
+    they came from, as far as they are still where they were, byte for byte; ``file_names`` leaves their folders out."""
+    counts, sources, rows = ExportCounts(), dict[str, str](), list[Labelled]()
+    for example in list_examples(gallery):
+        facts = facts_of(example)
+        sources[facts["sha256"]] = example.source
+        name = file_name(example.source) if file_names else example.source
+        rows.append(Labelled(example.label, name, facts["sha256"], example.id, facts["added_at"] or ""))
+
+    beside = [gallery.path.parent] if isinstance(gallery.path, Path) else []
+    folders = [".", *beside, *([] if images is None else [images, Path(images).parent])]
+
+    def picture(row: Labelled) -> bytes | None:
+        whole = read_original(sources[row.sha256], row.sha256, folders) if originals else None
+        if originals and whole is None:
+            counts.lost.append(sources[row.sha256] or f"#{row.id}")
+        content = whole or strip_metadata(gallery.thumbnail(row.id or 0) or b"")
+        counts.originals += whole is not None
+        counts.small += whole is None and content is not None
+        counts.without += content is None
+        return content
+
+    counts.examples = format_of(form).write(Path(path), rows, picture)
+    return counts
+
+
+def read_original(source: str, sha256: str, folders: Iterable[str | os.PathLike[str]] = (".",)) -> bytes | None:
+    """Return the photograph an example came from, below one of the folders; None if it is gone or changed."""
+    for folder in folders if source else ():
+        try:
+            content = fetch(os.path.join(folder, source))
+        except KCRCError:
+            continue
+        if hashlib.sha256(content).hexdigest() == sha256:
+            return content
+    return None
 
 
 @dataclass
@@ -179,27 +244,6 @@ def _unique_keys(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
             twice.add(key)
         known[key] = example
     return {key: example for key, example in known.items() if key not in twice}
-
-
-def find_file(root: Path, image: str) -> Path:
-    """Return the file of an image below a folder."""
-    if "://" in image or image.startswith("data:"):
-        raise FileError(f"'{image[:200]}' is an address, and nothing is fetched.")
-    path = _from_windows(root, image) if "\\" in image else None
-    path = safe_path(root, image) if path is None else path
-    if not os.path.isfile(path):  # False too where no file can have such a name
-        raise FileError(f"'{image[:200]}' is not a file below '{root}'; --images names another folder.")
-    return path
-
-
-def _from_windows(root: Path, image: str) -> Path | None:
-    r"""The file of a name that Windows wrote, if there is one: a\1.jpg, or C:\photos\a\1.jpg below a folder photos."""
-    parts, folder = PureWindowsPath(image).parts, Path(os.path.abspath(root)).name.casefold()
-    starts = [place + 1 for place, part in enumerate(parts) if part.casefold() == folder]
-    if not PureWindowsPath(image).anchor:
-        starts.insert(0, 0)
-    candidates = (safe_path(root, "/".join(parts[start:])) for start in starts if start < len(parts))
-    return next((path for path in candidates if os.path.isfile(path)), None)
 
 
 def carry_out(gallery: Gallery, plan: Plan) -> ImportCounts:
