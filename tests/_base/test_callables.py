@@ -49,7 +49,7 @@ def test_a_kernel_that_is_no_matrix(name):
 @pytest.mark.parametrize("name", WRONG)
 def test_a_feature_that_is_no_table(name):
     function, said = WRONG[name]
-    with pytest.raises(DataError, match=rf"(?s)The function .*lambda.* {said}.*numbers are needed"):
+    with pytest.raises(DataError, match=rf"(?s)The function .*lambda.* {said}.* for 4 pictures; it must return"):
         FunctionFeature(function).fit_transform(np.zeros((4, 8, 8), np.uint8))
 
 

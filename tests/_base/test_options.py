@@ -21,7 +21,7 @@ WRONG = [
     ("pixels", "colour", "yes", "True or False"),
     ("pixels", "fit_to", 3, "'stretch', 'crop', 'inside' or 'cut'; got 3"),
     ("random-faces", "n_components", "many", "a whole number"),
-    ("random-faces", "n_components", 1 << 40, "a matrix of more than"),
+    ("random-faces", "n_components", 1 << 40, "must be at most 536870912"),
     ("random-faces", "seed", None, "a whole number"),
     ("eigenfaces", "n_components", 2.5, "a whole number"),
     ("hog", "size", None, "two whole numbers"),
@@ -41,7 +41,7 @@ WRONG = [
     ("pyramid", "longest_side", "300px", "a whole number"),
     ("pyramid", "seed", -1, "seed must be a whole number from 0"),
     ("pyramid", "seed", 1 << 40, "seed must be a whole number from 0"),
-    ("pyramid", "threads", -1, "threads is at least 1, or None"),
+    ("pyramid", "threads", -1, "threads must be at least 1, or None"),
     ("embedding", "threads", "all", "a whole number or None"),
 ]
 

@@ -23,7 +23,8 @@ def test_one_number_is_drawn_a_fit(kind, monkeypatch):
     X, y, _ = problem(1, n=60)
     seen = []
     monkeypatch.setattr(
-        "kcrc.classifier.estimator.tune", lambda settings, *rest: (seen.append(settings.seed), tune(settings, *rest))[1]
+        "kcrc.classifier.incremental.tune",
+        lambda settings, *rest: (seen.append(settings.seed), tune(settings, *rest))[1],
     )
     state, twin = kind(5), kind(5)
     fitted = given(**TUNED, random_state=state).fit(X, y)

@@ -165,7 +165,9 @@ def test_pointing_moves_nothing(standing: str, fruit: Path, watch: Watch) -> Non
     places = """() => [...document.querySelectorAll('.others, .mind, .all')].map(
       (one) => one.getBoundingClientRect().top)"""
     before = page.tab.evaluate(places)
-    for at in range(page.tab.locator("label.tile").count()):
-        page.tab.locator("label.tile").nth(at).hover()
+    tiles = page.tab.locator("label.tile").all()
+    assert len(tiles) > 1
+    for tile in tiles:
+        tile.hover()
         page.idle()
         assert page.tab.evaluate(places) == before

@@ -181,6 +181,7 @@ def tell(page: Watched, fruit: Path, *, sequences: int, seed: int) -> None:
         assert contradictions(said) == [], history
         if json.loads(state(said)) == [[], [], json.loads(state(said))[2]] and "why" not in history:
             assert whole(page) == first, (history, "taken back, the first answer is on the screen")
+    assert len(drawn) > sequences
 
 
 def test_no_two_statements_contradict(standing: str, fruit: Path, watch: Watch) -> None:

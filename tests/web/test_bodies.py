@@ -56,6 +56,7 @@ def test_what_is_described_is_what_is_read(kind: type[Body]) -> None:
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_a_value_is_refused_by_the_rule_of_its_field(kind: type[Body]) -> None:
+    assert kind.kinds()
     for name, rule in kind.kinds().items():
         unfit = [value for value in BAD if not rule.fits(value) and not (value is None and name in kind.optional())]
         assert len(unfit) >= len(BAD) // 2
@@ -66,18 +67,18 @@ def test_a_value_is_refused_by_the_rule_of_its_field(kind: type[Body]) -> None:
 
 
 def test_null_is_as_if_left_out_and_other_fields_are_passed_over() -> None:
-    body = from_json(bodies.Remove, {"examples": [1], "erase": None, "revision": None, "colour": "red"})
-    assert body == bodies.Remove(examples=[1], erase=False, revision=None)
+    body = from_json(bodies.RemoveExamples, {"examples": [1], "erase": None, "revision": None, "colour": "red"})
+    assert body == bodies.RemoveExamples(examples=[1], erase=False, revision=None)
 
 
 def test_a_list_has_a_largest_length() -> None:
-    from_json(bodies.Remove, {"examples": list(range(bodies.MOST))})
+    from_json(bodies.RemoveExamples, {"examples": list(range(bodies.MOST))})
     with pytest.raises(Refusal, match="a list of 1 to 500 items, each a whole number; got a list of 501"):
-        from_json(bodies.Remove, {"examples": list(range(bodies.MOST + 1))})
+        from_json(bodies.RemoveExamples, {"examples": list(range(bodies.MOST + 1))})
 
 
 def test_a_label_is_composed_and_a_number_as_text_becomes_an_id() -> None:
-    body = from_json(bodies.Relabel, {"examples": [1], "label": "grive\u0301", "expect": {"17": "wren"}})
+    body = from_json(bodies.RelabelExamples, {"examples": [1], "label": "grive\u0301", "expect": {"17": "wren"}})
     assert (body.label, body.expect) == ("griv\u00e9", {17: "wren"})
 
 

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from kcrc.web.background import Worker
+from kcrc.web.background import WorkThread
 from kcrc.web.current import Batcher
 
 SOON = 10.0
@@ -43,7 +43,7 @@ def test_a_change_that_was_taken_back_is_not_made():
         go.wait(SOON)
         made.append(0)
 
-    writer = Worker("test")
+    writer = WorkThread("test")
     first = writer.submit(slow)
     assert busy.wait(SOON)
     assert writer.submit(lambda: made.append(1)).cancel()
@@ -55,7 +55,7 @@ def test_a_change_that_was_taken_back_is_not_made():
 
 
 def test_what_nobody_waits_for_any_more_ends_no_thread():
-    behind, busy, go = Worker("test"), threading.Event(), threading.Event()
+    behind, busy, go = WorkThread("test"), threading.Event(), threading.Event()
 
     def work() -> int:
         busy.set()

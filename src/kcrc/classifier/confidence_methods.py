@@ -88,7 +88,8 @@ class Confident(Transactional):
         Returns
         -------
         ndarray of shape (n, classes)
-            Columns as in ``classes_``; −inf where the probability is 0.
+            Columns as in ``classes_``; −inf where the probability is 0. In double precision, whatever X is:
+            probabilities that differ would else have equal logarithms.
 
         Examples
         --------
@@ -96,7 +97,7 @@ class Confident(Transactional):
         (3, 10)
         """
         with np.errstate(divide="ignore"):  # the logarithm of 0 is meant
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X), dtype=np.float64)
 
     def unknown_score(self, X: Any) -> Array:
         """How unlike the stored classes each query is; ``predict(X, reject=...)`` applies a threshold to it.

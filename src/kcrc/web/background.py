@@ -24,7 +24,7 @@ WAIT = 4.0  # seconds that a request waits for a computation
 Report = Callable[[float], None]  # takes the share that is done, from 0 to 1
 
 
-class Worker:
+class WorkThread:
     """One thread that does one piece of work after the other; at most ``most`` pieces wait (0: any number)."""
 
     def __init__(self, name: str, *, most: int = 0) -> None:
@@ -144,7 +144,7 @@ class Computed(Generic[T]):
 class Computation(Generic[T]):
     """``compute(current, report)`` runs once at a time; events say how far it is."""
 
-    def __init__(self, name: str, compute: Callable[[Current, Report], T], worker: Worker, events: Events) -> None:
+    def __init__(self, name: str, compute: Callable[[Current, Report], T], worker: WorkThread, events: Events) -> None:
         self.name, self._compute, self._worker, self._events = name, compute, worker, events
         self._lock = threading.Lock()
         self._latest: tuple[Hashable, T] | None = None

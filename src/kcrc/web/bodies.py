@@ -202,14 +202,14 @@ class Preview(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Add(Change):
+class AddExamples(Change):
     pictures: Names
     label: Label
     new_class: Flag = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Relabel(Change):
+class RelabelExamples(Change):
     """``expect`` are the labels that examples have to have for the change to be made."""
 
     examples: Ids
@@ -219,13 +219,13 @@ class Relabel(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remove(Change):
+class RemoveExamples(Change):
     examples: Ids
     erase: Flag = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rename(Change):
+class RenameClass(Change):
     old: Label
     new: Label
     merge: Flag = False

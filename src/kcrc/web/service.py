@@ -20,7 +20,7 @@ from kcrc._base.arrays import Array
 from kcrc.errors import KCRCError
 from kcrc.gallery import Gallery
 from kcrc.images.features.base import Feature
-from kcrc.web.background import MOST_CHANGES, Computation, Learner, Worker
+from kcrc.web.background import MOST_CHANGES, Computation, Learner, WorkThread
 from kcrc.web.bodies import Allowed, Arriving
 from kcrc.web.current import Answered, Batcher, Current, Now
 from kcrc.web.events import Events, Metrics
@@ -52,7 +52,7 @@ class Service:
         self.now = Now(gallery)
         self.batcher = Batcher(self._answer_batch)
         self.learner = Learner(gallery, learn=self._learn, finished=self._after_learning, failed=note)
-        self.writer, self.behind = Worker("kcrc-write", most=MOST_CHANGES), Worker("kcrc-behind")
+        self.writer, self.behind = WorkThread("kcrc-write", most=MOST_CHANGES), WorkThread("kcrc-behind")
         self._decoding, self._computing, self._reading = (
             ThreadPoolExecutor(threads, thread_name_prefix=f"kcrc-{work}")
             for work, threads in (("pictures", DECODERS), ("compute", THREADS), ("read", THREADS))

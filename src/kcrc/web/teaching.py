@@ -32,7 +32,7 @@ T = TypeVar("T")
 NEAR = 3  # class names that are offered in place of a new one
 
 
-async def add(request: Request, body: bodies.Add) -> Response:
+async def add(request: Request, body: bodies.AddExamples) -> Response:
     """Add pictures as examples of a class."""
     service: Service = request.app.state.service
     pictures = [await service.picture(name) for name in body.pictures]
@@ -78,7 +78,7 @@ def _check_class(service: Service, label: str, new_class: bool) -> None:
         raise Refusal(409, why, {"new_class": label, "near": near})
 
 
-async def relabel(request: Request, body: bodies.Relabel) -> Response:
+async def relabel(request: Request, body: bodies.RelabelExamples) -> Response:
     """Give examples another class."""
     service: Service = request.app.state.service
     shown, ids = Shown.of(request, body), checked_ids(body.examples)
@@ -107,7 +107,7 @@ def _check_expected(writing: Transaction, expected: dict[int, str]) -> None:
         raise Refusal(409, f"Example {first} {fate}. Nothing was changed; look at it again.", {"labels": other})
 
 
-async def remove(request: Request, body: bodies.Remove) -> Response:
+async def remove(request: Request, body: bodies.RemoveExamples) -> Response:
     """Take examples out, or out of the file for good."""
     service: Service = request.app.state.service
     ids, shown = checked_ids(body.examples), Shown.of(request, body)
@@ -127,7 +127,7 @@ async def remove(request: Request, body: bodies.Remove) -> Response:
     return await service.change(change)
 
 
-async def rename(request: Request, body: bodies.Rename) -> Response:
+async def rename(request: Request, body: bodies.RenameClass) -> Response:
     """Give a class another name, or make it one with another."""
     service: Service = request.app.state.service
     old, new, shown = body.old, body.new, Shown.of(request, body)

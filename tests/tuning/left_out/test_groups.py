@@ -136,12 +136,14 @@ def folds(y, groups=None):
 def test_each_fold_takes_one_example_of_each_small_class():
     y = np.repeat([0, 1, 2], 4)
     fold = folds(y)
+    assert len(partition(fold)) == 4
     for members in partition(fold):
         np.testing.assert_array_equal(np.sort(y[list(members)]), [0, 1, 2])
 
 
 def test_a_larger_class_loses_the_same_share():
     y = np.repeat([0, 1, 2], [3, 3, 9])
+    assert len(partition(folds(y))) == 3
     for members in partition(folds(y)):
         np.testing.assert_array_equal(np.bincount(y[list(members)]), [1, 1, 3])
 
@@ -176,6 +178,7 @@ def test_answers_in_folds_are_those_without_the_fold():
     X, y, _ = bursts(6, frames=1, scenes=4, d=6)
     clf = given(n_neighbors=5, gamma=0.2).fit(X, y, groups=None)
     left, fold = clf.confidence_.left_out, folds(y)
+    assert len(left.rows) == len(y)
     for row, residuals in zip(left.rows, left.residuals, strict=True):
         rest = given(n_neighbors=5, gamma=0.2).fit(X[fold != fold[row]], y[fold != fold[row]])
         np.testing.assert_allclose(rest.explain(X[[row]]).residuals[0], residuals, rtol=1e-6)
@@ -185,6 +188,7 @@ def test_scalings_that_learn_from_labels_learn_without_the_fold():
     X, y, _ = bursts(6, frames=1, scenes=4, d=6)
     scaled = {"scaling": "within", "n_neighbors": 5, "gamma": 0.2}
     left, fold = given(**scaled).fit(X, y, groups=None).confidence_.left_out, folds(y)
+    assert len(left.rows) == len(y)
     for row, residuals in zip(left.rows, left.residuals, strict=True):
         rest = given(**scaled).fit(X[fold != fold[row]], y[fold != fold[row]])
         np.testing.assert_allclose(rest.explain(X[[row]]).residuals[0], residuals, rtol=1e-6)
