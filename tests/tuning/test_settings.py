@@ -24,7 +24,7 @@ EUCLIDEAN, MANHATTAN, UNION = (distances.make(name) for name in ("euclidean", "m
 
 def settings_from(classifier, X=None, y=None):
     X, y = problem(0)[:2] if X is None else (X, y)
-    classifier._checked(X, y, reset=True)
+    classifier._validate(X, y, reset=True)
     return settings_of(classifier)
 
 
@@ -91,7 +91,7 @@ def test_each_part_is_made_once(monkeypatch):
     monkeypatch.setattr("kcrc.tuning.settings.kernels.resolve", lambda *a, **k: (made.append(a), resolve(*a, **k))[1])
     options = {"distance": "manhattan", "kernel": "polarisation", "scaling": "plain", "tuning_seconds": 0.5}
     classifier = KCRCClassifier(**options)
-    classifier._checked(X, y, reset=True)
+    classifier._validate(X, y, reset=True)
     result = tune(settings_of(classifier), X, y)
     made.clear()
     method, _ = result.settings.make_method(X, y)
