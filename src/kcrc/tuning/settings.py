@@ -40,10 +40,18 @@ def is_open(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class MemberSettings:
-    """A value for each parameter that may be searched, "auto" where it is open, and the weight of its answers.
+    """A value for each parameter that may be searched, and the weight of its answers.
 
-    ``distances`` (the one for neighbours, and the coarse one) and ``fitted_kernel`` are set where the search has fitted
-    them to the examples.
+    Attributes
+    ----------
+    n_neighbors, scaling, kernel, gamma, mu, form, decision, locality, projection : object
+        As the constructor takes them, "auto" where a value is open.
+    distances : tuple of Distance, or None
+        The one for neighbours and the coarse one, where a search has fitted them to the examples.
+    fitted_kernel : Kernel or None
+        The kernel, where a search has fitted it to the examples.
+    weight : float
+        Of this member among several; theirs add up to 1.
     """
 
     n_neighbors: int | str | None
