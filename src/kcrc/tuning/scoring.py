@@ -166,7 +166,7 @@ def score_margins(
     unsolved = np.isnan(out)
     if gamma is None:
         assert trials.dot is not None
-        unsolved |= ~_within_range(trials.dot[:, :atoms], labels[:, :atoms] >= 0).all(axis=1)
+        unsolved |= ~(_within_range(trials.dot[:, :atoms]) | (labels[:, :atoms] < 0)).all(axis=1)
     left = np.flatnonzero(unsolved.any(axis=(0, 1, 2)))
     if len(left):  # H + μI has no Cholesky factor, or the kernel overflows: the stages then do what the model does
         posed = trials.in_double(atoms).take(left)
@@ -265,10 +265,10 @@ def staged_margins(
 def _without_overflow(numbers: Numbers, space: local_problem.Space) -> tuple[Numbers, Array]:
     """The same with 0 for a kernel that overflows, and which queries (B,) have one that does not."""
     real = numbers.labels >= 0
-    inside = _within_range(numbers.gram, real[:, :, None] & real[:, None, :]).all(axis=(1, 2))
-    posed = inside & _within_range(numbers.row, real).all(axis=1)
+    inside = np.asarray((_within_range(numbers.gram) | ~(real[:, :, None] & real[:, None, :])).all(axis=(1, 2)))
+    posed = np.asarray(inside & (_within_range(numbers.row) | ~real).all(axis=1))
     if not space.has_columns:  # which give ‖y‖² themselves
-        posed = posed & _within_range(numbers.own, True)
+        posed &= _within_range(numbers.own)
     if posed.all():
         return numbers, posed
     gram = np.where(inside[:, None, None], numbers.gram, 0.0)
@@ -276,10 +276,9 @@ def _without_overflow(numbers: Numbers, space: local_problem.Space) -> tuple[Num
     return replace(numbers, gram=gram, row=row, own=own), posed
 
 
-def _within_range(values: Array, real: Array | bool) -> Array:
-    """Which values of a kernel can be computed with, those that are not real among them."""
-    most = np.float64(local_problem.KERNELS["float64"])
-    return np.asarray((np.abs(values) <= most) | ~np.asarray(real))
+def _within_range(values: Array) -> Array:
+    """Which values of a kernel can be computed with in double precision."""
+    return np.asarray(np.abs(values) <= np.float64(local_problem.KERNELS["float64"]))
 
 
 def with_share(projection: Projection, share: float | None) -> Projection:

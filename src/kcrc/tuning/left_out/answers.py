@@ -251,7 +251,8 @@ class LeftOut:
         """The answers to the examples with these row numbers, in this order."""
         by_row = np.argsort(self.rows)
         at = by_row[np.searchsorted(self.rows, rows, sorter=by_row)]
-        return LeftOut(*(getattr(self, name)[at] for name in self.__dataclass_fields__))
+        known = {name: part[at] for name, part in vars(self).items() if part is not None}  # early files have no reach
+        return LeftOut(**known)
 
 
 def _reach(model: FittedModel, evidence: Evidence) -> Array:
