@@ -262,7 +262,7 @@ def test_the_dimension_after_a_named_projection_is_chosen_and_one_given_is_kept(
 
 
 def test_what_cannot_work_together_is_said_before_any_search(monkeypatch):
-    monkeypatch.setattr("kcrc.classifier.estimator.tune", lambda *_: pytest.fail("searched"))
+    monkeypatch.setattr("kcrc.classifier.incremental.tune", lambda *_: pytest.fail("searched"))
     X, y, _ = problem(5, n=30)
     with pytest.raises(ParameterError, match='projection works with form="gram"'):
         KCRCClassifier(form="rkhs", projection="kpca").fit(X, y)
