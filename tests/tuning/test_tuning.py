@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from kcrc import KCRCClassifier
 from kcrc.errors import ParameterError, StateError
 from kcrc.method.projections.spectral import KPCA
-from kcrc.tuning.candidates import stratified
+from kcrc.tuning.candidates import stratify
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +226,7 @@ def test_bad_budget_is_named():
 
 def test_every_beginning_of_the_order_is_stratified():
     y = np.repeat([0, 1, 2], [600, 300, 100])
-    order = stratified(y, np.random.default_rng(0), np.ones(1000, bool))
+    order = stratify(y, np.random.default_rng(0), np.ones(1000, bool))
     assert sorted(order) == list(range(1000))
     for count in (100, 400):
         np.testing.assert_allclose(np.bincount(y[order[:count]]) / count, [0.6, 0.3, 0.1], atol=0.03)

@@ -358,8 +358,8 @@ class Confident(Transactional):
 #
 # A fit says labels; how sure they are costs a question to many of the examples, and most callers never ask. So it is
 # learned at the first asking, by one thread, for the examples as they are then. When examples come or go a new holder
-# takes the place of this one: it knows what was learned before, so that only the answers a change touches are asked
-# anew.
+# takes the place of this one: it knows what was learned before, so that only the answers a change touches are
+# computed again.
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,7 +387,7 @@ class Groups:
         return None if groups is None else cls(exclusion.ids, groups)
 
     def among(self, ids: Array) -> Array:
-        """(n,) of the examples ``ids``; those nobody spoke of stand alone."""
+        """(n,) of the examples ``ids``; those that no group was given for stand alone."""
         at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         alone = int(self.groups.max()) + 1 + np.arange(len(ids))
         return np.where(self.ids[at] == ids, self.groups[at], alone)
@@ -423,11 +423,6 @@ class ConfidenceHolder:
         """What was learned before and stored."""
         return cls(None, fixed=fixed, learned=learned)
 
-    @property
-    def known(self) -> bool:
-        """Whether it has been learned."""
-        return self._learned is not None
-
     def of(self, learned_from: Callable[[], FittedModel], revision: int) -> Confidence:
         """The confidence of what ``learned_from`` gives, which is always the model of the same state and revision."""
         if self._learned is None:
@@ -456,7 +451,7 @@ class ConfidenceHolder:
         return ConfidenceHolder(groups, fixed=self.fixed, before=before)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the earlier examples, some of which may be forgotten: they only spare asking anew."""
+        """Without the earlier examples, some of which may be forgotten: they only save computing answers again."""
         return {name: value for name, value in self.__dict__.items() if name != "_lock"} | {"_before": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -43,19 +43,19 @@ class Parameter:
     check: Callable[[Any], object]
 
     @property
-    def searched(self) -> bool:
+    def may_be_auto(self) -> bool:
         """Whether it may be left "auto"."""
         return self.name in SEARCHED
 
     @property
     def words(self) -> str:
         """The types in one line, as in "int, None or "auto""."""
-        *all_but_last, last = (*self.types, f'"{AUTO}"') if self.searched else self.types
+        *all_but_last, last = (*self.types, f'"{AUTO}"') if self.may_be_auto else self.types
         return f"{', '.join(all_but_last)} or {last}" if all_but_last else last
 
     def check_value(self, value: Any) -> None:
         """Raise where it cannot be ``value``."""
-        if not (self.searched and is_open(value)):
+        if not (self.may_be_auto and is_open(value)):
             self.check(value)
 
 

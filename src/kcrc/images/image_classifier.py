@@ -524,7 +524,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _side_by_side(self, images: Any) -> Array:
         look = self.ensemble_.members[0].look
-        return look.stored(look.see(self.form_.pictures(images)))
+        return look.to_stored(look.see(self.form_.pictures(images)))
 
     @property
     def model_(self) -> FittedModel:  # type: ignore[override]  # the ensemble stores it

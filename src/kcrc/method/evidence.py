@@ -56,7 +56,7 @@ def shares(evidence: Evidence, rival: Array, *, nearest: Array) -> Array:
     if evidence.decision in decisions.names() and decisions.resolve(evidence.decision).over_length:
         against = rival != evidence.winner
         weight[against] = _under_ratio(evidence, mine, theirs)[against]
-    weight[nearest] = c[nearest]  # 0, but NaN where nobody asked for an explanation
+    weight[nearest] = c[nearest]  # 0, but NaN where no explanation was asked for
     weight[nearest, 0] += 1.0
     largest = np.abs(weight).max(axis=1, keepdims=True, initial=0.0)
     weight = np.where(largest == 0.0, real, weight / np.where(largest == 0.0, 1.0, largest))

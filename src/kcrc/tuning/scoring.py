@@ -162,7 +162,7 @@ def score_margins(
         if some:
             posed = trials.in_double(atoms) if double else trials
             classes = labels[:, : posed.labels.shape[1]]
-            out[:, some] = _compiled(posed, gamma, classes, sizes, [mus[u] for u in some], form, normalize)
+            out[:, some] = _native_margins(posed, gamma, classes, sizes, [mus[u] for u in some], form, normalize)
     unsolved = np.isnan(out)
     if gamma is None:
         assert trials.dot is not None
@@ -175,7 +175,7 @@ def score_margins(
     return out
 
 
-def _compiled(
+def _native_margins(
     trials: Trials, gamma: float | None, labels: Array, sizes: list[int], mus: list[float], form: str, normalize: bool
 ) -> Array:
     """NaN where there is no Cholesky factor."""

@@ -150,7 +150,7 @@ class MethodSettings:
         return replace(self, members=(replace(self.member, **values),))
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether nothing is left to be chosen: no value, no weights of distances, no dimension of a projection."""
         named_projection = isinstance(self.member.projection, str) and self.member.projection != "identity"
         open_values = any(is_open(getattr(self.member, name)) for name in SEARCHED)
@@ -158,7 +158,7 @@ class MethodSettings:
 
     def with_implied_values(self) -> MethodSettings:
         """With the values that follow from those given, where there is something to choose."""
-        if self.closed:
+        if self.is_closed:
             return self
         values: dict[str, Any] = {}
         if self.precomputed == "distance" and (is_open(self.member.kernel) or _is(self.member.kernel, "rbf")):

@@ -230,7 +230,7 @@ def _of_boxes(boxes: Iterable[LabelledBox], shape: str, crops: bool) -> Labelled
             f"{plural(several, 'picture')} with several classes left out; --crops takes each box as a picture.",
         )
     parts = {name: LabelledImages.of(group, shape) for name, group in groups.items()}
-    return replace(_joined(parts, shape), unlabelled=unlabelled, problems=problems)
+    return replace(_join_splits(parts, shape), unlabelled=unlabelled, problems=problems)
 
 
 def _collect(rows: Iterable[tuple[Labelled, Path]], shape: str) -> LabelledImages:
@@ -255,10 +255,10 @@ def _collect(rows: Iterable[tuple[Labelled, Path]], shape: str) -> LabelledImage
         pairs = [(file, labels[0]) for file, labels in files.values() if len(labels) == 1]
         several = {os.fspath(file): tuple(labels) for file, labels in files.values() if len(labels) > 1}
         parts[name] = replace(LabelledImages.of(pairs, shape), in_several=several)
-    return replace(_joined(parts, shape), unlabelled=unlabelled, problems=tuple(problems))
+    return replace(_join_splits(parts, shape), unlabelled=unlabelled, problems=tuple(problems))
 
 
-def _joined(parts: Mapping[str, LabelledImages], shape: str) -> LabelledImages:
+def _join_splits(parts: Mapping[str, LabelledImages], shape: str) -> LabelledImages:
     """The split for training, with the others beside it; all together if there is none."""
     if "train" in parts and len(parts) > 1:
         return replace(parts["train"], splits=parts)
@@ -360,7 +360,7 @@ def _of_zip(path: Path) -> LabelledImages:
             f"{path} holds {plural(len(loose), 'picture')} and no folders. Put the zips of all classes into one "
             "folder and give that, or make a zip with a folder for each class."
         )
-    return _joined({name: LabelledImages.of(group, shape) for name, group in groups.items()}, shape)
+    return _join_splits({name: LabelledImages.of(group, shape) for name, group in groups.items()}, shape)
 
 
 def _of_class_zips(path: Path, zips: Sequence[Path]) -> LabelledImages:

@@ -67,7 +67,7 @@ class _Table:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            fixed = isinstance(value, np.ndarray) and not value.flags.writeable  # mapped by whoever loads it
+            fixed = isinstance(value, np.ndarray) and not value.flags.writeable  # mapped from a file by the loader
             setattr(self, name, value.copy() if fixed else value)
         self.lock = Lock()
 

@@ -3,7 +3,7 @@
 Points spread evenly on the edges stand for the shape. The context of a point is a log-polar histogram of where the
 other points lie. Points of two shapes are matched one to one by the χ² between contexts, with dummies for points that
 have no good partner; a thin-plate spline bends the first shape onto the matched points of the second; contexts are
-taken anew, and so on a few times. Where a shape lies and how large it is does not matter.
+taken again, and so on a few times. Where a shape lies and how large it is does not matter.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class Kernel(ABC):
     """Whether samples are rows of a matrix whose columns are all the examples."""
 
     definite: ClassVar[bool] = False
-    """Whether nobody has to look if it is positive definite: it is by its formula, or made of a distance, of which
-    many make one that is not."""
+    """Whether it is positive definite by its formula, so that no matrix has to be checked. Many distances make a kernel
+    that is not."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

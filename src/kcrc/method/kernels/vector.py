@@ -167,7 +167,7 @@ class Polynomial(VectorKernel):
 
     def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
         gamma, coef0 = within_range(self.gamma, dot.dtype), within_range(self.coef0, dot.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever codes with it looks whether it is finite
+        with np.errstate(over="ignore", invalid="ignore"):  # the coder checks whether it is finite
             return np.asarray((gamma * dot + coef0) ** self.degree)
 
 
