@@ -265,7 +265,7 @@ def _told_apart(p: Array, winner: Array) -> Array:
     below = np.ldexp(places[batch, winner] - 1.0, exponents[batch, winner] - BITS)
     tied = rounded >= rounded[batch, winner, None]
     tied[batch, winner] = False
-    return np.where(tied, below[:, None], rounded)
+    return np.asarray(np.where(tied, below[:, None], rounded))
 
 
 def _gaps(residuals: Array, power: int) -> Array:
