@@ -270,7 +270,7 @@ def _untouched(
 ) -> LeftOut | None:
     """Those of the old answers, as answers of ``model`` now, that nothing which came, went or got another class since
     lies near enough to change; None where none are."""
-    if old.reach is None or earlier.method is not model.method:
+    if old.reach is None or earlier.method is not model.method or old.residuals.shape[1] != len(earlier.classes):
         return None
     came, went = ~np.isin(model.ids, earlier.ids), ~np.isin(earlier.ids, model.ids)
     _, now, then = np.intersect1d(model.ids, earlier.ids, assume_unique=True, return_indices=True)
