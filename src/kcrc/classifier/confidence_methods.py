@@ -24,6 +24,7 @@ from kcrc.confidence.answers import (
     unreliable,
 )
 from kcrc.confidence.calibration import Confidence
+from kcrc.method.evidence import leading
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.sample import AUTO
 from kcrc.updates.pending import PendingUpdates, learns_from_all
@@ -72,8 +73,11 @@ class ConfidenceMethods(Transactional):
         (3, 10)
         """
         now = self._snapshot()
-        parts = now._read(X, lambda evidence: probabilities_of(now.confidence_, evidence))
-        return in_precision_of(X, np.concatenate(parts))
+
+        def read(evidence: Evidence) -> Array:
+            return leading(in_precision_of(X, probabilities_of(now.confidence_, evidence)), evidence.winner)
+
+        return np.concatenate(now._read(X, read))
 
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithm of the probability of each class.

@@ -25,7 +25,7 @@ from kcrc.classifier.parameters import precomputed_kind, refuses_earlier_names
 from kcrc.confidence.answerer import Answerer
 from kcrc.errors import ParameterError, StateError
 from kcrc.method import coding, distances, kernels, projections
-from kcrc.method.evidence import Evidence, join_evidence, leaning
+from kcrc.method.evidence import Evidence, join_evidence, leading, leaning
 from kcrc.method.samples import FLOATS, SampleForm
 from kcrc.method.scaling import Scaling
 from kcrc.updates.turning_points import Turning, turning_points
@@ -395,8 +395,13 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         now = self._snapshot()
         two = len(now.classes_) == 2
-        scores = np.concatenate(now._read(X, lambda evidence: leaning(evidence) if two else evidence.scores))
-        return in_precision_of(X, scores)
+
+        def read(evidence: Evidence) -> Array:
+            if two:
+                return in_precision_of(X, leaning(evidence))
+            return leading(in_precision_of(X, evidence.scores), evidence.winner)
+
+        return np.concatenate(now._read(X, read))
 
     def explain(self, X: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each query.

@@ -32,7 +32,7 @@ from kcrc.images.looks.ensemble import Ensemble
 from kcrc.images.looks.evaluation import Task
 from kcrc.images.looks.few_shot import choose_few_shot, is_few_shot
 from kcrc.images.looks.pictures import PictureForm
-from kcrc.method.evidence import Evidence, join_evidence, leaning
+from kcrc.method.evidence import Evidence, join_evidence, leading, leaning
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.sample import check_groups
 
@@ -447,7 +447,9 @@ class ImageClassifier(ConfidenceMethods, ClassifierMixin, BaseEstimator):
         snapshot = self._snapshot()
         is_binary = len(snapshot.classes_) == 2
         return np.concatenate(
-            snapshot._read(images, lambda e: leaning(e) if is_binary else e.scores, explain=is_binary)
+            snapshot._read(
+                images, lambda e: leaning(e) if is_binary else leading(e.scores, e.winner), explain=is_binary
+            )
         )
 
     def explain(self, images: Any) -> Evidence:
