@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kcrc.tuning.result import Tuning
 
 
-@click.command(short_help="Make a gallery from labelled pictures.")
+@click.command()
 @click.argument("folder", metavar="PICTURES", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=GalleryAddress(path_type=Path), help="The gallery file [default: PICTURES.kcrc].")
 @click.option("--label-column", metavar="NAME", help="Of a table: the column of the class [by its name].")
@@ -240,7 +240,7 @@ def accuracy_sentence(tuning: Tuning, examples: int, classes: int) -> str:
 # ``kcrc tune``: the settings chosen again.
 
 
-@click.command(short_help="Choose the settings again, after many changes.")
+@click.command()
 @gallery_argument
 @click.option("--seconds", default=60.0, show_default=True, type=Decimal(0, min_open=True), help="At most.")
 @click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Fix a parameter; NAME=auto leaves it to be chosen.")
