@@ -32,15 +32,13 @@ from kcrc.updates.pending import PendingUpdates, learns_from_all
 if TYPE_CHECKING:
     from kcrc.confidence.advice import Advice
     from kcrc.confidence.audit import Audit
-    from kcrc.confidence.calibration import Confidence
     from kcrc.confidence.comparison import PairedComparison
     from kcrc.confidence.likeness import Likeness
     from kcrc.method.evidence import Evidence
-    from kcrc.method.fitted_model import FittedModel
 
 
-class Confident(Transactional):
-    """Verbs that rest on the examples' own answers, ``confidence_``, which ``fit`` and ``retune`` make."""
+class ConfidenceMethods(Transactional):
+    """Methods that need to know how the examples themselves are answered when left out: ``confidence_``."""
 
     model_: FittedModel
     classes_: Array
@@ -51,7 +49,7 @@ class Confident(Transactional):
 
     @property
     def _learning_model(self) -> FittedModel:
-        """The model of the examples that things are learned from: all of them, unless they are too many."""
+        """The model of the examples that the confidence is learned from: all, or a sample of very many."""
         return self.model_
 
     def predict_proba(self, X: Any) -> Array:
@@ -128,7 +126,7 @@ class Confident(Transactional):
         """
         check_is_fitted(self)
         now = self._snapshot()
-        now.confidence_.needed_open_set()  # before a long batch, not in it
+        now.confidence_.needed_open_set()  # an error comes before a long batch, not in it
         parts = now._read(X, lambda evidence: strangeness_of(now.confidence_, evidence), explain=True)
         return in_precision_of(X, np.concatenate(parts))
 
@@ -160,20 +158,20 @@ class Confident(Transactional):
         """
         check_is_fitted(self)
         now = self._snapshot()
-        # before a long batch, not in it
-        most = None if reject is None else now.confidence_.needed_open_set().threshold(reject)
+        # An error comes before a long batch, not in it.
+        threshold = None if reject is None else now.confidence_.needed_open_set().threshold(reject)
 
         def read(evidence: Evidence) -> tuple[str | None, ...]:
-            if most is None:
+            if threshold is None:
                 return unreliable(evidence)
-            return reasons_of(now.confidence_, evidence, strangeness_of(now.confidence_, evidence) > most)
+            return reasons_of(now.confidence_, evidence, strangeness_of(now.confidence_, evidence) > threshold)
 
         return [why for part in now._read(X, read, explain=True) for why in part]
 
     def _predict_or_reject(self, X: Any, reject: float, unknown: Any) -> Array:
         check_is_fitted(self)
         now = self._snapshot()
-        now.confidence_.needed_open_set().threshold(reject)  # before a long batch, not in it
+        now.confidence_.needed_open_set().threshold(reject)  # an error comes before a long batch, not in it
 
         def read(evidence: Evidence) -> Array:
             return labels_or_unknown(now.confidence_, evidence, reject=reject, unknown=unknown)[0]
@@ -217,7 +215,7 @@ class Confident(Transactional):
         """
         check_is_fitted(self)
         now = self._snapshot()
-        now.confidence_.needed_sets()  # before a long batch, not in it
+        now.confidence_.needed_sets()  # an error comes before a long batch, not in it
 
         def read(evidence: Evidence) -> Array:
             return members_of(
@@ -259,11 +257,11 @@ class Confident(Transactional):
         now = self._snapshot()
         confidence = now.confidence_
         confidence.needed_usual()  # where there is nothing to compare with, say so before the queries are answered
-        seen = Seen.joined(now._read(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
+        seen = Seen.join(now._read(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
         vectors = np.asarray(now._side_by_side(X)).reshape(len(seen), -1)
         return likeness(now._learning_model, confidence, replace(seen, vectors=vectors), level=level)
 
-    def compare(self, other: Confident) -> PairedComparison:
+    def compare(self, other: ConfidenceMethods) -> PairedComparison:
         """How much more often this classifier is right than another that has the same examples.
 
         Both are compared on the examples that both were asked about as if they were not stored. (``tuning_.accuracy``
@@ -346,39 +344,39 @@ class Confident(Transactional):
         check_is_fitted(self)
         now = self._snapshot()
         confidence = now.confidence_
-        told = advise(now._learning_model, confidence)
+        advice = advise(now._learning_model, confidence)
         if X is None:
-            return told
-        doubt = Doubt.joined(now._read(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
+            return advice
+        doubt = Doubt.join(now._read(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
         vectors = np.asarray(now._side_by_side(X)).reshape(len(doubt.worth), -1)
-        return replace(told, label_next=tuple(next_to_label(now._learning_model, doubt, vectors, count)))
+        return replace(advice, label_next=tuple(next_to_label(now._learning_model, doubt, vectors, count)))
 
 
-# What is known of how sure answers are, learned when somebody first asks.
+# The confidence of a classifier is learned when a method first needs it.
 #
-# A fit says labels; how sure they are costs a question to many of the examples, and most callers never ask. So it is
-# learned at the first asking, by one thread, for the examples as they are then. When examples come or go a new holder
-# takes the place of this one: it knows what was learned before, so that only the answers a change touches are
-# computed again.
+# It needs the leave-one-out answers of many examples, which take time, and most callers only want labels. The first
+# call that needs it learns it, in one thread, from the examples as they are then. When examples come or go, a new
+# holder takes the place of this one. It knows what was learned before, so that only the answers that the change
+# touches are computed again.
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """What the caller said belongs together, by row number: ids (m,), rising, and the groups (m,) of those."""
+    """The groups that the caller gave, by row number: ids (m,), rising, and their groups (m,)."""
 
     ids: Array
     groups: Array
 
     @classmethod
     def of(cls, ids: Array, groups: Any) -> Groups | str | None:
-        """As ``fit`` takes them: "auto" and None stay what they are."""
+        """The groups as ``fit`` takes them; "auto" and None are returned unchanged."""
         if groups is None or isinstance(groups, str):
             return groups
         return cls(ids, np.unique(np.asarray(groups), return_inverse=True)[1].ravel())
 
     @classmethod
     def learned_with(cls, confidence: Confidence) -> Groups | str | None:
-        """What confidence that was stored was learned with."""
+        """The groups that a stored confidence was learned with."""
         exclusion, groups = confidence.exclusion, confidence.groups
         if confidence.groups_found:
             return AUTO
@@ -420,11 +418,12 @@ class ConfidenceHolder:
 
     @classmethod
     def holding(cls, learned: Confidence, *, fixed: bool) -> ConfidenceHolder:
-        """What was learned before and stored."""
+        """A holder of confidence that was learned before and stored."""
         return cls(None, fixed=fixed, learned=learned)
 
     def of(self, learned_from: Callable[[], FittedModel], revision: int) -> Confidence:
-        """The confidence of what ``learned_from`` gives, which is always the model of the same state and revision."""
+        """The confidence, learned if need be from the model that ``learned_from`` returns: always the model of the same
+        state and revision."""
         if self._learned is None:
             with self._lock:
                 if self._learned is None:

@@ -20,7 +20,7 @@ from kcrc._base.mapped import apply_by_blocks
 from kcrc._base.registry import Registry
 from kcrc._base.validation import seed_of
 from kcrc._base.views import Layout
-from kcrc.classifier.confidence_methods import ConfidenceHolder, Confident, Groups
+from kcrc.classifier.confidence_methods import ConfidenceHolder, ConfidenceMethods, Groups
 from kcrc.classifier.parameters import byte_count, precomputed_kind, settings_of
 from kcrc.classifier.receipts import ExampleDigests, Receipt, choices, receipt_for
 from kcrc.confidence.answerer import Answerer
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound="Incremental")
 
 
-class Incremental(Confident):
+class Incremental(ConfidenceMethods):
     """A classifier whose examples come and go."""
 
     fit: Callable[..., Any]

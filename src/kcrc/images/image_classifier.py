@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from kcrc._base import validation
 from kcrc._base.arrays import Array
 from kcrc._base.progress import count_bar
-from kcrc.classifier.confidence_methods import Confident
+from kcrc.classifier.confidence_methods import ConfidenceMethods
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.classifier.parameters import byte_count
 from kcrc.classifier.receipts import Receipt
@@ -39,7 +39,7 @@ from kcrc.tuning.left_out.sample import check_groups
 T = TypeVar("T")
 
 
-class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
+class ImageClassifier(ConfidenceMethods, ClassifierMixin, BaseEstimator):
     """Classify pictures by example, compared in the ways that tell the examples apart.
 
     Images are an array (n, h, w) or (n, h, w, 3), or a list of arrays, paths of image files, bytes of such files and

@@ -20,7 +20,7 @@ from kcrc.method.distances.base import Distance
 from kcrc.method.distances.unified import to_be_weighted
 from kcrc.method.fitted_model import Method
 from kcrc.method.kernels import Kernel, VectorKernel, definite
-from kcrc.method.kernels.base import positive
+from kcrc.method.kernels.base import check_positive
 from kcrc.method.kernels.definite import check_definite
 from kcrc.method.neighbours.searches import check_searchable
 from kcrc.method.preparation import Samples
@@ -339,7 +339,7 @@ def check_form(space: local_problem.Space, coder: Coder, projection: Projection)
 
 def _gamma(X: Array, kernel: Any, distance: Distance, gamma: float | str) -> float:
     if not (is_open(gamma) or _is(gamma, "scale")):
-        positive("gamma", gamma)
+        check_positive("gamma", gamma)
         return float(gamma)
     if _is(kernel, "exp"):
         return definite.of_distance(distance, Samples(X, columns=np.arange(len(X))))

@@ -14,7 +14,7 @@ from problems import problem
 import references
 from kcrc import distances
 from kcrc.errors import DataError, ParameterError, UnknownName
-from kcrc.method.distances.base import Distance
+from kcrc.method.distances.base import _HOMES, Distance
 from kcrc.method.neighbours import ExactIndex
 from kcrc.method.preparation import Samples
 
@@ -35,7 +35,7 @@ def sampled(name):
 
 
 def test_the_rows_are_those_of_the_registry():
-    assert set(references.DISTANCES) == set(distances.names())
+    assert set(references.DISTANCES) == set(distances.names()) == set(_HOMES)
     assert {"euclidean", "cosine"} <= set(NAMED)
 
 
