@@ -41,9 +41,9 @@ class Answerer:
         return self.known if isinstance(self.known, Confidence) else self.known()
 
     @cached_property
-    def confidence_of_one(self) -> Confidence:
+    def audit_confidence(self) -> Confidence:
         """The same for questions on one stored example."""
-        return self.confidence.of_one(self.model)
+        return self.confidence.for_audit(self.model)
 
     @property
     def classes(self) -> Array:

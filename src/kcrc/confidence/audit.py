@@ -297,7 +297,7 @@ def audit(model: FittedModel, confidence: Confidence, rows: Array | None, progre
         which = np.flatnonzero(np.isin(model.ids, wanted))
     one_class = len(np.unique(model.labels)) == 1
     # Without others of its class no answer can be its label, and among one class no other: neither says anything.
-    confidence = confidence.of_one(model)
+    confidence = confidence.for_audit(model)
     mates = staying(model.labels, confidence.exclusion.groups_of(model))
     alone = 0 if one_class else int((mates[which] == 0).sum())
     too_few = not one_class and 0 < int((mates > 0).sum()) < FEWEST

@@ -188,7 +188,7 @@ def answer_without(gallery: Gallery, example: int) -> tuple[OwnAnswer | None, tu
     from kcrc.tuning.left_out.sample import class_stays
 
     answerer = gallery.answering.answerer()
-    model, confidence = answerer.model, answerer.confidence_of_one
+    model, confidence = answerer.model, answerer.audit_confidence
     which = np.flatnonzero(model.ids == example)
     groups = confidence.exclusion.groups_of(model)
     if not len(which) or (groups == groups[which[0]]).all():
