@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 LEFT_OUT = {
+    "all": "the other extras together",
     "ray": "a quarter of a minute to install, and more to start",
     "docs": "makes the site, and is not imported by the library",
     "dev": "for work on the library: constraints.txt has what is used",

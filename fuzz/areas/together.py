@@ -9,6 +9,7 @@ import random
 import threading
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from fuzz.place import Place
 from kcrc import KCRCClassifier
 from kcrc.errors import KCRCError
 from kcrc.gallery import Gallery, verify
+from kcrc.gallery.contract import Snapshot
 
 WRITERS, READERS, ACTS = 2, 4, 3
 
@@ -94,14 +96,19 @@ def write(path: Path, rng: random.Random) -> str:
     return "".join(json.dumps(pair) + "\n" for pair in mine.items())
 
 
+def _sizes(gallery: Gallery, _: Snapshot) -> tuple[int, dict[str, int], int]:
+    """How many examples there are, in three ways of asking, at one moment."""
+    return len(gallery.contents.rows), gallery.counts, len(gallery.vectors()[0])
+
+
 def look(path: Path, rng: random.Random) -> str:
     """Each look is of one state."""
     for _ in range(ACTS):
         try:
             with Gallery.open(path, readonly=True) as gallery:
-                rows = len(gallery.contents.rows)
-                if rows != sum(gallery.counts.values()) or rows != len(gallery.vectors()[0]):
-                    raise Wrong(f"{rows} examples, {gallery.counts}")
+                rows, counts, vectors = gallery.read(partial(_sizes, gallery))
+                if rows != sum(counts.values()) or rows != vectors:
+                    raise Wrong(f"{rows} examples, {counts}, {vectors} vectors")
                 gallery.example(int(rng.choice(gallery.contents.ids.tolist())))
                 if rng.random() < 0.3:
                     gallery.classifier().predict(gallery.vectors()[1][:3])

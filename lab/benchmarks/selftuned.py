@@ -7,7 +7,9 @@ import os
 import sys
 from pathlib import Path
 
-from lab.experiments.studies.selftuned import main
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from lab.experiments.studies.selftuned import main  # noqa: E402: of this folder's project
 
 if __name__ == "__main__":
     os.environ.setdefault("KCRC_DATA", str(Path(__file__).resolve().parents[3] / "shared" / "data"))

@@ -57,7 +57,7 @@ class UnknownName(ParameterError):
 
 
 class UnreadableTuning(UserWarning):
-    """The parameters chosen for a gallery cannot be read, and are chosen anew; its examples are whole."""
+    """The parameters chosen for a gallery cannot be read, and are chosen again; its examples are whole."""
 
 
 class LeftOver(UserWarning):

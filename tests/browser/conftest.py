@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from photos import folder, photo
 
-from browser.serving import Watched, copied, gallery_of_fruit, served
+from browser.serving import STILL, Watched, copied, gallery_of_fruit, served
 from kcrc.cli import main
 
 FLAGS = (
@@ -145,5 +145,6 @@ def _noted(seen: list[str], address: str, own: str) -> None:
 def keep(tab: Any, name: str, *, whole: bool = True) -> None:
     """A picture of the page, where somebody wants to look at it."""
     if where := os.environ.get("KCRC_SCREENSHOTS"):
+        tab.wait_for_function(STILL)
         Path(where).mkdir(parents=True, exist_ok=True)
         tab.screenshot(path=str(Path(where) / f"{name}.png"), full_page=whole)

@@ -22,6 +22,8 @@ EACH = 14
 ASKED = {"apple": range(100, 106)}  # of the others three each
 CONCENTRATED = {"n_neighbors": 15, "scaling": "unit", "kernel": "linear", "mu": 0.3, "decision": "residual"}
 WRONG = {"apple-3": "tomato", "apple-6": "tomato", "tomato-12": "apple"}  # planted labels, by name of the file
+STILL = """() => document.getAnimations().every((one) => one.playState !== 'running'
+  || one.effect.getComputedTiming().endTime === Infinity)"""
 SIZES = {"light": (1280, 800), "dark": (1280, 800), "phone": (390, 844)}
 
 
@@ -112,7 +114,8 @@ class Watched:
 
     def settled(self) -> None:
         """Everything asked is answered, and every tile is in its place."""
-        self.tab.wait_for_timeout(550)
+        self.idle()
+        self.tab.wait_for_function(STILL)
 
     def idle(self) -> None:
         """Nothing is asked of the server any more, and what it said is drawn."""

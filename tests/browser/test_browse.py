@@ -75,12 +75,14 @@ def test_a_loop_on_the_map_selects(standing: str, watch: Watch, look: str) -> No
     page.tab.wait_for_selector(".map img")
     page.tab.locator(".map").scroll_into_view_if_needed()
     places = page.tab.locator(".map img").evaluate_all("(all) => all.map((one) => one.style.left + one.style.top)")
-    assert len(set(places)) == 84, "no picture lies on another"
+    assert len(set(places)) == len(places) > 50, "no picture lies on another"
+    shown = page.text(".map .shown")
+    assert shown == ("" if len(places) == 84 else f"{len(places)} of 84 are shown; zoom in for more.")
     assert page.tab.locator(".class-name").count() == 6
     assert page.tab.evaluate(COVERED) == [], "names do not cover pictures"
     loop(page)
     inside = page.tab.locator(".map .inside").count()
-    assert 0 < inside < 84
+    assert 0 < inside < len(places)
     assert f"{inside} selected" in page.text(".selection h2")
     page.settled()
     keep(page.tab, f"page-map-{look}", whole=False)

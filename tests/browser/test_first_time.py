@@ -18,6 +18,8 @@ from kcrc.images.features import make
 
 pytestmark = pytest.mark.browser
 KINDS = ("apple", "tomato", "orange")
+TOO_LARGE = """() => [...document.querySelectorAll('.tile')].filter((tile) =>
+  tile.querySelector('.shot')?.offsetHeight > tile.offsetHeight).length"""
 
 
 def answered(page: Watched, path: Path) -> str:
@@ -56,6 +58,9 @@ def test_three_classes_are_taught_and_a_mistake_is_corrected(tmp_path: Path, wat
         keep(tab, "film-5-it-knows-three", whole=False)
         kind, path = next((kind, path) for kind, path in questions if not answered(page, path).startswith(kind))
         tab.wait_for_selector(".mind .card")
+        page.settled()
+        assert tab.locator(".tile.doubted").count() > 0
+        assert tab.evaluate(TOO_LARGE) == 0
         keep(tab, "film-6-a-mistake", whole=False)
         right = tab.locator("#bar").get_by_role("button", name=re.compile(kind))
         right.hover()

@@ -81,6 +81,10 @@ CHECK = """() => {
     if (box && pill && meet(box, pill)) found.push('a tile has its mark on its box');
     const larger = box && (box.right > frame.right + 1 || box.bottom > frame.bottom + 1);
     if (larger) found.push('a box is larger than its tile');
+    const shot = place('.shot');
+    if (shot && (shot.right > frame.right + 1 || shot.bottom > frame.bottom + 1)) {
+      found.push('a picture is larger than its tile');
+    }
   }
   for (const row of document.querySelectorAll('.known, .class-cards')) {
     const lines = Map.groupBy([...row.children], (one) => Math.round(one.getBoundingClientRect().top));

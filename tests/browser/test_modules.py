@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from browser.serving import Watched
-from kcrc.report.seam import tiled
+from kcrc.report.seam import treemap
 
 pytestmark = pytest.mark.browser
 Watch = Callable[..., Watched]
@@ -22,7 +22,7 @@ def test_python_and_javascript_lay_out_the_same_tiles(standing: str, watch: Watc
     for count in (1, 2, 3, 5, 8, 13, 24, 40):
         areas = np.sort(rng.exponential(size=count))[::-1].tolist()
         width, height = rng.uniform(80, 900, 2).tolist()
-        boxes = tiled(areas, width=width, height=height)  # in parts of the whole
+        boxes = treemap(areas, width=width, height=height)  # in parts of the whole
         here = [(box.x * width, box.y * height, box.width * width, box.height * height) for box in boxes]
         there = page.tab.evaluate(script, [areas, width, height])
         assert np.allclose(here, there, atol=1e-6), count

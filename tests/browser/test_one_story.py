@@ -106,6 +106,7 @@ def contradictions(said: dict[str, Any]) -> list[str]:
 
 def whole(page: Watched) -> str:
     """All that is said, but for what a change would change of the last answers, which become more."""
+    page.tab.wait_for_function("() => !document.querySelector('.case').textContent.includes('Trying…')")
     return str(
         page.tab.evaluate("""() => {
       const copy = document.querySelector('.case').cloneNode(true);

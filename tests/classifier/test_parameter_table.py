@@ -87,7 +87,7 @@ def test_a_scaling_of_vectors_is_refused_where_distances_are_given():
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_takes_what_is_right(name):
     row = ROWS[name]
-    taken = [*RIGHT[name], inspect.signature(KCRCClassifier).parameters[name].default, *["auto"] * row.searched]
+    taken = [*RIGHT[name], inspect.signature(KCRCClassifier).parameters[name].default, *["auto"] * row.may_be_auto]
     assert [row.check_value(value) for value in taken] == [None] * len(taken)
 
 
@@ -119,8 +119,8 @@ def test_the_docs_have_the_types_and_defaults_of_the_table():
         assert len(told[name]) == 1
         assert ast.literal_eval(told[name][0][1]) == default
         assert told[name][0][0] == row.words
-        assert not row.searched or default == "auto"
-    assert {name for name, row in ROWS.items() if row.searched} == set(SEARCHED)
+        assert not row.may_be_auto or default == "auto"
+    assert {name for name, row in ROWS.items() if row.may_be_auto} == set(SEARCHED)
 
 
 def test_bytes():

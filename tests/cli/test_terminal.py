@@ -261,11 +261,11 @@ def test_the_walk_over_the_sources_finds_what_it_looks_for(tmp_path: Path) -> No
 
 
 def test_commands_to_copy_are_quoted_for_the_shell() -> None:
-    assert terminal.typed("undo", "g.kcrc") == "'kcrc undo g.kcrc'"
-    told = terminal.typed("remove", Path("my birds.kcrc"), 3, "…")
+    assert terminal.quote_command("undo", "g.kcrc") == "'kcrc undo g.kcrc'"
+    told = terminal.quote_command("remove", Path("my birds.kcrc"), 3, "…")
     assert told == "\"kcrc remove 'my birds.kcrc' 3 …\""
     assert shlex.split(told[1:-1]) == ["kcrc", "remove", "my birds.kcrc", "3", "…"]
-    assert shlex.split(terminal.typed("rename", "it's", "$(a)")[1:-1]) == ["kcrc", "rename", "it's", "$(a)"]
+    assert shlex.split(terminal.quote_command("rename", "it's", "$(a)")[1:-1]) == ["kcrc", "rename", "it's", "$(a)"]
 
 
 def test_what_commands_print_can_be_typed_with_spaces_in_names(kcrc: Run, home: Path) -> None:

@@ -83,7 +83,7 @@ def test_broken_files_are_skipped_or_fatal(birds: Path, tmp_path: Path) -> None:
 
 
 def test_the_same_image_twice_is_one_example(birds: Path, tmp_path: Path) -> None:
-    (birds / "robin" / "copy.jpg").write_bytes((birds / "wren" / "0.jpg").read_bytes())
+    (birds / "wren" / "copy.jpg").write_bytes((birds / "wren" / "0.jpg").read_bytes())
     with Gallery.from_folder(birds, tmp_path / "b.kcrc", feature="pixels") as gallery:
         assert len(gallery) == 18
     with Gallery.from_folder(birds, tmp_path / "c.kcrc", feature="pixels", duplicates="keep") as gallery:

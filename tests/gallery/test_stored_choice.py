@@ -154,7 +154,7 @@ def test_it_says_when_tuning_again_is_due_and_does_so_when_outgrown(many: Galler
     many.add(labels[:5], X[:5])
     assert many.retune_due is None
     many.add(labels[5:20], X[5:20])
-    assert many.retune_due == "20 examples came or went since the parameters were chosen on 60"
+    assert many.retune_due == "20 examples came or went since the settings were chosen on 60"
     assert many.classifier().retune_due_ is not None
     assert count_fits == [60]
     many.add(labels[20:], X[20:])

@@ -87,6 +87,22 @@ def test_where_single_precision_is_not_enough_the_stages_start_from_vectors_in_d
     assert_same_evidence(single, double)
 
 
+@pytest.mark.parametrize(
+    ("K", "y", "strange", "degree"), [(3, [0, 0, 0, 1, 1, 1], 9.05, 80), (None, [0, 0, 0, 0, 0, 0], 1e9, 12)]
+)
+def test_neighbours_that_agree_are_explained_as_far_as_the_kernel_can_be_computed(K, y, strange, degree):
+    """What ``predict`` answers, ``explain`` answers too; and one such query changes nothing about the others."""
+    X = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])
+    clf = given(K, kernel="polynomial", gamma=1.0, degree=degree).fit(X, y)
+    queries = np.array([[0.05], [strange], [0.15]])
+    evidence, alone = clf.explain(queries), clf.explain(queries[[0, 2]])
+    np.testing.assert_array_equal(evidence.labels, clf.predict(queries))
+    assert alone.contributions.any(axis=1).all()
+    assert_same_parts(evidence.contributions[[0, 2]], alone.contributions)
+    assert not evidence.contributions[1].any()
+    np.testing.assert_allclose(evidence.shares[1], 1 / (K or len(X)))
+
+
 def test_unanimous_neighbours_answer_and_are_coded_only_to_explain():
     X = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])
     clf = given(3).fit(X, [0, 0, 0, 1, 1, 1])

@@ -42,3 +42,10 @@ def test_the_tests_it_runs_are_there(listed):
     assert [path for path, _, _ in named if not (ROOT / path).exists()] == []
     functions = [(path, name) for path, _, name in named if name]
     assert [one for one in functions if f"def {one[1]}(" not in (ROOT / one[0]).read_text("utf-8")] == []
+
+
+@pytest.mark.parametrize("step", ["odd", "kernels", "sanitize"])
+def test_the_tests_that_a_step_names_are_there(step):
+    named = re.findall(r"tests/[\w/.]+", (ROOT / ".ci" / step).read_text("utf-8"))
+    assert len(named) > 5
+    assert [path for path in named if not (ROOT / path).exists()] == []

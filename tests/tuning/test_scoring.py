@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from problems import given, problem
@@ -62,6 +64,27 @@ def test_compiled_equals_staged(form, dtype, gamma):
         given = Trials(trials.labels, trials.truth, trials.cross, squared_among(trials))
         again = score_margins(given, gamma, trials.labels, SIZES, MUS, form)
         np.testing.assert_allclose(again[finite], compiled[finite], atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize("form", ["rkhs", "gram"])
+@pytest.mark.parametrize("judge", [score_margins, staged_margins])
+def test_an_example_of_which_the_kernel_overflows_is_no_right_answer(form, judge):
+    """And says nothing about the others; where all neighbours agree nobody needs the kernel."""
+    _, _, _, trials = trials_of(3)
+    alone = np.where((trials.labels == trials.truth[:, None]) | (np.arange(20)[:, None] != 4), trials.labels, -1)
+    dots, dot, own = trials.dots.copy(), trials.dot.copy(), trials.self_dot.copy()
+    dots[1, 0, 0], dots[4, 0, 0], dot[2, 3], dot[3, 2] = np.inf, np.inf, 1e200, np.nan
+    if form == "rkhs":  # the other form has no use for it
+        dot[3, 2], own[3] = trials.dot[3, 2], np.nan
+    odd = np.arange(1, 5)
+    with np.errstate(all="raise", under="ignore"):
+        usual = judge(trials, None, alone, SIZES, MUS, form)
+        found = judge(replace(trials, dots=dots, dot=dot, self_dot=own), None, alone, SIZES, MUS, form)
+    np.testing.assert_array_equal(np.delete(found, odd, -1), np.delete(usual, odd, -1))
+    settled = np.isposinf(usual[..., odd])
+    assert settled[..., 3].any()
+    assert np.isposinf(found[..., odd][settled]).all()
+    assert (found[2:, ..., 1:4][~settled[2:, ..., :3]] == -np.inf).all()
 
 
 def test_padding_changes_nothing():

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from kcrc import KCRCClassifier, scaling
 from kcrc.errors import DataError
 from kcrc.tuning import constants
-from kcrc.tuning.candidates import Candidates, stratified
+from kcrc.tuning.candidates import Candidates, stratify
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning.scoring import MarginScorer, score_margins
 from kcrc.tuning.search import CandidateEvaluator, Search
@@ -26,7 +26,7 @@ def searched(X, y, *, seconds=5.0, score=score_margins, names=("plain", "unit"),
         name: lambda name=name: VectorGeometry(scaling.make(name).fit(X, y), X, y, np.arange(len(X))) for name in names
     }
     shown = []
-    order = stratified(y, np.random.default_rng(0), np.ones(len(y), bool))
+    order = stratify(y, np.random.default_rng(0), np.ones(len(y), bool))
     candidates = Candidates(makers, y, order, ("linear", "rbf"), fixed, whole=whole)
     evaluator = CandidateEvaluator(candidates, MarginScorer(score), seconds, n_jobs=1, progress=shown.append)
     return evaluator, Search(evaluator).run(), shown
@@ -158,7 +158,7 @@ def test_the_share_is_searched_where_it_is_open(clouds):
     assert best.share is None
     maker = {"plain": lambda: search.geometry("plain")}
     given = {k: v for k, v in fixed.items() if k != "names"}
-    order = stratified(y, np.random.default_rng(0), np.ones(len(y), bool))
+    order = stratify(y, np.random.default_rng(0), np.ones(len(y), bool))
     opened = CandidateEvaluator(Candidates(maker, y, order, ("rbf",), given), MarginScorer(liking), 5.0, n_jobs=1)
     assert Search(opened).run().share == 0.5
     assert {s.share for s in opened.scores} >= {0.25, 0.5, 1.0}

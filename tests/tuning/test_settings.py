@@ -24,7 +24,7 @@ EUCLIDEAN, MANHATTAN, UNION = (distances.make(name) for name in ("euclidean", "m
 
 def settings_from(classifier, X=None, y=None):
     X, y = problem(0)[:2] if X is None else (X, y)
-    classifier._checked(X, y, reset=True)
+    classifier._validate(X, y, reset=True)
     return settings_of(classifier)
 
 
@@ -33,10 +33,10 @@ def settings(**options):
 
 
 def test_nothing_is_open_where_all_is_given():
-    assert settings_from(given()).closed
-    assert not settings_from(given(mu="auto")).closed
-    assert not settings_from(given(form="gram", projection="kpca")).closed  # its dimension
-    assert not settings_from(given(distance=Unified(["euclidean", "manhattan"], weights="auto"))).closed
+    assert settings_from(given()).is_closed
+    assert not settings_from(given(mu="auto")).is_closed
+    assert not settings_from(given(form="gram", projection="kpca")).is_closed  # its dimension
+    assert not settings_from(given(distance=Unified(["euclidean", "manhattan"], weights="auto"))).is_closed
     X, y = problem(0)[:2]
     assert tune(settings_from(given(), X, y), X, y).report is None
 
@@ -74,7 +74,7 @@ def test_the_weights_of_members_add_up_to_one():
 def test_the_result_of_a_search_has_nothing_open_and_makes_the_method():
     X, y = problem(2, n=60)[:2]
     result = tune(settings_from(KCRCClassifier(tuning_seconds=0.5, n_jobs=1), X, y), X, y)
-    assert result.settings.closed
+    assert result.settings.is_closed
     assert isinstance(result, SearchResult)
     method, scaled = result.settings.make_method(X, y)
     assert method.scaling is result.settings.member.scaling is result.report.scaling  # fitted once
@@ -91,7 +91,7 @@ def test_each_part_is_made_once(monkeypatch):
     monkeypatch.setattr("kcrc.tuning.settings.kernels.resolve", lambda *a, **k: (made.append(a), resolve(*a, **k))[1])
     options = {"distance": "manhattan", "kernel": "polarisation", "scaling": "plain", "tuning_seconds": 0.5}
     classifier = KCRCClassifier(**options)
-    classifier._checked(X, y, reset=True)
+    classifier._validate(X, y, reset=True)
     result = tune(settings_of(classifier), X, y)
     made.clear()
     method, _ = result.settings.make_method(X, y)

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from kcrc import KCRCClassifier
 from kcrc.errors import ParameterError, StateError
 from kcrc.method.projections.spectral import KPCA
-from kcrc.tuning.candidates import stratified
+from kcrc.tuning.candidates import stratify
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +226,7 @@ def test_bad_budget_is_named():
 
 def test_every_beginning_of_the_order_is_stratified():
     y = np.repeat([0, 1, 2], [600, 300, 100])
-    order = stratified(y, np.random.default_rng(0), np.ones(1000, bool))
+    order = stratify(y, np.random.default_rng(0), np.ones(1000, bool))
     assert sorted(order) == list(range(1000))
     for count in (100, 400):
         np.testing.assert_allclose(np.bincount(y[order[:count]]) / count, [0.6, 0.3, 0.1], atol=0.03)
@@ -262,7 +262,7 @@ def test_the_dimension_after_a_named_projection_is_chosen_and_one_given_is_kept(
 
 
 def test_what_cannot_work_together_is_said_before_any_search(monkeypatch):
-    monkeypatch.setattr("kcrc.classifier.estimator.tune", lambda *_: pytest.fail("searched"))
+    monkeypatch.setattr("kcrc.classifier.incremental.tune", lambda *_: pytest.fail("searched"))
     X, y, _ = problem(5, n=30)
     with pytest.raises(ParameterError, match='projection works with form="gram"'):
         KCRCClassifier(form="rkhs", projection="kpca").fit(X, y)

@@ -110,7 +110,7 @@ def test_connections_that_only_wait_make_room(
     """Of all addresses together, and of one that is not this machine's."""
     monkeypatch.setattr(connections, "_GRACE", 0.0)
     if address is not None:
-        monkeypatch.setattr(connections.Connection, "_address", address)
+        monkeypatch.setattr(connections.BoundedConnection, "_address", address)
     client = served(allowed=Allowed(of_address=8) if address else Allowed(connections=8))
     slow = [opened(client, HEAD) for _ in range(30)]
     for _ in range(5):

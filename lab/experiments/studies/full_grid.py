@@ -20,7 +20,7 @@ from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.method import scaling
 from kcrc.report.terminal import say
-from kcrc.tuning.candidates import Candidates, stratified
+from kcrc.tuning.candidates import Candidates, stratify
 from kcrc.tuning.left_out.vector_geometry import VectorGeometry
 from kcrc.tuning.result import CandidateSetting
 from kcrc.tuning.scoring import DECISIONS, MarginScorer, score_margins
@@ -89,7 +89,7 @@ def tried(X: Array, y: Array, Xq: Array, yq: Array) -> dict[str, float]:
         far = geometry.trials(np.flatnonzero(queries)[:64], 25).cross
         assert far is not None
         settings = dict(grid(name, 1.0 / float(np.median(far)), len(y) / len(classes), len(classes)))
-        order = stratified(numbers, np.random.default_rng(0), queries)
+        order = stratify(numbers, np.random.default_rng(0), queries)
         candidates = Candidates({name: partial(_same, geometry)}, numbers, order, ())
         evaluator = CandidateEvaluator(candidates, MarginScorer(score_margins), np.inf)
         evaluator.evaluate(list(settings), np.arange(len(evaluator.order)), 1.0)

@@ -331,7 +331,7 @@ def _each(values: Any, hints: tuple[Any, ...]) -> bool:
 
 # Options of a part compared with what they are annotated with, and said in words where one is something else.
 #
-# Python checks no annotations, and an option of the wrong kind would end in a TypeError far away from whoever gave it.
+# Python checks no annotations, and an option of the wrong kind would end in a TypeError far away from its cause.
 # Only plain kinds are compared (numbers, truth values, text, tuples of those); parts look at the others themselves.
 
 _WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", type(None): "None"}
@@ -389,7 +389,7 @@ def _python(value: Any) -> Any:
     return tuple(map(_python, value)) if isinstance(value, list | tuple) else as_python(value)
 
 
-# What a part says of itself, so that nobody has to know which part it is.
+# What a part says of itself, so that its callers need not know which part it is.
 #
 # A capability is an attribute of a contract ("it orders like the Euclidean distance", "it iterates"), about what a
 # part's methods do. A subclass that does it in a way of its own inherits no such word: it says it again, or has none.

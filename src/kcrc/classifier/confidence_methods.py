@@ -24,6 +24,7 @@ from kcrc.confidence.answers import (
     unreliable,
 )
 from kcrc.confidence.calibration import Confidence
+from kcrc.method.evidence import leading
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.sample import AUTO
 from kcrc.updates.pending import PendingUpdates, learns_from_all
@@ -31,15 +32,13 @@ from kcrc.updates.pending import PendingUpdates, learns_from_all
 if TYPE_CHECKING:
     from kcrc.confidence.advice import Advice
     from kcrc.confidence.audit import Audit
-    from kcrc.confidence.calibration import Confidence
     from kcrc.confidence.comparison import PairedComparison
     from kcrc.confidence.likeness import Likeness
     from kcrc.method.evidence import Evidence
-    from kcrc.method.fitted_model import FittedModel
 
 
-class Confident(Transactional):
-    """Verbs that rest on the examples' own answers, ``confidence_``, which ``fit`` and ``retune`` make."""
+class ConfidenceMethods(Transactional):
+    """Methods that need to know how the examples themselves are answered when left out: ``confidence_``."""
 
     model_: FittedModel
     classes_: Array
@@ -50,7 +49,7 @@ class Confident(Transactional):
 
     @property
     def _learning_model(self) -> FittedModel:
-        """The model of the examples that things are learned from: all of them, unless they are too many."""
+        """The model of the examples that the confidence is learned from: all, or a sample of very many."""
         return self.model_
 
     def predict_proba(self, X: Any) -> Array:
@@ -74,8 +73,11 @@ class Confident(Transactional):
         (3, 10)
         """
         now = self._snapshot()
-        parts = now._read(X, lambda evidence: probabilities_of(now.confidence_, evidence))
-        return in_precision_of(X, np.concatenate(parts))
+
+        def read(evidence: Evidence) -> Array:
+            return leading(in_precision_of(X, probabilities_of(now.confidence_, evidence)), evidence.winner)
+
+        return np.concatenate(now._read(X, read))
 
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithm of the probability of each class.
@@ -124,7 +126,7 @@ class Confident(Transactional):
         """
         check_is_fitted(self)
         now = self._snapshot()
-        now.confidence_.needed_open_set()  # before a long batch, not in it
+        now.confidence_.needed_open_set()  # an error comes before a long batch, not in it
         parts = now._read(X, lambda evidence: strangeness_of(now.confidence_, evidence), explain=True)
         return in_precision_of(X, np.concatenate(parts))
 
@@ -156,20 +158,20 @@ class Confident(Transactional):
         """
         check_is_fitted(self)
         now = self._snapshot()
-        # before a long batch, not in it
-        most = None if reject is None else now.confidence_.needed_open_set().threshold(reject)
+        # An error comes before a long batch, not in it.
+        threshold = None if reject is None else now.confidence_.needed_open_set().threshold(reject)
 
         def read(evidence: Evidence) -> tuple[str | None, ...]:
-            if most is None:
+            if threshold is None:
                 return unreliable(evidence)
-            return reasons_of(now.confidence_, evidence, strangeness_of(now.confidence_, evidence) > most)
+            return reasons_of(now.confidence_, evidence, strangeness_of(now.confidence_, evidence) > threshold)
 
         return [why for part in now._read(X, read, explain=True) for why in part]
 
     def _predict_or_reject(self, X: Any, reject: float, unknown: Any) -> Array:
         check_is_fitted(self)
         now = self._snapshot()
-        now.confidence_.needed_open_set().threshold(reject)  # before a long batch, not in it
+        now.confidence_.needed_open_set().threshold(reject)  # an error comes before a long batch, not in it
 
         def read(evidence: Evidence) -> Array:
             return labels_or_unknown(now.confidence_, evidence, reject=reject, unknown=unknown)[0]
@@ -213,7 +215,7 @@ class Confident(Transactional):
         """
         check_is_fitted(self)
         now = self._snapshot()
-        now.confidence_.needed_sets()  # before a long batch, not in it
+        now.confidence_.needed_sets()  # an error comes before a long batch, not in it
 
         def read(evidence: Evidence) -> Array:
             return members_of(
@@ -259,7 +261,7 @@ class Confident(Transactional):
         vectors = np.asarray(now._side_by_side(X)).reshape(len(seen), -1)
         return likeness(now._learning_model, confidence, replace(seen, vectors=vectors), level=level)
 
-    def compare(self, other: Confident) -> PairedComparison:
+    def compare(self, other: ConfidenceMethods) -> PairedComparison:
         """How much more often this classifier is right than another that has the same examples.
 
         Both are compared on the examples that both were asked about as if they were not stored. (``tuning_.accuracy``
@@ -342,39 +344,39 @@ class Confident(Transactional):
         check_is_fitted(self)
         now = self._snapshot()
         confidence = now.confidence_
-        told = advise(now._learning_model, confidence)
+        advice = advise(now._learning_model, confidence)
         if X is None:
-            return told
+            return advice
         doubt = Doubt.joined(now._read(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
         vectors = np.asarray(now._side_by_side(X)).reshape(len(doubt.worth), -1)
-        return replace(told, label_next=tuple(next_to_label(now._learning_model, doubt, vectors, count)))
+        return replace(advice, label_next=tuple(next_to_label(now._learning_model, doubt, vectors, count)))
 
 
-# What is known of how sure answers are, learned when somebody first asks.
+# The confidence of a classifier is learned when a method first needs it.
 #
-# A fit says labels; how sure they are costs a question to many of the examples, and most callers never ask. So it is
-# learned at the first asking, by one thread, for the examples as they are then. When examples come or go a new holder
-# takes the place of this one: it knows what was learned before, so that only the answers a change touches are asked
-# anew.
+# It needs the leave-one-out answers of many examples, which take time, and most callers only want labels. The first
+# call that needs it learns it, in one thread, from the examples as they are then. When examples come or go, a new
+# holder takes the place of this one. It knows what was learned before, so that only the answers that the change
+# touches are computed again.
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """What the caller said belongs together, by row number: ids (m,), rising, and the groups (m,) of those."""
+    """The groups that the caller gave, by row number: ids (m,), rising, and their groups (m,)."""
 
     ids: Array
     groups: Array
 
     @classmethod
     def of(cls, ids: Array, groups: Any) -> Groups | str | None:
-        """As ``fit`` takes them: "auto" and None stay what they are."""
+        """The groups as ``fit`` takes them; "auto" and None are returned unchanged."""
         if groups is None or isinstance(groups, str):
             return groups
         return cls(ids, np.unique(np.asarray(groups), return_inverse=True)[1].ravel())
 
     @classmethod
     def learned_with(cls, confidence: Confidence) -> Groups | str | None:
-        """What confidence that was stored was learned with."""
+        """The groups that a stored confidence was learned with."""
         exclusion, groups = confidence.exclusion, confidence.groups
         if confidence.groups_found:
             return AUTO
@@ -383,7 +385,7 @@ class Groups:
         return None if groups is None else cls(exclusion.ids, groups)
 
     def among(self, ids: Array) -> Array:
-        """(n,) of the examples ``ids``; those nobody spoke of stand alone."""
+        """(n,) of the examples ``ids``; those that no group was given for stand alone."""
         at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         alone = int(self.groups.max()) + 1 + np.arange(len(ids))
         return np.where(self.ids[at] == ids, self.groups[at], alone)
@@ -416,16 +418,12 @@ class ConfidenceHolder:
 
     @classmethod
     def holding(cls, learned: Confidence, *, fixed: bool) -> ConfidenceHolder:
-        """What was learned before and stored."""
+        """A holder of confidence that was learned before and stored."""
         return cls(None, fixed=fixed, learned=learned)
 
-    @property
-    def known(self) -> bool:
-        """Whether it has been learned."""
-        return self._learned is not None
-
     def of(self, learned_from: Callable[[], FittedModel], revision: int) -> Confidence:
-        """The confidence of what ``learned_from`` gives, which is always the model of the same state and revision."""
+        """The confidence, learned if need be from the model that ``learned_from`` returns: always the model of the same
+        state and revision."""
         if self._learned is None:
             with self._lock:
                 if self._learned is None:
@@ -452,7 +450,7 @@ class ConfidenceHolder:
         return ConfidenceHolder(groups, fixed=self.fixed, before=before)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the earlier examples, some of which may be forgotten: they only spare asking anew."""
+        """Without the earlier examples, some of which may be forgotten: they only save computing answers again."""
         return {name: value for name, value in self.__dict__.items() if name != "_lock"} | {"_before": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

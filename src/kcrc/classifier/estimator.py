@@ -25,7 +25,7 @@ from kcrc.classifier.parameters import precomputed_kind, refuses_earlier_names
 from kcrc.confidence.answerer import Answerer
 from kcrc.errors import ParameterError, StateError
 from kcrc.method import coding, distances, kernels, projections
-from kcrc.method.evidence import Evidence, join_evidence, leaning
+from kcrc.method.evidence import Evidence, join_evidence, leading, leaning
 from kcrc.method.samples import FLOATS, SampleForm
 from kcrc.method.scaling import Scaling
 from kcrc.updates.turning_points import Turning, turning_points
@@ -115,7 +115,7 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
         them (docs/scale.md).
     random_state : int, RandomState, Generator or None, default=None
         For random projections and the sample of examples tried. None is the fixed seed 0, so answers never change.
-        From a RandomState or Generator each fit draws one seed, which ``model_.method.seed`` tells.
+        From a RandomState or Generator each fit draws one seed, which is ``model_.method.seed``.
     verbose : bool or None, default=None
         Whether to show the progress of long work; None shows it on a terminal.
 
@@ -188,7 +188,7 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
     >>> float((clf.predict(X_new) == y[1000:1050]).mean())
     1.0
 
-    The examples of the methods go on from here.
+    The examples of the methods continue from here.
     """
 
     n_neighbors_ = _in_use("n_neighbors")
@@ -273,7 +273,7 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
         rows : array of int of shape (n,), or None, default=None
             Row numbers for the examples, rising; None counts from 0.
         **more : object
-            Nothing: ``sample_weight`` of other programs is refused with the reason.
+            Not used: ``sample_weight``, which other programs pass, is refused with the reason.
 
         Returns
         -------
@@ -298,7 +298,7 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, *, groups: Any, rows: Any = None, brief: bool = False) -> Self:
-        """``fit`` of one that is new or a copy; where it is to be ``brief``, by a short search."""
+        """Fit this object in place, which must be new or a copy; ``brief`` chooses parameters by a short search."""
         if rows is not None and precomputed_kind(self):
             raise ParameterError("rows cannot be given with a precomputed matrix: there a row is its own column.")
         vectors, labels = self._validate(X, y, reset=True)
@@ -395,8 +395,13 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         now = self._snapshot()
         two = len(now.classes_) == 2
-        scores = np.concatenate(now._read(X, lambda evidence: leaning(evidence) if two else evidence.scores))
-        return in_precision_of(X, scores)
+
+        def read(evidence: Evidence) -> Array:
+            if two:
+                return in_precision_of(X, leaning(evidence))
+            return leading(in_precision_of(X, evidence.scores), evidence.winner)
+
+        return np.concatenate(now._read(X, read))
 
     def explain(self, X: Any) -> Evidence:
         """Label, residuals, margin, and every stored example's part in the answer, for each query.
@@ -492,11 +497,12 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
         return answerer.read(X, read, explain=explain, code_all=code_all)
 
     def _prepare(self, X: Any) -> tuple[Answerer, Array]:
-        """Return what answers, and the queries (n, d) as scikit-learn checks them."""
+        """Return the answerer, and the queries (n, d) as scikit-learn checks them."""
         check_is_fitted(self)
         now = self._snapshot()
         answerer = now._answerer()
-        if not answerer.samples.is_plain(X):  # else scikit-learn's checks, longer than the answer, have nothing to say
+        # A plain array passes scikit-learn's checks for certain, and they would take longer than the answer.
+        if not answerer.samples.is_plain(X):
             X = answerer.samples.side_by_side(X)
             with np.errstate(invalid="ignore"):  # scikit-learn sums X, and huge values of both signs make no sum
                 X = validate_data(now, X, reset=False, dtype=FLOATS, order="C", allow_nd=True)
@@ -573,10 +579,9 @@ class KCRCClassifier(Incremental, ClassifierMixin, BaseEstimator):
         if reset:
             self.views_ = layout_of(X) if are_views(X) else {}
         X = SampleForm((), self.views_).side_by_side(X)
-        X, y = validate_data(  # whether all are numbers is looked at with their lengths, without an array as large as X
-            self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True, ensure_all_finite=False
-        )
-        with warnings.catch_warnings():  # one example a class is what few-shot users have, and no regression
+        # That all values are finite is checked later, with their lengths, without an array as large as X.
+        X, y = validate_data(self, X, y, reset=reset, dtype=FLOATS, order="C", allow_nd=True, ensure_all_finite=False)
+        with warnings.catch_warnings():  # one example per class is few-shot, not regression
             warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
             check_classification_targets(y)
         if reset:

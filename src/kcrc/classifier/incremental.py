@@ -20,7 +20,7 @@ from kcrc._base.mapped import apply_by_blocks
 from kcrc._base.registry import Registry
 from kcrc._base.validation import seed_of
 from kcrc._base.views import Layout
-from kcrc.classifier.confidence_methods import ConfidenceHolder, Confident, Groups
+from kcrc.classifier.confidence_methods import ConfidenceHolder, ConfidenceMethods, Groups
 from kcrc.classifier.parameters import byte_count, precomputed_kind, settings_of
 from kcrc.classifier.receipts import ExampleDigests, Receipt, choices, receipt_for
 from kcrc.confidence.answerer import Answerer
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound="Incremental")
 
 
-class Incremental(Confident):
+class Incremental(ConfidenceMethods):
     """A classifier whose examples come and go."""
 
     fit: Callable[..., Any]
@@ -76,13 +76,13 @@ class Incremental(Confident):
     ) -> None:
         """Choose what is "auto", and build the model of these examples. ``among`` is the precomputed matrix of the
         examples that are left, if some were forgotten."""
-        far = not precomputed_kind(self._given) and far_out(vectors)
+        far = not precomputed_kind(self._classifier) and far_out(vectors)
         if far:
             vectors = apply_by_blocks(in_double, vectors)
         size = sample_size(vectors, len(vectors), byte_count(self.memory_budget))
         sampled = size < len(vectors)
         settings = settings_of(
-            self._given, seed=seed_of(self.random_state), brief=brief, sampled=sampled, double_precision=far
+            self._classifier, seed=seed_of(self.random_state), brief=brief, sampled=sampled, double_precision=far
         )
         groups = check_groups(groups)
         among, known, together = vectors if among is None else among, numbers, groups
@@ -153,7 +153,7 @@ class Incremental(Confident):
         return self._pending.update(self._refit)
 
     def _refit(self, model: FittedModel) -> FittedModel:
-        settings, few = settings_of(self._given, seed=model.method.seed), learning_model(model)
+        settings, few = settings_of(self._classifier, seed=model.method.seed), learning_model(model)
         among = few.raw[:, few.ids] if settings.precomputed else few.raw
         try:
             return model.by(settings.refit_learned_parts(model.method, widen(among), few.labels))
@@ -169,13 +169,13 @@ class Incremental(Confident):
         return SampleForm(self.sample_shape_, self.views_, getattr(self, "feature_names_in_", None))
 
     @property
-    def _given(self) -> KCRCClassifier:
+    def _classifier(self) -> KCRCClassifier:
         """The classifier itself, which has the parameters."""
         return self  # type: ignore[return-value]
 
     def _learns(self, model: FittedModel) -> bool:
         """Return whether anything of the method is learned from the examples."""
-        return bool(settings_of(self._given).learned_parts(model.method))
+        return bool(settings_of(self._classifier).learned_parts(model.method))
 
     @property
     def renewal_due_(self) -> str | None:
@@ -183,7 +183,7 @@ class Incremental(Confident):
         check_is_fitted(self)
         if not self._pending.needs_refit:
             return None
-        what = ", ".join(settings_of(self._given).learned_parts(self.examples_.method))
+        what = ", ".join(settings_of(self._classifier).learned_parts(self.examples_.method))
         return f"Learned again at the next query: {what}."
 
     @property
@@ -453,12 +453,12 @@ class Incremental(Confident):
         check_is_fitted(self)
         with self._change() as made:
             model, next_row = made.examples_, made.growth_.next_row
-            among = model.raw[:, model.ids] if precomputed_kind(made._given) else None
+            among = model.raw[:, model.ids] if precomputed_kind(made._classifier) else None
             made._store(model.raw, model.classes, model.labels, model.ids, groups, next_row=next_row, among=among)
         return self
 
     def _refuse_precomputed(self, verb: str) -> None:
-        if precomputed_kind(self._given):
+        if precomputed_kind(self._classifier):
             raise ParameterError(
                 f"{verb} cannot extend a precomputed matrix: it would need the new examples' values with the old. "
                 "Use fit with the whole matrix."

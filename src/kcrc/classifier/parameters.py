@@ -22,7 +22,7 @@ from kcrc.method import coding, decisions, distances, kernels, local_problem, pr
 from kcrc.method.coding.base import at_least, count
 from kcrc.method.distances.base import Distance
 from kcrc.method.fitted_model import Method
-from kcrc.method.kernels.base import positive
+from kcrc.method.kernels.base import check_positive
 from kcrc.method.neighbours.searches import SEARCHES, check_search
 from kcrc.method.samples import SampleForm
 from kcrc.tuning.settings import AUTO, SEARCHED, MemberSettings, MethodSettings, is_open
@@ -43,19 +43,19 @@ class Parameter:
     check: Callable[[Any], object]
 
     @property
-    def searched(self) -> bool:
+    def may_be_auto(self) -> bool:
         """Whether it may be left "auto"."""
         return self.name in SEARCHED
 
     @property
     def words(self) -> str:
         """The types in one line, as in "int, None or "auto""."""
-        *all_but_last, last = (*self.types, f'"{AUTO}"') if self.searched else self.types
+        *all_but_last, last = (*self.types, f'"{AUTO}"') if self.may_be_auto else self.types
         return f"{', '.join(all_but_last)} or {last}" if all_but_last else last
 
     def check_value(self, value: Any) -> None:
         """Raise where it cannot be ``value``."""
-        if not (self.searched and is_open(value)):
+        if not (self.may_be_auto and is_open(value)):
             self.check(value)
 
 
@@ -100,7 +100,7 @@ def _number(name: str, value: Any) -> None:
 
 def _gamma(value: Any) -> None:
     if not isinstance(value, str):
-        positive("gamma", value)
+        check_positive("gamma", value)
     elif value != "scale":
         raise UnknownName("gamma", value, (AUTO, "scale"))
 
@@ -165,7 +165,7 @@ TABLE = (
     Parameter("coder", ("str", "Coder"), coding.resolve),
     Parameter("projection", ("str", "Projection"), projections.resolve),
     Parameter("search", (_set(*SEARCHES),), check_search),
-    Parameter("tuning_seconds", ("float",), partial(positive, "tuning_seconds")),
+    Parameter("tuning_seconds", ("float",), partial(check_positive, "tuning_seconds")),
     Parameter("n_jobs", ("int", "None"), worker_count),
     Parameter("memory_budget", ("int", "str"), byte_count),
     Parameter("random_state", ("int", "RandomState", "Generator", "None"), _seed),

@@ -2,7 +2,7 @@
 
 The digest of the examples is a tree: one SHA-256 for every BLOCK of row numbers, over their numbers, labels and
 vectors, and one over those together with the choices (names and numbers) that make the classifier. Forgetting one
-example reads one block anew and not all there are. Nothing of a forgotten example is in the digest of what is left.
+example reads one block again and not all there are. Nothing of a forgotten example is in the digest of what is left.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
 # Whether the parts of a stored classifier fit one another and its examples: shapes, counts, names, ranges.
 #
-# Each part was of the right kind when it was read (``parts.py``). Here they are seen together, and at the end one
-# small problem is posed and solved with them: what cannot represent three of its own examples answers nobody.
+# Each part was of the right kind when it was read (``parts.py``). Here they are checked together. Finally one small
+# problem is solved with them, as a smoke test: to represent three of the stored examples.
 
 _LARGEST = 1 << 26  # numbers of a matrix that a file can ask to be drawn
 

@@ -15,7 +15,7 @@ from kcrc.cli.arguments import expand, gallery_argument, ids_text, images_argume
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import announce_new_classes, report_intake
 from kcrc.gallery.examples import Example, as_example
-from kcrc.report.terminal import note, progress, say, say_json, shown, typed
+from kcrc.report.terminal import note, progress, quote_command, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -101,7 +101,7 @@ def add(
     if vanished is not None:
         _report_vanished(vanished, gallery)
     if due is not None:
-        note(f"{due}; {typed('tune', gallery)} chooses them again.")
+        note(f"{due}; {quote_command('tune', gallery)} chooses them again.")
     return 1 if intake.problems else 0
 
 
@@ -129,8 +129,8 @@ def _explain_interruption(gallery: Gallery, intake: Intake, files: int) -> Itera
         if not intake.added:
             raise Stopped("nothing was added; the gallery is as it was.") from None
         raise Stopped(
-            f"{len(intake.added)} of {files} added; {typed('undo', gallery.path)} takes them back, and the same "
-            "command again adds the others."
+            f"{len(intake.added)} of {files} added; {quote_command('undo', gallery.path)} takes them back, and the "
+            "same command again adds the others."
         ) from None
 
 
@@ -158,5 +158,5 @@ def _report_vanished(vanished: Sequence[Example], gallery: Path) -> None:
     stay = "It stays" if len(vanished) == 1 else "They stay"
     note(
         f"{plural(len(vanished), 'example')} of files that are no longer there, or no longer the same. {stay} in; "
-        f"{typed('remove', gallery, *ids)} takes what you name out."
+        f"{quote_command('remove', gallery, *ids)} takes what you name out."
     )

@@ -16,7 +16,7 @@ import click
 from kcrc._base.redaction import ServerAddress
 from kcrc.cli.endings import Stopped
 from kcrc.errors import DataError, FileError, KCRCError, ParameterError, StateError
-from kcrc.report.terminal import note, shown, typed
+from kcrc.report.terminal import note, quote_command, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -97,7 +97,7 @@ def open_to_ask(path: Path | str, *, model: Path | None = None) -> Gallery:
             opened.answering.answerer()
         except KeyboardInterrupt:
             raise Stopped(
-                f"the settings were not chosen. {typed('tune', '--seconds', 10, path)} takes less time for it."
+                f"the settings were not chosen. {quote_command('tune', '--seconds', 10, path)} takes less time for it."
             ) from None
         if opened.answering.is_unstored and storable:
             with contextlib.suppress(KCRCError), open_gallery(path, write=True) as writer:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kcrc.cli.arguments import gallery_argument, open_gallery, open_to_ask, page_options, publish
-from kcrc.report.terminal import csv_writer, note, say, say_json, shown, typed
+from kcrc.report.terminal import csv_writer, note, quote_command, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.confidence.audit import Audit
@@ -106,7 +106,7 @@ def _apply(gallery: Path, decided: Path, *, dry_run: bool) -> int:
         done = opened.correct(decisions.labels, remove=decisions.remove, seen=decisions.seen)
     say(f"relabelled {len(done.relabelled)}, removed {len(done.removed)}, left {decisions.kept} as they were")
     if done.relabelled or done.removed:
-        note(f"{typed('undo', gallery)} takes it back.")
+        note(f"{quote_command('undo', gallery)} takes it back.")
     return 0
 
 

@@ -15,7 +15,7 @@ from kcrc.cli.arguments import Decimal, GalleryAddress, gallery_argument, method
 from kcrc.cli.endings import Stopped
 from kcrc.cli.intake import report_intake
 from kcrc.errors import DataError, FileError
-from kcrc.report.terminal import is_confirmed, note, progress, say, say_json, shown, typed
+from kcrc.report.terminal import is_confirmed, note, progress, quote_command, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -188,7 +188,10 @@ def _offer_evaluation(contents: LabelledImages, gallery: Path | str, folder: Pat
     others = {name: part for name, part in contents.splits.items() if name != "train" and part.paths}
     if others:
         parts = " and ".join(f"{plural(len(part.paths), 'picture')} of {name}" for name, part in others.items())
-        note(f"Built from train alone; {parts} were not used. {typed('evaluate', gallery, folder)} tries it on them.")
+        note(
+            f"Built from train alone; {parts} were not used. "
+            f"{quote_command('evaluate', gallery, folder)} tries it on them."
+        )
 
 
 def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> Tuning | None:
@@ -198,7 +201,7 @@ def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> Tuning | None:
         note("there is only one class, so nothing can be told apart yet: add another with 'kcrc add'")
     if no_tune:
         gallery.answering.use_default_parameters()
-        note(f"The settings are the usual ones; {typed('tune', gallery.path)} chooses them from the examples.")
+        note(f"The settings are the usual ones; {quote_command('tune', gallery.path)} chooses them from the examples.")
         return None
     try:
         tuning = gallery.answering.tune(asked=False, tuning_seconds=seconds).tuning_
@@ -206,7 +209,7 @@ def _tune(gallery: Gallery, *, no_tune: bool, seconds: float) -> Tuning | None:
         gallery.answering.use_default_parameters()
         raise Stopped(
             f"'{path}' is there with all {plural(len(gallery), 'example')} and the usual settings; "
-            f"{typed('tune', gallery.path)} chooses them from the examples."
+            f"{quote_command('tune', gallery.path)} chooses them from the examples."
         ) from None
     if tuning is not None and len(gallery.classes) > 1:
         note(accuracy_sentence(tuning, len(gallery), len(gallery.classes)))

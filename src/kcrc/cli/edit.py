@@ -14,7 +14,7 @@ import click
 from kcrc._base.words import plural
 from kcrc.cli.arguments import gallery_argument, ids_text, method_option, open_gallery
 from kcrc.errors import DataError
-from kcrc.report.terminal import note, say, say_json, shown, typed
+from kcrc.report.terminal import note, quote_command, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery import Erased, Gallery
@@ -43,7 +43,7 @@ def remove(gallery: Path, examples: tuple[str, ...], label: str | None, erase: b
     if removed:
         some = [*removed[:8], *(["…"] if len(removed) > 8 else [])]
         them = "it" if len(removed) == 1 else "them"
-        command = typed("remove", "--erase", gallery, *some)
+        command = quote_command("remove", "--erase", gallery, *some)
         note(f"Still in the file, for kcrc undo; {command} takes {them} out for good.")
     return 0
 
@@ -160,7 +160,7 @@ def undo(gallery: Path, to: int | None, past_erase: bool) -> int:
         entry = opened.undo(to=to, past_erase=past_erase)
     several = "" if to is None else " and all that came after it"
     say(f"undid: {shown(_in_plain_words(entry.summary))}{several}")
-    note(f"{typed('redo', gallery)} does it again.")
+    note(f"{quote_command('redo', gallery)} does it again.")
     return 0
 
 

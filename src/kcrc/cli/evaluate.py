@@ -62,18 +62,20 @@ def evaluate(
         batch = Batch(opened.answering.answerer())
         inside: list[str] = []
         if folder is None:
-            measured = _left_out(opened)
+            measured = _classify_examples(opened)
         else:
-            measured, inside = _of_folder(opened, folder, batch, known=known, evidence=html is not None or open_page)
+            measured, inside = _classify_folder(
+                opened, folder, batch, known=known, evidence=html is not None or open_page
+            )
         result = evaluation(measured.truth, measured.answers, np.array(measured.sure), known=opened.classes)
         if not result.total:
             raise DataError(
                 f"The gallery knows no class of '{shown(folder)}': {some_of(list(map(shown, result.unknown)))}."
             )
         alike = batch.likeness()
-        alone = opened.classes[0] if len(opened.classes) == 1 else None
+        only_class = opened.classes[0] if len(opened.classes) == 1 else None
         few = None
-        if folder is None and alone is None:
+        if folder is None and only_class is None:
             few = caution(result.total, len(opened), len(opened.classes))
         if html is not None or open_page:
             page = _page(
@@ -83,7 +85,7 @@ def evaluate(
                 alike,
                 folder=folder,
                 worst=worst,
-                notes=_notes(result, measured, inside, known=known, name=file_name, alone=alone, few=few),
+                notes=_notes(result, measured, inside, known=known, show=file_name, only_class=only_class, few=few),
             )
             publish(page, name="evaluation", html=html, open_page=open_page)
         if png is not None:
@@ -92,21 +94,21 @@ def evaluate(
             draw_confusion(result, png)
             note(f"wrote {shown(png)}")
     warn(alike, measured.names)
-    for sentence in _notes(result, measured, inside, known=known, name=shown, alone=alone, few=few):
+    for sentence in _notes(result, measured, inside, known=known, show=shown, only_class=only_class, few=few):
         note(sentence)
     if as_json:
         say_json(_as_json(result, measured, inside, alike))
     else:
-        nothing = None
-        if alone is not None:
-            nothing = "With one class nothing can be told apart yet, so this says nothing."
+        instead_of_interval = None
+        if only_class is not None:
+            instead_of_interval = "With one class nothing can be told apart yet, so this says nothing."
         elif folder is None and too_few_to_say(result.total) is not None:
-            nothing = "So few examples say nothing of other images."
-        _print(result, measured, worst, "image" if folder else "example", nothing)
+            instead_of_interval = "So few examples say nothing of other images."
+        _print(result, measured, worst, "image" if folder else "example", instead_of_interval)
     return 1 if measured.problems else 0
 
 
-def _left_out(gallery: Gallery) -> Measured:
+def _classify_examples(gallery: Gallery) -> Measured:
     from kcrc._base.progress import share_bar
     from kcrc.report.evaluation import classify_left_out
 
@@ -114,10 +116,10 @@ def _left_out(gallery: Gallery) -> Measured:
         return classify_left_out(gallery, progress=report)
 
 
-def _of_folder(
+def _classify_folder(
     gallery: Gallery, folder: Path, batch: Batch, *, known: bool, evidence: bool
 ) -> tuple[Measured, list[str]]:
-    """What was answered, and the images of the folder that are in the gallery; ``known`` asks those too."""
+    """What was answered, and the images of the folder that are in the gallery; ``known`` classifies those too."""
     from kcrc.gallery.exchange.layouts import read_layout
     from kcrc.report.evaluation import classify_files, in_gallery
 
@@ -187,34 +189,36 @@ def _notes(
     inside: Sequence[str],
     *,
     known: bool,
-    name: Callable[[str], str],
-    alone: str | None,
+    show: Callable[[str], str],
+    only_class: str | None,
     few: str | None,
 ) -> list[str]:
-    """Whatever is not in the numbers, or should not be, in sentences; ``name`` shows the name of an image, ``alone`` is
-    the only class of a gallery that has no other, ``few`` why the numbers say little."""
+    """Sentences on what was not counted, and on what the numbers do not mean. ``show`` writes the name of an image;
+    ``only_class``: the class of a gallery that has one alone; ``few``: why few examples say little."""
     sentences = [] if few is None else [f"{few[0].upper()}{few[1:]}."]
-    if alone is not None:
+    if only_class is not None:
         sentences.append(
-            f"There is only one class, {shown(alone)}, so nothing can be told apart yet: with no other answer to give, "
-            "all are right, which says nothing. Add examples of another class."
+            f"There is only one class, {shown(only_class)}, so nothing can be told apart yet: with no other "
+            "answer to give, all are right, which says nothing. Add examples of another class."
         )
     if inside and known:
-        sentences.append(f"Counted though in the gallery, and easy for that: {_names('image', inside, name)}.")
+        sentences.append(f"Counted though in the gallery, and easy for that: {_list_names('image', inside, show)}.")
     elif inside:
-        images = _names("image", inside, name)
+        images = _list_names("image", inside, show)
         sentences.append(f"Not counted, in the gallery already: {images}. --known counts them.")
     if result.unknown:
         some = [f"{shown(strange)} ({number})" for strange, number in result.unknown.items()]
         images = plural(sum(result.unknown.values()), "image")
         sentences.append(f"Not counted, of classes the gallery does not know: {images}: {some_of(some, 5)}.")
     if measured.alone:
-        sentences.append(f"Not asked, the only example of their class: {_names('example', measured.alone, shown)}.")
+        sentences.append(
+            f"Not asked, the only example of their class: {_list_names('example', measured.alone, shown)}."
+        )
     return sentences
 
 
-def _names(what: str, names: Sequence[str], name: Callable[[str], str]) -> str:
-    return f"{plural(len(names), what)} ({some_of(list(map(name, names)))})"
+def _list_names(what: str, names: Sequence[str], show: Callable[[str], str]) -> str:
+    return f"{plural(len(names), what)} ({some_of(list(map(show, names)))})"
 
 
 def _as_json(result: Evaluation, measured: Measured, inside: Sequence[str], alike: Likeness | None) -> dict[str, Any]:
@@ -236,12 +240,12 @@ def _as_json(result: Evaluation, measured: Measured, inside: Sequence[str], alik
     }
 
 
-def _print(result: Evaluation, measured: Measured, worst: int, what: str, nothing: str | None) -> None:
-    """``nothing`` says, where the share means nothing, why."""
+def _print(result: Evaluation, measured: Measured, worst: int, what: str, instead_of_interval: str | None) -> None:
+    """``instead_of_interval``: why the share says nothing of other images, or None."""
     low, high = result.interval
     how = "" if what == "image" else " when left out"
     say(f"{result.right} of {plural(result.total, what)} are answered right{how}: {result.accuracy:.1%}")
-    say(nothing or f"Of new pictures like these, likely {low:.1%} to {high:.1%} (95% interval).")
+    say(instead_of_interval or f"Of new pictures like these, likely {low:.1%} to {high:.1%} (95% interval).")
     if result.mistakes and worst:
         say("\nThe mistakes, those it was surest of first:")
         for row in result.mistakes[:worst]:

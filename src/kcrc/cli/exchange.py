@@ -13,7 +13,7 @@ from kcrc._base.words import plural, some_of
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, model_option, open_gallery
 from kcrc.errors import DataError, FileError
 from kcrc.files.plain_files import read_start
-from kcrc.report.terminal import complain, is_confirmed, note, say, say_json, shown, typed
+from kcrc.report.terminal import complain, is_confirmed, note, quote_command, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -278,5 +278,5 @@ def _swap_hint(path: Path) -> str:
         for word in value if isinstance(value, tuple) else (value,):
             name = os.fspath(word) if isinstance(word, str | os.PathLike) else None
             if name and name != os.fspath(path) and (read_start(name, len(_SQLITE)) or b"") == _SQLITE:
-                return f" The gallery comes first: {typed(*context.command_path.split()[1:], name, path)}."
+                return f" The gallery comes first: {quote_command(*context.command_path.split()[1:], name, path)}."
     return ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kcrc._base.words import plural, some_of
-from kcrc.report.terminal import complain, note, shown, typed
+from kcrc.report.terminal import complain, note, quote_command, shown
 
 if TYPE_CHECKING:
     from kcrc.gallery import Gallery
@@ -49,7 +49,9 @@ def announce_new_classes(new: Sequence[str], known: Sequence[str], gallery: Path
     for name in new[:NAMED]:
         close = difflib.get_close_matches(name.casefold(), [name.casefold() for name in known], n=1, cutoff=0.75)
         meant = next((name for name in known if close and name.casefold() == close[0]), None)
-        hint = "" if meant is None else f" Did you mean '{shown(meant)}'? {typed('undo', gallery)} takes it back."
+        hint = (
+            "" if meant is None else f" Did you mean '{shown(meant)}'? {quote_command('undo', gallery)} takes it back."
+        )
         note(f"'{shown(name)}' is a new class.{hint}")
     if len(new) > NAMED:
         note(
@@ -95,7 +97,7 @@ def _ambiguous(gallery: Gallery, layout: LabelledImages | None) -> Iterable[str]
     if len(several) > LISTED:
         yield f"  … and {len(several) - LISTED} more"
     first, labels = next(iter(several.items()))
-    yield f"  {typed('add', gallery.path, '--label', labels[0], first)} takes the first as {shown(labels[0])}"
+    yield f"  {quote_command('add', gallery.path, '--label', labels[0], first)} takes the first as {shown(labels[0])}"
 
 
 def _other_files(folders: Sequence[ClassFolders]) -> Iterable[str]:
@@ -148,7 +150,7 @@ def _copy_notes(gallery: Gallery, intake: Intake) -> Iterable[str]:
         yield f"  #{copy} {shown(first.source)} and #{other} {shown(second.source)}"
     if len(pairs) > LISTED:
         yield f"  … and {len(pairs) - LISTED} more"
-    yield f"  {typed('remove', gallery.path, pairs[0][0])} takes one out"
+    yield f"  {quote_command('remove', gallery.path, pairs[0][0])} takes one out"
 
 
 def _class_notes(gallery: Gallery) -> Iterable[str]:
@@ -163,7 +165,7 @@ def _class_notes(gallery: Gallery) -> Iterable[str]:
     for names in _names_with_same_key(gallery.classes, str.casefold):
         yield (
             f"classes whose names differ only in case: {_names(names)}; "
-            f"{typed('rename', gallery.path, *names[:2])} makes them one"
+            f"{quote_command('rename', gallery.path, *names[:2])} makes them one"
         )
 
 

@@ -14,7 +14,7 @@ from kcrc._base.words import plural
 from kcrc.cli.arguments import GalleryAddress, gallery_argument, method_option, open_gallery
 from kcrc.cli.endings import Stopped
 from kcrc.errors import FileError
-from kcrc.report.terminal import note, say, say_json, shown, typed
+from kcrc.report.terminal import note, quote_command, say, say_json, shown
 
 NOTHING_TO_CHOOSE = "nothing to choose: all is fixed, or no class has two examples"
 
@@ -37,7 +37,7 @@ def info(gallery: Path | None, system: bool, as_json: bool, method: bool) -> int
         raise click.UsageError("Missing argument 'GALLERY'.")
     from kcrc.gallery.choose_looks import looks_of
     from kcrc.gallery.history import format_moment, moment
-    from kcrc.images.nearness import proportioned
+    from kcrc.images.nearness import describe_weights
 
     with open_gallery(gallery) as opened:
         settings, tuned = opened.settings, opened.answering.facts()
@@ -66,7 +66,7 @@ def info(gallery: Path | None, system: bool, as_json: bool, method: bool) -> int
     say(f"examples    {examples}")
     if method:
         say(f"feature     {shown(facts['feature'])}, {facts['dim']} numbers, {shown(facts['fingerprint'])}")
-        say(f"compared by {shown(proportioned(facts['looks']))}")
+        say(f"compared by {shown(describe_weights(facts['looks']))}")
         if facts["parameters"]:
             say(f"fixed       {shown(', '.join(f'{k}={v}' for k, v in facts['parameters'].items()))}")
     not_chosen = "not chosen yet (see: kcrc tune)" if tuned is None else NOTHING_TO_CHOOSE
@@ -127,7 +127,7 @@ def verify(gallery: Path, as_json: bool) -> int:
         return 0
     problems = "a problem was found" if len(verdict.problems) == 1 else f"{len(verdict.problems)} problems were found"
     say(f"{shown(gallery)} is damaged: {problems}.")
-    note(f"If there is a copy, {typed('backup', 'COPY', gallery, '--force')} puts it in its place.")
+    note(f"If there is a copy, {quote_command('backup', 'COPY', gallery, '--force')} puts it in its place.")
     return 1
 
 

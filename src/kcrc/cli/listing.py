@@ -105,7 +105,7 @@ def show(gallery: Path, example: int, as_json: bool, save: Path | None, force: b
 def _print(details: ExampleDetails, method: bool) -> None:
     from kcrc._base.words import percent
     from kcrc.gallery.history import format_moment
-    from kcrc.images.nearness import listed
+    from kcrc.images.nearness import list_looks
 
     record, own, size = details.example, details.own, details.picture_size
     say(f"example {record.id}: {shown(record.label)}{' (removed)' if details.removed_by is not None else ''}")
@@ -126,7 +126,7 @@ def _print(details: ExampleDetails, method: bool) -> None:
     elif details.nearest:
         say("answer    none: if it were not in the gallery, nothing of its class would be left to answer")
     for near in details.nearest:
-        look = f", near by {shown(listed(near.near_by))}" if method and near.near_by else ""
+        look = f", near by {shown(list_looks(near.near_by))}" if method and near.near_by else ""
         distance = f", distance {near.distance:.4g}" if method else ""
         say(f"nearest   #{near.id} {shown(near.label)}{distance}  {shown(near.source)}{look}")
 

@@ -13,7 +13,7 @@ import click
 from kcrc.cli.arguments import Decimal, GalleryAddress, expand, in_percent, model_option, open_to_ask
 from kcrc.cli.predict import Share
 from kcrc.errors import FileError, KCRCError
-from kcrc.report.terminal import complain, note, progress, say, say_json, shown, typed
+from kcrc.report.terminal import complain, note, progress, quote_command, say, say_json, shown
 
 if TYPE_CHECKING:
     from kcrc._base.arrays import Array
@@ -152,7 +152,7 @@ class Placing:
         aside = f"{self.doubtful} {'is' if self.doubtful == 1 else 'are'} in {shown(out / '_doubtful')}"
         note(f"{DONE[how]} {self.placed}{already}; {aside}: {rule}.")
         if self.placed:
-            note(f"{typed('sort', '--undo', out)} takes it back.")
+            note(f"{quote_command('sort', '--undo', out)} takes it back.")
 
 
 def sort_answer(answers: Answers, i: int) -> SortAnswer:

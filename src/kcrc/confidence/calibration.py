@@ -12,7 +12,8 @@ that p grows with the decision function. δ, the share of doubt, is what a class
 η, as the winner leads by less: one share for all would be too much for clear answers and too little for the others.
 Where all neighbours agree it is how often such answers were wrong. ν is what so few examples cannot exclude: where all
 answers to m groups of examples are right, a share 1 − α^(1/m) may be wrong (``SURELY``). p falls as r grows, so
-classes rank as in ``decision_function``, and the answer leads, if by no more than ``LEAD``.
+classes rank as in ``decision_function``; those that differ by rounding alone are alike (``BITS``), but for the answer,
+which is just ahead of them.
 
 Answers that are equally clear differ in how near the query is to examples of its class: δ is multiplied by h(t), which
 grows with t, the log distance to the three nearest of them, and is 1 in the mean over the examples (``Familiarity``).
@@ -137,7 +138,7 @@ def _logistic(value: float) -> float:
 
 
 TINY = 1e-12
-LEAD = 1e-6  # of the answer's probability over the others: a tie, also in single precision, would hide the answer
+BITS = 44  # of a probability: so different are the logarithms, too, of all that differ
 SLOPE = 0.3  # of the growth of doubt with distance, where nothing is known
 SLOPES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.3)
 POWERS = (0, 1, 2, -1)  # of equal loss the first is taken
@@ -252,19 +253,19 @@ class Calibration:
             doubts[alone] = self.doubt * apart / (1.0 + apart)
         doubts = np.minimum(np.hypot(doubts, self.unseen), 1.0)
         mixed = (1.0 - doubts)[:, None] * fit + (doubts / n_classes)[:, None]
-        if n_classes > 1:
-            mixed = _with_lead(mixed, residuals.argmin(axis=1))
-        return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+        return _told_apart(mixed / mixed.sum(axis=1, keepdims=True), residuals.argmin(axis=1))
 
 
-def _with_lead(p: Array, winner: Array) -> Array:
-    """p (B, C) with each winner's (B,) at least LEAD above the others."""
+def _told_apart(p: Array, winner: Array) -> Array:
+    """p (B, C) to BITS bits, of which every class but the winner (B,) has less than it."""
+    mantissas, exponents = np.frexp(p)
+    places = np.rint(np.ldexp(mantissas, BITS))
+    rounded = np.ldexp(places, exponents - BITS)
     batch = np.arange(len(p))
-    others = p.copy()
-    others[batch, winner] = 0.0
-    led = p.copy()
-    led[batch, winner] = np.maximum(p[batch, winner], others.max(axis=1) + LEAD)
-    return led
+    below = np.ldexp(places[batch, winner] - 1.0, exponents[batch, winner] - BITS)
+    tied = rounded >= rounded[batch, winner, None]
+    tied[batch, winner] = False
+    return np.asarray(np.where(tied, below[:, None], rounded))
 
 
 def _gaps(residuals: Array, power: int) -> Array:

@@ -128,9 +128,9 @@ class Worker:
         with self._lock:
             try:
                 if not self.is_ready:
-                    with _clock.limited(self, START):
+                    with _clock.limit(self, START):
                         self.is_ready = receive(stdout, limit=0) is not None
-                with _clock.limited(self, clock):
+                with _clock.limit(self, clock):
                     send(stdin, {**head, "seconds": seconds}, size, [content])
                     while (reply := receive(stdout, limit=limit)) is not None and "fetch" in reply[0]:
                         piece = _piece(file, reply[0]["fetch"])
@@ -278,7 +278,7 @@ class _Clock:
         self._is_running = False
 
     @contextlib.contextmanager
-    def limited(self, worker: Worker, seconds: float) -> Iterator[None]:
+    def limit(self, worker: Worker, seconds: float) -> Iterator[None]:
         """Inside, the worker has so many seconds."""
         now = time.monotonic()
         with self._changed:

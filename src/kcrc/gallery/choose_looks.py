@@ -20,7 +20,7 @@ from kcrc._base.arrays import Array
 from kcrc.errors import DataError, StateError
 from kcrc.images.decoding.resizing import View
 from kcrc.images.features.joined import is_weight
-from kcrc.images.nearness import proportioned
+from kcrc.images.nearness import describe_weights
 
 if TYPE_CHECKING:
     from kcrc.gallery.examples import StoredExamples
@@ -100,7 +100,7 @@ def _choose_default(why: str) -> FeatureChoice:
     from kcrc.images.features import make
 
     name = default_feature()
-    return FeatureChoice(make(name), f"Pictures are compared by {proportioned({name: 1.0})}; {why}.")
+    return FeatureChoice(make(name), f"Pictures are compared by {describe_weights({name: 1.0})}; {why}.")
 
 
 def default_feature() -> str:
@@ -154,8 +154,8 @@ def _choose_by_answers(task: Task, looks: Sequence[FeatureLook], files: int) -> 
     feature, weights = _feature_of(_parts(chosen.member.look))
     return FeatureChoice(
         feature,
-        f"Pictures are compared by {proportioned(weights)}; {right} of {len(truth)} examples are answered right when "
-        "left out.",
+        f"Pictures are compared by {describe_weights(weights)}; {right} of {len(truth)} examples are answered right "
+        "when left out.",
     )
 
 
@@ -196,7 +196,7 @@ def _choose_by_copies(task: Task, looks: Sequence[FeatureLook]) -> FeatureChoice
     feature, weights = _feature_of(parts)
     return FeatureChoice(
         feature,
-        f"Pictures are compared by {proportioned(weights)}; {choice.right} of {choice.asked} deformed copies are "
+        f"Pictures are compared by {describe_weights(weights)}; {choice.right} of {choice.asked} deformed copies are "
         "recognised. There are too few examples to go by those alone.",
     )
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from kcrc._base import validation
 from kcrc._base.arrays import Array
 from kcrc._base.progress import count_bar
-from kcrc.classifier.confidence_methods import Confident
+from kcrc.classifier.confidence_methods import ConfidenceMethods
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.classifier.parameters import byte_count
 from kcrc.classifier.receipts import Receipt
@@ -32,14 +32,14 @@ from kcrc.images.looks.ensemble import Ensemble
 from kcrc.images.looks.evaluation import Task
 from kcrc.images.looks.few_shot import choose_few_shot, is_few_shot
 from kcrc.images.looks.pictures import PictureForm
-from kcrc.method.evidence import Evidence, join_evidence, leaning
+from kcrc.method.evidence import Evidence, join_evidence, leading, leaning
 from kcrc.method.fitted_model import FittedModel
 from kcrc.tuning.left_out.sample import check_groups
 
 T = TypeVar("T")
 
 
-class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
+class ImageClassifier(ConfidenceMethods, ClassifierMixin, BaseEstimator):
     """Classify pictures by example, compared in the ways that tell the examples apart.
 
     Images are an array (n, h, w) or (n, h, w, 3), or a list of arrays, paths of image files, bytes of such files and
@@ -447,7 +447,9 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
         snapshot = self._snapshot()
         is_binary = len(snapshot.classes_) == 2
         return np.concatenate(
-            snapshot._read(images, lambda e: leaning(e) if is_binary else e.scores, explain=is_binary)
+            snapshot._read(
+                images, lambda e: leaning(e) if is_binary else leading(e.scores, e.winner), explain=is_binary
+            )
         )
 
     def explain(self, images: Any) -> Evidence:
@@ -522,7 +524,7 @@ class ImageClassifier(Confident, ClassifierMixin, BaseEstimator):
 
     def _side_by_side(self, images: Any) -> Array:
         look = self.ensemble_.members[0].look
-        return look.stored(look.see(self.form_.pictures(images)))
+        return look.to_stored(look.see(self.form_.pictures(images)))
 
     @property
     def model_(self) -> FittedModel:  # type: ignore[override]  # the ensemble stores it

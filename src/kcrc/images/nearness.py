@@ -35,20 +35,20 @@ def in_words(look: str) -> str:
     return WORDS.get(look, look)
 
 
-def listed(looks: Iterable[str]) -> str:
+def list_looks(looks: Iterable[str]) -> str:
     """Return several of them as a phrase, such as "outlines, texture and colours"."""
     *first, last = [in_words(look) for look in looks]
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def proportioned(weights: Mapping[str, float]) -> str:
+def describe_weights(weights: Mapping[str, float]) -> str:
     """Return looks with their weights, the heaviest first, in tenths, such as "outlines and texture, 7 to 3"."""
     order = sorted(weights, key=lambda look: -weights[look])
     if len(order) == 1:
         return in_words(order[0])
     total = sum(weights.values())
     tenths = [max(1, round(10 * weights[look] / total)) for look in order]
-    return f"{listed(order)}, {' to '.join(map(str, tenths))}"
+    return f"{list_looks(order)}, {' to '.join(map(str, tenths))}"
 
 
 COMPARED = 1000  # stored examples, spread evenly over all, that tell how many are nearer
@@ -71,7 +71,7 @@ class Near:
     @property
     def words(self) -> str:
         """A phrase such as "near by outlines and texture"."""
-        return f"near by {listed(self.by)}"
+        return f"near by {list_looks(self.by)}"
 
 
 def near_by(feature: Feature, model: FittedModel, vector: Array, ids: Sequence[int]) -> dict[int, Near]:

@@ -56,7 +56,7 @@ def shares(evidence: Evidence, rival: Array, *, nearest: Array) -> Array:
     if evidence.decision in decisions.names() and decisions.resolve(evidence.decision).over_length:
         against = rival != evidence.winner
         weight[against] = _under_ratio(evidence, mine, theirs)[against]
-    weight[nearest] = c[nearest]  # 0, but NaN where nobody asked for an explanation
+    weight[nearest] = c[nearest]  # 0, but NaN where no explanation was asked for
     weight[nearest, 0] += 1.0
     largest = np.abs(weight).max(axis=1, keepdims=True, initial=0.0)
     weight = np.where(largest == 0.0, real, weight / np.where(largest == 0.0, 1.0, largest))
@@ -392,6 +392,24 @@ def log_distance(evidence: Evidence) -> Array:
     return np.asarray(np.log(np.maximum(mean, np.finfo(np.float64).tiny)))
 
 
+# Rounding may make classes equal that the answer tells apart: 1/(1 + r) of two residuals, their logarithms, anything in
+# single precision. Whatever is said of classes as numbers has to name the same class as the answer.
+
+
+def leading(values: Array, winner: Array) -> Array:
+    """Values (B, C) of which higher is better, in their precision: those of classes that are not behind the winner (B,)
+    are just below its own."""
+    batch = np.arange(len(values))
+    tied = values >= values[batch, winner, None]
+    tied[batch, winner] = False
+    if not tied.any():
+        return values
+    best = np.maximum(values[batch, winner], np.finfo(values.dtype).tiny)
+    led = np.where(tied, np.nextafter(best, np.zeros_like(best))[:, None], values)
+    led[batch, winner] = best
+    return led
+
+
 def leaning(evidence: Evidence) -> Array:
     """(B,) between two classes, from −2 to 2, above 0 for the second: the contrast of their residuals; where only one
     class is near, 1 and more, by how near it is."""
@@ -400,7 +418,8 @@ def leaning(evidence: Evidence) -> Array:
     if alone.any():
         near = 1.0 / (1.0 + np.exp(log_distance(evidence[alone])))
         lead[alone] += np.sign(lead[alone]) * near
-    return lead
+    least = float(np.finfo(np.float32).tiny)
+    return np.where(evidence.winner == 1, np.maximum(lead, least), np.minimum(lead, 0.0))
 
 
 def open_set_features(evidence: Evidence) -> Array:

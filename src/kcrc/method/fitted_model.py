@@ -308,7 +308,7 @@ class FittedModel:
         return left._derive(self.labels[rows], index, searchable=self.searchable)
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but an index that holds something of forgotten examples: that is made anew where this is read."""
+        """All but an index that holds something of forgotten examples: that one is built again where this is read."""
         if self.index is None or self.index.alone:
             return dict(self.__dict__)
         return {**self.__dict__, "index": None, _SEARCHED: True}

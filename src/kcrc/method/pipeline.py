@@ -5,7 +5,7 @@ queries -> coarse neighbours -> fine distances -> unanimous? -> local problem ->
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc._base.parallel import chunk_after_chunk, over_chunks, worker_count
+from kcrc.errors import DataError
 from kcrc.method import decisions
 from kcrc.method import evidence as ev
 from kcrc.method.coding.base import Code, Dictionary, Target
@@ -84,16 +85,32 @@ def among(
     return verdict
 
 
-def code_agreed(model: FittedModel, verdict: Evidence, problem_of: Problems) -> None:
+def code_agreed(
+    model: FittedModel, verdict: Evidence, problem_of: Problems, labels: Array | None = None, state: Any = None
+) -> None:
     """Code queries whose neighbours agree too, which changes no answer: to say what each example explains of them.
 
     Neighbours that agree are often much alike, and then it is rounding that shares out among them what they explain
-    together. Only explanations come here, so ``problem_of`` should be in double precision."""
-    agreed = np.flatnonzero(verdict.how == ev.UNANIMOUS)
-    if len(agreed):
-        dictionary, target = problem_of(agreed)
-        code = model.method.coder.code(dictionary, target)
-        _fill(model, verdict, agreed, verdict.neighbour_labels[agreed], dictionary, target, code)
+    together. Only explanations come here, so ``problem_of`` should be in double precision. Queries whose kernel
+    overflows stay as they are: they have an answer without it. ``labels`` are the classes of the examples where these
+    do not stand in the order of the verdict, ``state`` as in ``_code``."""
+    for which, problem in _posed(np.flatnonzero(verdict.how == ev.UNANIMOUS), problem_of):
+        mine = verdict.neighbour_labels[which] if labels is None else labels
+        _code(model, verdict, which, mine, problem, state)
+
+
+def _posed(which: Array, problem_of: Problems) -> Iterator[tuple[Array, tuple[Dictionary, Target]]]:
+    """The local problems of the queries ``which`` but those that have none, since their kernel overflows."""
+    if not len(which):
+        return
+    try:
+        problem = problem_of(which)
+    except DataError:
+        if len(which) > 1:
+            for half in np.array_split(which, 2):
+                yield from _posed(half, problem_of)
+        return
+    yield which, problem
 
 
 def local_problems(model: FittedModel, queries: Samples, near: Neighbourhood, *, wide: bool = False) -> Problems:
@@ -256,12 +273,16 @@ def _over_all(model: FittedModel, queries: Samples, explain: bool, code_all: boo
     verdict = _neighbour_evidence(model, Neighbourhood(order, distances), model.labels[order])
     if alone and not code_all:
         return verdict
-    everyone = np.arange(len(queries))
-    labels = model.labels[None]
-    problem = basis.dictionary, method.space.target(model, basis, queries, None)
-    target, code = _code(model, verdict, everyone, labels, problem, model.whole.state)
-    if not alone:
-        first = model.labels[order[:, 0]]
+    labels, state = model.labels[None], model.whole.state
+
+    def problem_of(which: Array) -> tuple[Dictionary, Target]:
+        return basis.dictionary, method.space.target(model, basis, queries.take(which), None)
+
+    if alone:
+        code_agreed(model, verdict, problem_of, labels, state)
+    else:
+        everyone, first = np.arange(len(queries)), model.labels[order[:, 0]]
+        target, code = _code(model, verdict, everyone, labels, problem_of(everyone), state)
         _weigh(model, verdict, everyone, target, code, labels, lambda lost: np.asarray(first[lost]))
     for field in (verdict.coefficients, verdict.contributions):  # stored order -> nearest first
         field[:] = np.take_along_axis(field, order, 1)

@@ -1,6 +1,6 @@
 """The evidence for queries as if some stored examples were not: what the next nearest would say.
 
-Nothing is fitted anew. Where the dictionary is the K nearest, K and as many more are looked up, those left out are
+Nothing is fitted again. Where the dictionary is the K nearest, K and as many more are looked up, those left out are
 passed over, and the K × K problem of the others is solved: no example is copied. A global dictionary, whole classes
 and a union of neighbourhoods depend on all examples; for those a model without them is made.
 """

@@ -23,7 +23,7 @@ from kcrc._base.words import file_name, plural, visible
 from kcrc.confidence.likeness import Likeness
 from kcrc.files.atomic import atomic_write
 from kcrc.gallery.choose_looks import looks_of
-from kcrc.images.nearness import proportioned
+from kcrc.images.nearness import describe_weights
 from kcrc.method.fitted_model import FittedModel
 from kcrc.report.style import STYLE
 
@@ -115,7 +115,7 @@ def masthead(gallery: str, *facts: str) -> Element:
 def facts_of(gallery: Any) -> tuple[str, ...]:
     """How many examples and classes a gallery has, and its looks if they are several, in words."""
     looks = looks_of(gallery.settings)
-    seen = [f"compared by {proportioned(looks)}"] if len(looks) > 1 else []
+    seen = [f"compared by {describe_weights(looks)}"] if len(looks) > 1 else []
     return plural(len(gallery), "example"), plural(len(gallery.classes), "class", "classes"), *seen
 
 

@@ -94,7 +94,7 @@ def _silence() -> None:
         os.close(nowhere)
 
 
-def typed(*words: object) -> str:
+def quote_command(*words: object) -> str:
     """A kcrc command to copy, between quotation marks; names are quoted for the shell where they need it."""
     line = " ".join(["kcrc", *(word if word == "…" else shlex.quote(shown(word)) for word in words)])
     return f'"{line}"' if "'" in line else f"'{line}'"

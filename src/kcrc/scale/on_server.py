@@ -13,6 +13,9 @@ longest coordinates and d their width, an example that the server did not name i
 away from the query q, where ``far`` is what the server measured for the last that it named: coordinates and query are
 rounded once, and the sum of d squares errs by at most (d + 3) u of itself. So neighbours are those of a search over
 all examples.
+
+How sure answers are is learned again from all examples when some came or went, as the gallery itself does; beyond
+``CALIBRATED_AGAIN`` examples, which a question should not wait for, only when the gallery is asked or tuned.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from kcrc.confidence.answers import Answers, answers_of
 from kcrc.errors import KCRCError, StateError, UnknownName
 from kcrc.gallery import Gallery, stored_choice
 from kcrc.gallery.contract import Coordinates, ExampleRecord, SearchingStore, Snapshot
+from kcrc.gallery.stored_choice import CurrentAnswerer
 from kcrc.method.evidence import Evidence, join_evidence
 from kcrc.method.fitted_model import FittedModel
 from kcrc.method.neighbours.approximate.recall import UNKNOWN, Recall
@@ -50,6 +54,7 @@ LATER = 256  # examples without coordinates that are measured here before they g
 RECALL_SAMPLE = 50  # examples that the graph's recall is estimated on
 STALE = 0.05  # share of examples that may get coordinates before it is estimated again
 LONGEST = 100  # examples of the server among which the longest that is still stored is sought
+CALIBRATED_AGAIN = 20_000  # examples
 _U = 2.0**-24
 _TINY = 2e-19  # differences whose squares are lost in single precision
 
@@ -62,7 +67,7 @@ class CannotSearch(Exception):
 class ReadState:
     """What is known beside the examples, for one choice of the parameters."""
 
-    key: tuple[int, int | None]
+    key: tuple[int, int | None, int | None]
     tip: Answerer
     """Answers from the longest example alone: method, confidence, and what precision goes by."""
     tip_id: int
@@ -109,6 +114,7 @@ class ServerAnswerer:
         self._graph = search == "hnsw"
         self._recall: tuple[str, int, Recall] | None = None
         self._known: ReadState | None = None
+        self._calibrated: CurrentAnswerer | None = None
         self._summary: Summary | None = None
         self.why: str | None = None
 
@@ -153,6 +159,8 @@ class ServerAnswerer:
 
     def _search(self, vectors: Any, explain: bool) -> tuple[ReadState, Evidence, int]:
         """The evidence, and how many examples had to be measured for want of coordinates."""
+        if self._gallery.read(self._is_outdated):
+            self._calibrated = self._gallery.answering.ready()
         known = self._gallery.read(self._prepare)
         if known.upto == 0:
             if self._gallery.readonly:
@@ -199,23 +207,37 @@ class ServerAnswerer:
         except KCRCError as problem:
             raise CannotSearch(f"the server cannot keep coordinates ({problem})") from None
 
+    def _is_outdated(self, reading: Snapshot) -> bool:
+        """Whether examples came or went since it was learned how sure answers are."""
+        settings, here = reading.settings(), self._calibrated
+        learned = stored_choice.learned_at(reading, settings.tuned) if settings.tuned else None
+        current = None if here is None else here.contents.revision
+        return (
+            learned is not None and settings.revision not in (learned, current) and settings.next_id <= CALIBRATED_AGAIN
+        )
+
     def _prepare(self, reading: Snapshot) -> ReadState:
         """What is known of this state; ``upto`` is 0 if the server has no coordinates yet."""
         settings = reading.settings()
         if not settings.tuned:
             raise CannotSearch("the parameters have yet to be chosen")
-        key = (settings.tuned, stored_choice.learned_at(reading, settings.tuned))
+        here = self._calibrated
+        current = here.contents.revision if here is not None and here.contents.revision == settings.revision else None
+        key = (settings.tuned, stored_choice.learned_at(reading, settings.tuned), current)
         known = self._known
         if known is None or known.key != key or self._store.coordinates(reading, known.mark).upto() != known.upto:
             self._known = known = self._load(reading, key)
         return known
 
-    def _load(self, reading: Snapshot, key: tuple[int, int | None]) -> ReadState:
-        header, arrays = stored_choice.read_state(reading, key[0])
+    def _load(self, reading: Snapshot, key: tuple[int, int | None, int | None]) -> ReadState:
         first = next(reading.find(ExampleRecord, removed_by=None), None)
         if first is None:
             raise CannotSearch("there are no examples")
-        tip = rebuild_answerer(header, arrays, _examples(reading, [first]), path=self._gallery.path)
+        if key[2] is not None and self._calibrated is not None:
+            tip = self._calibrated.answerer
+        else:
+            header, arrays = stored_choice.read_state(reading, key[0])
+            tip = rebuild_answerer(header, arrays, _examples(reading, [first]), path=self._gallery.path)
         method = tip.model.method
         reason = why_not(method)
         if reason is None and not method.search_distance.orders_like_euclid:

@@ -228,7 +228,7 @@ class Candidates:
             out += [replace(s, n_neighbors=size) for size in self._other_sizes(s)]
         if "mu" not in self.fixed:
             least, most = self._least_penalty(s), constants.MOST_PENALTY
-            out += [replace(s, mu=mu) for mu in (_rounded(s.mu / 10), _rounded(s.mu * 10)) if least <= mu <= most]
+            out += [replace(s, mu=mu) for mu in (_round(s.mu / 10), _round(s.mu * 10)) if least <= mu <= most]
         if "gamma" not in self.fixed and s.gamma is not None:
             base, most = self.base[s.geometry], constants.WIDTH_RANGE
             out += [replace(s, gamma=g) for g in (s.gamma / 2, s.gamma * 2) if 1 / most <= g / base <= most]
@@ -293,12 +293,12 @@ class Candidates:
         return constants.PRIOR_ERRORS / self.examples_per_class
 
 
-def _rounded(mu: float) -> float:
+def _round(mu: float) -> float:
     """Powers of ten reached from above and from below are the same number."""
     return float(f"{mu:.6g}")
 
 
-def stratified(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:
+def stratify(labels: Array, rng: np.random.Generator, eligible: Array) -> Array:
     """The eligible rows in an order of which every beginning holds the classes in their own shares."""
     rows = np.flatnonzero(eligible)
     place = np.empty(len(rows))

@@ -184,7 +184,7 @@ def scaling_named(name: str) -> scaling.Scaling | None:
     return scaling.Within(float(amount), unit=unit, scaled=scaled, first=first)
 
 
-def favoured(names: Iterable[str], examples: int, features: int) -> str | None:
+def favourite_geometry(names: Iterable[str], examples: int, features: int) -> str | None:
     """The name of the within-class scaling with the shrinkage of the examples' number; of vectors scaled to length 1
     where they differ in it."""
     own, best = shrinkage_of(examples, features), None

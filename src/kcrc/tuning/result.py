@@ -150,13 +150,15 @@ class Tuning:
     @property
     def frontier(self) -> list[dict[str, Any]]:
         lines: list[dict[str, Any]] = []
-        for setting in sorted(self._compared, key=lambda s: (self.scores[s].price, -self.scores[s].accuracy)):
+        for setting in sorted(
+            self._comparable_settings, key=lambda s: (self.scores[s].price, -self.scores[s].accuracy)
+        ):
             if not lines or self.scores[setting].accuracy > lines[-1]["accuracy"]:
                 lines.append(self._line(setting))
         return lines
 
     @property
-    def _compared(self) -> list[CandidateSetting]:
+    def _comparable_settings(self) -> list[CandidateSetting]:
         """The settings that were tried on as many examples as the chosen one, not on hard ones only."""
         return [s for s, score in self.scores.items() if score.trials >= self.trials and score.share == 1.0]
 
@@ -170,7 +172,7 @@ class Tuning:
         score, named = self.scores, scaling_named(self.best.geometry) is not None
         near = [
             s
-            for s in self._compared
+            for s in self._comparable_settings
             if score[s].accuracy >= self.accuracy - within
             and s.share == self.best.share
             and (named or s.geometry == self.best.geometry)

@@ -2,7 +2,8 @@
 
 A margin is log(best other residual) − log(the true class's residual): above 0 the answer is right. It is ∞ where all
 neighbours are of the true class, or nothing was coded and the nearest is of it; −∞ where the true class is not in the
-dictionary or has no part in the code. A tie is no right answer: the class that sorts first would win it.
+dictionary or has no part in the code, or where the kernel overflows, for which there is no answer. A tie is no right
+answer: the class that sorts first would win it.
 
 The local problems are the model's own: those of ``kcrc.method.local_problem``, or compiled, which is tested to be the
 same. They are solved in single precision where the search is and the penalty allows it.
@@ -11,7 +12,7 @@ same. They are solved in single precision where the search is and the penalty al
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -161,17 +162,20 @@ def score_margins(
         if some:
             posed = trials.in_double(atoms) if double else trials
             classes = labels[:, : posed.labels.shape[1]]
-            out[:, some] = _compiled(posed, gamma, classes, sizes, [mus[u] for u in some], form, normalize)
+            out[:, some] = _native_margins(posed, gamma, classes, sizes, [mus[u] for u in some], form, normalize)
     unsolved = np.isnan(out)
+    if gamma is None:
+        assert trials.dot is not None
+        unsolved |= ~(_within_range(trials.dot[:, :atoms]) | (labels[:, :atoms] < 0)).all(axis=1)
     left = np.flatnonzero(unsolved.any(axis=(0, 1, 2)))
-    if len(left):  # H + μI has no Cholesky factor; the stages then do what the model does
+    if len(left):  # H + μI has no Cholesky factor, or the kernel overflows: the stages then do what the model does
         posed = trials.in_double(atoms).take(left)
         again = staged_margins(posed, gamma, labels[left, :atoms], sizes, mus, form, normalize=normalize)
         out[..., left] = np.where(unsolved[..., left], again, out[..., left])
     return out
 
 
-def _compiled(
+def _native_margins(
     trials: Trials, gamma: float | None, labels: Array, sizes: list[int], mus: list[float], form: str, normalize: bool
 ) -> Array:
     """NaN where there is no Cholesky factor."""
@@ -232,12 +236,13 @@ def staged_margins(
         classes = labels[: len(G), :size]
         atoms = None if trials.atoms is None else trials.atoms[:, : classes.shape[1]]
         numbers = Numbers(classes, G[:, :size, :size], k[:, :size], own_value, atoms, trials.asked)
+        numbers, posed = (numbers, everyone >= 0) if space.of_vectors else _without_overflow(numbers, space)
         dictionary, target = space.problem(numbers, projection or Identity(), seed)
         present = np.zeros((len(classes), n_classes + 1), bool)
         np.put_along_axis(present, classes.astype(np.intp), True, axis=1)
         alone = present[:, :n_classes].sum(axis=1) == 1
         own_line = everyone if len(classes) > 1 else 0
-        has_truth = present[own_line, truth]
+        has_truth = present[own_line, truth] & (posed | alone)
         first = classes[own_line, nearest_atom(trials, classes)]
         for u, mu in enumerate(mus):
             coder = coder_with(mu)
@@ -255,6 +260,25 @@ def staged_margins(
                 margin = np.where(alone, np.where(has_truth, np.inf, -np.inf), margin)
                 out[s, u, d] = np.where(has_truth, margin, -np.inf)
     return out
+
+
+def _without_overflow(numbers: Numbers, space: local_problem.Space) -> tuple[Numbers, Array]:
+    """The same with 0 for a kernel that overflows, and which queries (B,) have one that does not."""
+    real = numbers.labels >= 0
+    inside = np.asarray((_within_range(numbers.gram) | ~(real[:, :, None] & real[:, None, :])).all(axis=(1, 2)))
+    posed = np.asarray(inside & (_within_range(numbers.row) | ~real).all(axis=1))
+    if not space.has_columns:  # which give ‖y‖² themselves
+        posed &= _within_range(numbers.own)
+    if posed.all():
+        return numbers, posed
+    gram = np.where(inside[:, None, None], numbers.gram, 0.0)
+    row, own = np.where(posed[:, None], numbers.row, 0.0), np.where(posed, numbers.own, 0.0)
+    return replace(numbers, gram=gram, row=row, own=own), posed
+
+
+def _within_range(values: Array) -> Array:
+    """Which values of a kernel can be computed with in double precision."""
+    return np.asarray(np.abs(values) <= np.float64(local_problem.KERNELS["float64"]))
 
 
 def with_share(projection: Projection, share: float | None) -> Projection:

@@ -236,7 +236,7 @@ class Search:
         started = [s for group in first.values() for s in group]
         places = everywhere[: constants.FIRST_TRIALS]
         evaluator.evaluate(list(dict.fromkeys([*started, *self.favourites])), places, constants.SPENT_FIRST)
-        kept = self._kept(started)
+        kept = self._best_of_kept(started)
         names = self._best_geometries(first)
         settings = list(dict.fromkeys([*(s for name in names for s in first[name]), *self.favourites, *kept]))
         self._find_hard([s for name in names for s in self.leading(first[name], constants.PROBES)])
@@ -354,7 +354,7 @@ class Search:
         least = best.accuracy - constants.CLOSE_ERRORS * best.error
         return [s for s in settings if s not in scores or scores[s].accuracy >= least]
 
-    def _kept(self, settings: Iterable[CandidateSetting]) -> list[CandidateSetting]:
+    def _best_of_kept(self, settings: Iterable[CandidateSetting]) -> list[CandidateSetting]:
         """The best of each geometry that stays to the end."""
         by_name: dict[str, list[CandidateSetting]] = {name: [] for name in self.candidates.keep}
         for s in settings:
@@ -379,7 +379,7 @@ class Search:
         """Try the finalists on all examples, and take the best of them."""
         leading = self.leading(settings, constants.FINALISTS)
         leading = self._affordable(leading, self.everywhere, constants.SPENT_FINAL, most=constants.DEAREST_FINALIST)
-        finalists = list(dict.fromkeys([*leading, *self.favourites, *self._kept(settings)]))
+        finalists = list(dict.fromkeys([*leading, *self.favourites, *self._best_of_kept(settings)]))
         self.evaluator.evaluate(finalists, self.everywhere, 1.0)
         # Where the budget ended first, those found late have had fewer trials: half as many are enough to be compared.
         scores = {s: self.evaluator.score(s) for s in finalists}

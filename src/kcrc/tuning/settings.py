@@ -20,7 +20,7 @@ from kcrc.method.distances.base import Distance
 from kcrc.method.distances.unified import to_be_weighted
 from kcrc.method.fitted_model import Method
 from kcrc.method.kernels import Kernel, VectorKernel, definite
-from kcrc.method.kernels.base import positive
+from kcrc.method.kernels.base import check_positive
 from kcrc.method.kernels.definite import check_definite
 from kcrc.method.neighbours.searches import check_searchable
 from kcrc.method.preparation import Samples
@@ -40,10 +40,18 @@ def is_open(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class MemberSettings:
-    """A value for each parameter that may be searched, "auto" where it is open, and the weight of its answers.
+    """A value for each parameter that may be searched, and the weight of its answers.
 
-    ``distances`` (the one for neighbours, and the coarse one) and ``fitted_kernel`` are set where the search has fitted
-    them to the examples.
+    Attributes
+    ----------
+    n_neighbors, scaling, kernel, gamma, mu, form, decision, locality, projection : object
+        As the constructor takes them, "auto" where a value is open.
+    distances : tuple of Distance, or None
+        The one for neighbours and the coarse one, where a search has fitted them to the examples.
+    fitted_kernel : Kernel or None
+        The kernel, where a search has fitted it to the examples.
+    weight : float
+        Of this member among several; theirs add up to 1.
     """
 
     n_neighbors: int | str | None
@@ -142,7 +150,7 @@ class MethodSettings:
         return replace(self, members=(replace(self.member, **values),))
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether nothing is left to be chosen: no value, no weights of distances, no dimension of a projection."""
         named_projection = isinstance(self.member.projection, str) and self.member.projection != "identity"
         open_values = any(is_open(getattr(self.member, name)) for name in SEARCHED)
@@ -150,7 +158,7 @@ class MethodSettings:
 
     def with_implied_values(self) -> MethodSettings:
         """With the values that follow from those given, where there is something to choose."""
-        if self.closed:
+        if self.is_closed:
             return self
         values: dict[str, Any] = {}
         if self.precomputed == "distance" and (is_open(self.member.kernel) or _is(self.member.kernel, "rbf")):
@@ -331,7 +339,7 @@ def check_form(space: local_problem.Space, coder: Coder, projection: Projection)
 
 def _gamma(X: Array, kernel: Any, distance: Distance, gamma: float | str) -> float:
     if not (is_open(gamma) or _is(gamma, "scale")):
-        positive("gamma", gamma)
+        check_positive("gamma", gamma)
         return float(gamma)
     if _is(kernel, "exp"):
         return definite.of_distance(distance, Samples(X, columns=np.arange(len(X))))

@@ -26,8 +26,16 @@ from kcrc.method.kernels import Kernel
 from kcrc.method.preparation import POSITION, Prepared, Samples
 from kcrc.method.scaling import units_differ
 from kcrc.tuning import constants
-from kcrc.tuning.candidates import Candidates, fixed_values, stratified
-from kcrc.tuning.geometries import LABEL_FREE, Geometries, favoured, fit_again, kernel_geometry, narrow, table_work
+from kcrc.tuning.candidates import Candidates, fixed_values, stratify
+from kcrc.tuning.geometries import (
+    LABEL_FREE,
+    Geometries,
+    favourite_geometry,
+    fit_again,
+    kernel_geometry,
+    narrow,
+    table_work,
+)
 from kcrc.tuning.left_out.sample import class_stays, duplicate_groups, resolve_groups
 from kcrc.tuning.left_out.surroundings import Surroundings
 from kcrc.tuning.result import CandidateSetting, SearchResult, Tuning, loss
@@ -44,7 +52,7 @@ def tune(settings: MethodSettings, X: Array, y: Array, groups: Array | str | Non
 
     Examples of one of the ``groups`` (n,) are left out together; "auto" finds groups, but not in a matrix.
     """
-    if settings.closed:
+    if settings.is_closed:
         return SearchResult(settings)
     # n_jobs=1 stands for one core: small solves on more threads than cores wait for each other.
     one_core = one_blas_thread() if worker_count(settings.n_jobs) == 1 else nullcontext()
@@ -146,7 +154,7 @@ class Tuner:
         eligible = class_stays(part.y, part.groups)
         if not eligible.any():
             return SearchResult(self._with_distances(settings.with_values(**self._safe_values()))), None
-        order = stratified(part.y, np.random.default_rng(settings.seed), eligible)
+        order = stratify(part.y, np.random.default_rng(settings.seed), eligible)
         scorer, fixed = MarginScorer.of(settings), fixed_values(settings, atoms=len(part.y) - 1)
         around = part._surroundings()
         weightings = part._weightings(around, order, scorer, fixed)
@@ -161,7 +169,7 @@ class Tuner:
             iterates=scorer.iterates,
             n_candidates=settings.n_candidates,
             whole=settings.global_dictionary,
-            favoured=favoured(fits, *part.X.shape) if is_open(settings.member.scaling) else None,
+            favoured=favourite_geometry(fits, *part.X.shape) if is_open(settings.member.scaling) else None,
             keep=tuple(weightings),
             alone=tuple(name for name in weightings if name.endswith(ALONE)),
         )
@@ -190,7 +198,7 @@ class Tuner:
         if not self.settings.global_dictionary or square or len(self.y) <= most:
             return self
         everything = np.ones(len(self.y), bool)
-        rows = np.sort(stratified(self.y, np.random.default_rng(self.settings.seed), everything)[:most])
+        rows = np.sort(stratify(self.y, np.random.default_rng(self.settings.seed), everything)[:most])
         return replace(self, X=self.X[rows], y=self.y[rows], groups=self.groups[rows], samples=None, pairs={})
 
     def _seconds(self, scorer: MarginScorer, fixed: Mapping[str, Any], weightings: Mapping[str, Unified]) -> float:

@@ -153,11 +153,11 @@ class WeightSearch:
                     {n: (1 - step) * w + step * (n == name) for n, w in best.weights.items()} for name in self.names
                 ]
                 without = [{n: w * (n != name) for n, w in best.weights.items()} for name in self.names]
-                options = [self.score(w) for w in [*towards, *map(_normalised, without)] if w]
+                options = [self.score(w) for w in [*towards, *map(_normalise, without)] if w]
                 ahead = max(options, key=lambda one: (one.right, -one.loss))
                 moved = _better(ahead, best)
                 best = ahead if moved else best
-        return _normalised({n: w if w >= constants.WEIGHT_LEAST else 0.0 for n, w in best.weights.items()})
+        return _normalise({n: w if w >= constants.WEIGHT_LEAST else 0.0 for n, w in best.weights.items()})
 
 
 def _better(one: ScoredWeights, other: ScoredWeights) -> bool:
@@ -166,7 +166,7 @@ def _better(one: ScoredWeights, other: ScoredWeights) -> bool:
     return (one.right, -one.loss) > (other.right, -(1.0 - gain) * other.loss)
 
 
-def _normalised(weights: dict[str, float]) -> dict[str, float]:
+def _normalise(weights: dict[str, float]) -> dict[str, float]:
     """Sum 1; empty where all are 0."""
     total = sum(weights.values())
     return {name: w / total for name, w in weights.items()} if total > 0 else {}

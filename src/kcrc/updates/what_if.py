@@ -57,7 +57,7 @@ def _as_stored(vectors: Array, dtype: np.dtype[Any]) -> Array:
 
 # A model as if some examples had other classes, were not stored, or others were: to ask what that would change.
 #
-# Nothing is fitted anew: parameters and scaling stay as they are.
+# Nothing is fitted again: parameters and scaling stay as they are.
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from starlette.routing import Route as Served
 
 from kcrc.errors import KCRCError
 from kcrc.web.bodies import read_body
-from kcrc.web.connections import Connection
+from kcrc.web.connections import BoundedConnection
 from kcrc.web.guard import Guard, Guarded, Refusal, not_found, refuse, refuse_error, refuse_fault, wrong_method
 from kcrc.web.page_files import compress
 from kcrc.web.routes import ROUTES, Route
@@ -124,7 +124,7 @@ def server(
         ws="none",
         lifespan="on",
         backlog=256,
-        http=Connection,
+        http=BoundedConnection,
         timeout_keep_alive=math.ceil(app.state.service.allowed.idle_seconds),
         timeout_graceful_shutdown=GRACE,
         ssl_certfile=certificate,

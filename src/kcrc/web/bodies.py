@@ -168,13 +168,13 @@ class SomePictures(Body):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhatIf(OnePicture):
+class WhatIfQuestion(OnePicture):
     without: SomeIds = field(default_factory=list)
     without_classes: SomeLabels = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhyNot(WhatIf):
+class WhyNot(WhatIfQuestion):
     label: Label
 
 

@@ -24,7 +24,7 @@ _GRACE = 1.0  # seconds
 _PHRASES = {408: "Request Timeout", 503: "Service Unavailable"}
 
 
-class Connection(H11Protocol):
+class BoundedConnection(H11Protocol):
     """uvicorn's connection, with the limits of ``Allowed``."""
 
     _deadline: asyncio.TimerHandle | None = None
@@ -41,7 +41,9 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         self._set_deadline()
-        others = [one for one in self.connections if isinstance(one, Connection) and not one.transport.is_closing()]
+        others = [
+            one for one in self.connections if isinstance(one, BoundedConnection) and not one.transport.is_closing()
+        ]
         others.remove(self)
         of_address = [one for one in others if one._address == self._address]
         if self._address not in LOOPBACK and len(of_address) >= self._limits.of_address:
@@ -94,7 +96,7 @@ class Connection(H11Protocol):
             return None
         return (1 if is_arriving else 2 if self._has_sent else 0), self._since
 
-    def _make_room(self, connections: list[Connection], why: str) -> None:
+    def _make_room(self, connections: list[BoundedConnection], why: str) -> None:
         """Close one of the connections, or this one if all others are left alone."""
         turns = [(turn, one) for one in connections if (turn := one._turn()) is not None]
         if turns:

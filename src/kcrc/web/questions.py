@@ -96,7 +96,7 @@ async def _explain(service: Service, pictures: list[SentPicture]) -> list[dict[s
     return [{**result, "seconds": seconds} for result in results]
 
 
-async def what_if(request: Request, body: bodies.WhatIf) -> Response:
+async def what_if(request: Request, body: bodies.WhatIfQuestion) -> Response:
     """The answer without some examples: parameters, scaling and calibration stay, the next nearest step in."""
     service: Service = request.app.state.service
     picture = await service.picture(body.picture)
@@ -176,7 +176,7 @@ async def why_not(request: Request, body: bodies.WhyNot) -> Response:
     return JSONResponse(await service.compute(compare))
 
 
-def _left_out(current: Current, body: bodies.WhatIf) -> list[int]:
+def _left_out(current: Current, body: bodies.WhatIfQuestion) -> list[int]:
     """The examples that a question leaves out: those named, and those of the classes named."""
     rows, classes = current.contents.rows, set(body.without_classes)
     unknown = [name for name in classes if name not in current.contents.counts]

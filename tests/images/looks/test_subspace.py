@@ -57,7 +57,7 @@ def test_distances_to_a_join_are_those_of_the_parts(pictures):
     expected = 0.3 * squared(one.see(asked), mine) + 0.7 * squared(other.see(asked), theirs)
     found = squared(vectors_of_looks([join], asked)[0], vectors_of_looks([join], stored, stored=True)[0])
     np.testing.assert_allclose(found, expected, atol=1e-4)
-    np.testing.assert_array_equal(join.stored(join.join(seen))[:, -1], 0.0)
+    np.testing.assert_array_equal(join.to_stored(join.join(seen))[:, -1], 0.0)
 
 
 def test_a_query_lies_where_the_same_picture_left_out_does(pictures):

@@ -36,7 +36,7 @@ def test_ready_features_with_their_split(tmp_path):
         ({"features": np.full((4, 3), np.nan)}, "not finite"),
         ({"features": np.ones((4, 3), int)}, "features of int"),
         ({"labels": np.zeros(3, int)}, "labels of shape"),
-        ({"labels": np.array([0, 1, 2, 0])}, "2 classes"),
+        ({"labels": np.array([0, 1, 2, 0])}, "must be 0 to 1, one number per class; got 0 to 2"),
         ({"split": np.array([0, 0, 0, 1])}, "3 / 1 rows"),
         ({"split": None}, "no array 'split'"),
     ],

@@ -66,6 +66,19 @@ def test_rowwise_and_within_are_parts_of_pairwise(name):
 
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_prepared_of_a_sample_does_not_depend_on_the_others(name, dtype, rng):
+    """Not by the last bit: a matrix product of more rows may take its sums in another order."""
+    X = np.abs(rng.normal(size=(60, 33))).astype(dtype)
+    distance = fitted(name, X)
+    every = distance.prepare(X)
+    for some in (slice(0, 1), slice(0, 3), slice(0, 4), slice(7, 20)):
+        few = distance.prepare(X[some])
+        for part, values in few.parts.items():
+            np.testing.assert_array_equal(values, every.parts[part][some])
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_equal_rows_zero_rows_and_constant_rows_are_defined(name, dtype):
     X, _, _ = problem(3)
     X = X.astype(dtype)

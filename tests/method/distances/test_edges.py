@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kcrc.method.distances.geometric_blur import edge_points, evenly, in_order, padded_points
+from kcrc.method.distances.geometric_blur import edge_points, pad_points, sort_points, spread_evenly
 
 rng = np.random.default_rng(2)
 
@@ -19,7 +19,7 @@ def test_points_lie_on_the_rim_of_a_disc(side, centre, radius):
     away = np.hypot(*(points - centre).T)
     assert np.abs(away - radius).max() < 0.5
     assert np.abs(away.mean() - radius) < 0.15
-    spread = evenly(points, 24)
+    spread = spread_evenly(points, 24)
     turn = np.sort(np.arctan2(*(spread - centre).T))
     gaps = np.diff(np.append(turn, turn[0] + 2 * np.pi))
     assert gaps.max() < 3 * 2 * np.pi / 24
@@ -32,7 +32,7 @@ def test_faint_edges_are_left_out_and_a_constant_image_has_none():
     assert edge_points(image)[:, 1].min() > 15
     assert edge_points(image, threshold=0.01)[:, 1].min() < 12
     assert edge_points(np.full((9, 9), 0.3)).shape == (0, 2)
-    assert evenly(np.empty((0, 2)), 5).shape == (0, 2)
+    assert spread_evenly(np.empty((0, 2)), 5).shape == (0, 2)
 
 
 @settings(max_examples=30, deadline=None)
@@ -42,14 +42,14 @@ def test_faint_edges_are_left_out_and_a_constant_image_has_none():
 def test_order_and_repeats_of_points_do_not_matter(points, count, random):
     shuffled = points + points[:3]
     random.shuffle(shuffled)
-    chosen = evenly(np.array(points, float), count)
+    chosen = spread_evenly(np.array(points, float), count)
     distinct = {tuple(p) for p in points}
     assert len(chosen) == min(count, len(distinct))
     assert {tuple(p) for p in chosen} <= distinct
     assert len(np.unique(chosen, axis=0)) == len(chosen)
     if len(set(points)) == len(points):
         random.shuffle(points)
-        np.testing.assert_array_equal(chosen, evenly(np.array(points, float), count))
+        np.testing.assert_array_equal(chosen, spread_evenly(np.array(points, float), count))
 
 
 def test_few_points_are_farther_apart_than_drawn_ones():
@@ -59,12 +59,12 @@ def test_few_points_are_farther_apart_than_drawn_ones():
         apart = np.hypot(*(chosen[:, None] - chosen[None]).transpose(2, 0, 1))
         return apart[np.triu_indices(len(chosen), 1)].min()
 
-    assert least(evenly(points, 20)) > 3 * np.median([least(rng.permutation(points)[:20]) for _ in range(20)])
+    assert least(spread_evenly(points, 20)) > 3 * np.median([least(rng.permutation(points)[:20]) for _ in range(20)])
 
 
 def test_in_order_and_padded():
     points = np.array([[1.0, 2.0], [0.0, 5.0], [1.0, 1.0]])
-    np.testing.assert_array_equal(in_order(points), [[0, 5], [1, 1], [1, 2]])
-    table, count = padded_points([points[:1], np.empty((0, 2))], 2)
+    np.testing.assert_array_equal(sort_points(points), [[0, 5], [1, 1], [1, 2]])
+    table, count = pad_points([points[:1], np.empty((0, 2))], 2)
     assert table.shape == (2, 2, 2)
     assert count.tolist() == [1, 0]

@@ -10,7 +10,7 @@ from problems import GIVEN, problem
 
 from kcrc import KCRCClassifier, kernels
 from kcrc.errors import DataError
-from kcrc.method.kernels.definite import IndefiniteKernelWarning
+from kcrc.method.kernels.definite import IndefiniteKernelWarning, check_definite
 
 
 def squared(A, B):
@@ -118,3 +118,25 @@ def test_inner_products_are_left_alone():
         fit(lambda A, B: np.zeros((len(A), len(B))), False)  # says nothing, and is answered by the nearest
         fit(lambda A, B: (A @ B.T).astype(np.float32), False)
     assert [one for one in said if issubclass(one.category, IndefiniteKernelWarning)] == []
+
+
+@pytest.mark.parametrize("size", [1e-300, 1.7e308])
+def test_kernels_are_judged_the_same_however_large_their_values_are(size):
+    X, _, _ = problem(1)
+
+    def check(kernel):
+        values = kernel(X, X)
+        values *= size / np.abs(values).max()
+        sized = kernels.CallableKernel(lambda A, B: values)
+        check_definite(sized, X, form="rkhs", local=True, warn=True)
+
+    with np.errstate(over="raise"):
+        check(rbf)
+        with pytest.raises(DataError, match="negative definite"):
+            check(flipped)
+        with pytest.raises(DataError, match="not symmetric"):
+            check(uneven)
+        with pytest.raises(DataError, match=r"k\(x, x\) below 0"):
+            check(negative_lengths)
+        with pytest.warns(IndefiniteKernelWarning):
+            check(indefinite)

@@ -14,7 +14,7 @@ from kcrc.errors import FileError
 from kcrc.files.atomic import atomic_write
 from kcrc.files.safe_paths import safe_path
 from kcrc.gallery.exchange.columns import file_of
-from kcrc.gallery.exchange.contract import Box, Labelled, Picture, read_json_file, several_classes
+from kcrc.gallery.exchange.contract import Labelled, LabelledBox, Picture, read_json_file, several_classes
 
 PARTS = ("images", "annotations", "categories")
 
@@ -41,7 +41,7 @@ def read(path: Path, label_column: str | None = None) -> Iterator[Labelled]:
     yield from read_document(read_json_file(path), path)
 
 
-def read_boxes(path: Path, folder: Path) -> Iterator[Box]:
+def read_boxes(path: Path, folder: Path) -> Iterator[LabelledBox]:
     """The annotations of a file whose images lie beside it, below ``folder``, or in a folder named after the file;
     an image without one has a box without a class, and images that are not there are left out."""
     document = read_json_file(path)
@@ -63,8 +63,8 @@ def read_boxes(path: Path, folder: Path) -> Iterator[Box]:
             is_box = isinstance(corner, list) and len(corner) == 4 and all(isinstance(v, int | float) for v in corner)
             x, y, width, height = corner if is_box and isinstance(corner, list) else (0, 0, 0, 0)
             area = (float(x), float(y), float(x + width), float(y + height)) if is_box else None
-            yield Box(places[image], names[entry["category_id"]], area=area)
-    yield from (Box(place, "") for place in without.values())
+            yield LabelledBox(places[image], names[entry["category_id"]], area=area)
+    yield from (LabelledBox(place, "") for place in without.values())
 
 
 def read_document(document: Any, path: Path) -> Iterator[Labelled]:

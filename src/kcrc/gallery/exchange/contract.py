@@ -46,7 +46,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Box:
+class LabelledBox:
     """A part of a picture that has a class: ``area`` is left, top, right and bottom in pixels, or in shares of the
     picture if ``is_relative``; None is all of it. A label of "" says that the picture has no box."""
 
@@ -66,9 +66,9 @@ class Box:
         return x0, y0, x1, y1
 
 
-def one_class_each(boxes: Iterable[Box], root: Path) -> Iterator[Labelled]:
+def one_class_each(boxes: Iterable[LabelledBox], root: Path) -> Iterator[Labelled]:
     """The pictures of boxes with the one class that theirs have; a ``FileError`` if some have several."""
-    pictures: dict[Path, list[Box]] = {}
+    pictures: dict[Path, list[LabelledBox]] = {}
     for box in boxes:
         pictures.setdefault(box.path, []).append(box)
     labels = {path: {box.label for box in own if box.label} for path, own in pictures.items()}

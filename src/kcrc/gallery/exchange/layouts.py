@@ -23,7 +23,7 @@ from kcrc._base.words import plural, some_of
 from kcrc.errors import DataError, FileError, KCRCError
 from kcrc.gallery.exchange import format_of, name_for
 from kcrc.gallery.exchange.coco import is_coco_file, read_boxes
-from kcrc.gallery.exchange.contract import Box, Labelled, limit_rows
+from kcrc.gallery.exchange.contract import Labelled, LabelledBox, limit_rows
 from kcrc.gallery.exchange.picture_files import find_file
 from kcrc.gallery.exchange.yolo import read_yolo, yolo_root
 from kcrc.images.datasets import EXTENSIONS, SPLITS, ClassFolders, class_folders, image_files, split_folders
@@ -208,9 +208,9 @@ def _of_rows(path: Path, label_column: str | None, crops: bool) -> LabelledImage
     return _collect(((row, path.parent) for row in rows), f"{path.name} names the pictures and their classes")
 
 
-def _of_boxes(boxes: Iterable[Box], shape: str, crops: bool) -> LabelledImages:
+def _of_boxes(boxes: Iterable[LabelledBox], shape: str, crops: bool) -> LabelledImages:
     """Pictures by the one class that their boxes have; with ``crops``, a picture for each box."""
-    pictures: dict[Path, list[Box]] = {}
+    pictures: dict[Path, list[LabelledBox]] = {}
     for box in boxes:
         pictures.setdefault(box.path, []).append(box)
     groups: dict[str, list[tuple[Source, str]]] = {}
@@ -230,7 +230,7 @@ def _of_boxes(boxes: Iterable[Box], shape: str, crops: bool) -> LabelledImages:
             f"{plural(several, 'picture')} with several classes left out; --crops takes each box as a picture.",
         )
     parts = {name: LabelledImages.of(group, shape) for name, group in groups.items()}
-    return replace(_joined(parts, shape), unlabelled=unlabelled, problems=problems)
+    return replace(_join_splits(parts, shape), unlabelled=unlabelled, problems=problems)
 
 
 def _collect(rows: Iterable[tuple[Labelled, Path]], shape: str) -> LabelledImages:
@@ -255,10 +255,10 @@ def _collect(rows: Iterable[tuple[Labelled, Path]], shape: str) -> LabelledImage
         pairs = [(file, labels[0]) for file, labels in files.values() if len(labels) == 1]
         several = {os.fspath(file): tuple(labels) for file, labels in files.values() if len(labels) > 1}
         parts[name] = replace(LabelledImages.of(pairs, shape), in_several=several)
-    return replace(_joined(parts, shape), unlabelled=unlabelled, problems=tuple(problems))
+    return replace(_join_splits(parts, shape), unlabelled=unlabelled, problems=tuple(problems))
 
 
-def _joined(parts: Mapping[str, LabelledImages], shape: str) -> LabelledImages:
+def _join_splits(parts: Mapping[str, LabelledImages], shape: str) -> LabelledImages:
     """The split for training, with the others beside it; all together if there is none."""
     if "train" in parts and len(parts) > 1:
         return replace(parts["train"], splits=parts)
@@ -284,7 +284,7 @@ def _split_in_name(file: Path) -> str:
     return next((SPLITS[word] for word in words if word in SPLITS), "")
 
 
-def _in_split(boxes: Iterable[Box], name: str) -> Iterator[Box]:
+def _in_split(boxes: Iterable[LabelledBox], name: str) -> Iterator[LabelledBox]:
     return (replace(box, split=box.split or name) for box in boxes)
 
 
@@ -360,7 +360,7 @@ def _of_zip(path: Path) -> LabelledImages:
             f"{path} holds {plural(len(loose), 'picture')} and no folders. Put the zips of all classes into one "
             "folder and give that, or make a zip with a folder for each class."
         )
-    return _joined({name: LabelledImages.of(group, shape) for name, group in groups.items()}, shape)
+    return _join_splits({name: LabelledImages.of(group, shape) for name, group in groups.items()}, shape)
 
 
 def _of_class_zips(path: Path, zips: Sequence[Path]) -> LabelledImages:
@@ -379,11 +379,11 @@ def _of_class_zips(path: Path, zips: Sequence[Path]) -> LabelledImages:
 class Crop(Content):
     """What is inside a box of a picture, cut out when it is needed."""
 
-    def __init__(self, box: Box, number: int) -> None:
+    def __init__(self, box: LabelledBox, number: int) -> None:
         object.__setattr__(self, "name", f"{box.path}#{number}")
         object.__setattr__(self, "box", box)
 
-    box: Box
+    box: LabelledBox
 
     @property
     def data(self) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 from kcrc.errors import FileError
 from kcrc.files.plain_files import read_plain
 from kcrc.gallery.exchange import class_folders
-from kcrc.gallery.exchange.contract import BYTES, Box, Labelled, Picture, one_class_each
+from kcrc.gallery.exchange.contract import BYTES, Labelled, LabelledBox, Picture, one_class_each
 from kcrc.gallery.exchange.picture_files import new_folder
 from kcrc.images.datasets import SPLITS, image_files
 
@@ -44,7 +44,7 @@ def yolo_root(path: Path) -> Path | None:
     return path if is_yolo and any(path.rglob("labels/**/*.txt")) else None
 
 
-def read_yolo(root: Path) -> Iterator[Box]:
+def read_yolo(root: Path) -> Iterator[LabelledBox]:
     """The boxes of all pictures below ``root/**/images``; a picture without boxes has one without a class."""
     names = _class_names(root)
     for image in image_files(root):
@@ -56,10 +56,10 @@ def read_yolo(root: Path) -> Iterator[Box]:
         split = next((SPLITS[part.casefold()] for part in parts[:-1] if part.casefold() in SPLITS), "")
         lines = read_plain(text, limit=_TEXT, what="file of boxes").splitlines() if text.is_file() else []
         boxes = [_box(line, names, image, split, text) for line in lines if line.strip()]
-        yield from boxes or [Box(image, "", split)]
+        yield from boxes or [LabelledBox(image, "", split)]
 
 
-def _box(line: bytes, names: dict[int, str], image: Path, split: str, text: Path) -> Box:
+def _box(line: bytes, names: dict[int, str], image: Path, split: str, text: Path) -> LabelledBox:
     try:
         number, *corners = (float(word) for word in line.split())
         if not (number.is_integer() and len(corners) >= 4 and all(abs(value) <= 2 for value in corners)):
@@ -73,7 +73,7 @@ def _box(line: bytes, names: dict[int, str], image: Path, split: str, text: Path
         area = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
     else:  # an outline: x y x y …
         area = (min(corners[::2]), min(corners[1::2]), max(corners[::2]), max(corners[1::2]))
-    return Box(image, names.get(int(number), str(int(number))), split, area, is_relative=True)
+    return LabelledBox(image, names.get(int(number), str(int(number))), split, area, is_relative=True)
 
 
 def _class_names(root: Path) -> dict[int, str]:

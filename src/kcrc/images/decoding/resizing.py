@@ -43,7 +43,7 @@ class View:
         if self.resample not in FILTERS:
             raise ParameterError(f"resample is one of {', '.join(map(repr, FILTERS))}; got {self.resample!r}.")
 
-    def resized(self, height: int, width: int) -> tuple[int, int]:
+    def scaled_size(self, height: int, width: int) -> tuple[int, int]:
         """The (height, width) that a whole picture is scaled to before anything is cut off."""
         if self.size is None or self.fit == "cut":
             return height, width
@@ -67,7 +67,7 @@ def fit_image(image: Image, view: View) -> Image:
         x, y = (width - view.size[1]) // 2, (height - view.size[0]) // 2
         return image.crop((x, y, x + view.size[1], y + view.size[0]))
     box = None
-    to = view.resized(height, width)
+    to = view.scaled_size(height, width)
     if view.fit == "crop":
         to = view.size
         scale = max(to[0] / height, to[1] / width)
@@ -110,7 +110,7 @@ def _resized_array(picture: Array, view: View) -> Array:
     height, width = picture.shape[:2]
     if view.size is None or (view.size == (height, width) and view.fit != "inside"):
         return picture
-    if view.fit == "inside" and view.resized(height, width) == (height, width):
+    if view.fit == "inside" and view.scaled_size(height, width) == (height, width):
         return picture
     import numpy as np
     from PIL import Image as Pillow

@@ -172,7 +172,7 @@ def _draft(size: tuple[int, int], turn: int, view: View) -> tuple[int, int]:
     """
     if view.size is None:
         return size
-    tall, wide = (max(2 * n, _DRAFT_FLOOR) for n in view.resized(*(size if turn > 4 else size[::-1])))
+    tall, wide = (max(2 * n, _DRAFT_FLOOR) for n in view.scaled_size(*(size if turn > 4 else size[::-1])))
     return (tall, wide) if turn > 4 else (wide, tall)
 
 

@@ -133,7 +133,7 @@ class Feature(Estimator):
 
     def transform_pixels(self, batch: Pictures) -> Array:
         """Return vectors of pictures that match the view; the feature must be fitted."""
-        parts = [self._checked(self._vectors(part), len(part)) for part in _portions(batch)]
+        parts = [self._check_vectors(self._vectors(part), len(part)) for part in _portions(batch)]
         return np.concatenate(parts) if parts else np.empty((0, self.dim), np.float32)
 
     @property
@@ -187,7 +187,7 @@ class Feature(Estimator):
             return read(image, self.view).pixels
         return view_array(np.asarray(image), self.view)
 
-    def _checked(self, vectors: Array, n: int) -> Array:
+    def _check_vectors(self, vectors: Array, n: int) -> Array:
         if vectors.ndim != 2 or len(vectors) != n or not np.isfinite(vectors).all():
             raise DataError(
                 f"The feature '{self.kind}' must give one vector of finite numbers per image; got shape "
@@ -303,7 +303,7 @@ def _portions(batch: Pictures) -> Iterator[Pictures]:
         yield batch[start : start + step]
 
 
-def stacked(batch: Pictures, kind: str) -> Array:
+def stack_pictures(batch: Pictures, kind: str) -> Array:
     """Return pictures of one shape as a float32 array (n, …), uint8 scaled to 0…1."""
     shapes = {picture.shape for picture in batch}
     if len(shapes) > 1:

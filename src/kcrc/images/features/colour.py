@@ -9,7 +9,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.images.decoding.resizing import Fit, View
-from kcrc.images.features.base import Feature, Pictures, register, stacked
+from kcrc.images.features.base import Feature, Pictures, register, stack_pictures
 
 _MOST_BINS = 4096  # of all three axes together
 
@@ -65,7 +65,7 @@ class ColourHistogram(Feature):
             raise ParameterError(f"levels must be 1 to 8, and at most the smaller side of size; got {self.levels!r}.")
 
     def _vectors(self, batch: Pictures) -> Array:
-        pixels = np.clip(stacked(batch, self.kind), 0.0, 1.0)
+        pixels = np.clip(stack_pictures(batch, self.kind), 0.0, 1.0)
         red, green, blue = pixels[..., 0], pixels[..., 1], pixels[..., 2]
         planes = ((red + green + blue) / 3.0, 0.5 + (red - green), 0.5 + 0.5 * (red + green - 2.0 * blue))
         code = np.zeros(red.shape, np.intp)

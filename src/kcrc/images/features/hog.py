@@ -9,7 +9,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.images.decoding.resizing import Fit, View
-from kcrc.images.features.base import Feature, Pictures, register, stacked
+from kcrc.images.features.base import Feature, Pictures, register, stack_pictures
 from kcrc.method.distances.gradients import gather, gradients, orientation_maps, tent_weights
 
 _CLIP = 0.2  # largest entry of a block (L2-Hys of Dalal and Triggs)
@@ -86,7 +86,7 @@ class HOG(Feature):
         _ = self.view
 
     def _vectors(self, batch: Pictures) -> Array:
-        pixels = np.sqrt(np.maximum(stacked(batch, self.kind), 0.0))  # compresses bright areas, as the eye does
+        pixels = np.sqrt(np.maximum(stack_pictures(batch, self.kind), 0.0))  # compresses bright areas, as the eye does
         planes = pixels.transpose(0, 3, 1, 2) if pixels.ndim == 4 else pixels[:, None]
         dy, dx = gradients(np.ascontiguousarray(planes))
         if planes.shape[1] > 1:

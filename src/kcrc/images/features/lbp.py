@@ -9,7 +9,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.images.decoding.resizing import Fit, View
-from kcrc.images.features.base import Feature, Pictures, register, stacked
+from kcrc.images.features.base import Feature, Pictures, register, stack_pictures
 from kcrc.method.distances.lbp import lbp_codes, uniform_labels
 from kcrc.method.distances.regions import region_of_pixels, regional_histograms
 
@@ -64,7 +64,7 @@ class LBP(Feature):
             raise ParameterError(f"grid must be (rows, columns) of regions within size {self.size}; got {self.grid!r}.")
 
     def _vectors(self, batch: Pictures) -> Array:
-        images = stacked(batch, self.kind)
+        images = stack_pictures(batch, self.kind)
         labels, n_labels = uniform_labels(self.points)
         codes = lbp_codes(images, points=self.points, radius=self.radius)
         regions = region_of_pixels(images.shape[1], images.shape[2], self.grid)

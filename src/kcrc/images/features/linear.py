@@ -11,7 +11,7 @@ from kcrc._base.arrays import Array
 from kcrc._base.validation import check_seed
 from kcrc.errors import DataError, ParameterError
 from kcrc.images.decoding.resizing import Fit, View
-from kcrc.images.features.base import Feature, Images, Pictures, checked_array, register, stacked
+from kcrc.images.features.base import Feature, Images, Pictures, checked_array, register, stack_pictures
 
 _BLOCK = 1 << 22  # values converted to float64 at a time: the rows may be many gigabytes in float32
 
@@ -78,7 +78,7 @@ class _Flat(Feature):
             )
 
     def _rows(self, batch: Pictures) -> Array:
-        pixels = stacked(batch, self.kind)
+        pixels = stack_pictures(batch, self.kind)
         return pixels.reshape(len(pixels), -1)
 
     def _flat_images(self, images: Images) -> Array:

@@ -15,7 +15,7 @@ from kcrc._base.arrays import Array
 from kcrc.errors import DataError, ParameterError, StateError
 from kcrc.files.safe_paths import sha256
 from kcrc.images.decoding.resizing import Fit, Resample, View
-from kcrc.images.features.base import Feature, Images, Pictures, register, stacked
+from kcrc.images.features.base import Feature, Images, Pictures, register, stack_pictures
 from kcrc.images.features.pyramid import AS_ONE, POOLINGS, choose_pooling, pool_tokens
 from kcrc.images.network import onnx_runtime
 from kcrc.images.network.onnx_apart import ApartSession
@@ -104,7 +104,7 @@ class NetworkFeature(Feature):
 
 def _as_bytes_range(batch: Pictures, kind: str) -> Array:
     """Pictures as float32 on the scale 0…255."""
-    pixels = stacked(batch, kind)
+    pixels = stack_pictures(batch, kind)
     if pixels.size and (pixels.min() < -0.1 or pixels.max() > 1.1):  # a little beyond is rounding
         raise DataError(
             f"The feature '{kind}' takes floating point images from 0 to 1; got values from {pixels.min():g} to "
@@ -213,13 +213,13 @@ class Onnx(NetworkFeature):
         if path is None and due is None:
             raise ParameterError("Say which network: path=, the name of an ONNX file.")
         if path is None and due is not None:
-            if (content := onnx_runtime.kept(due)) is not None:
-                return content, self._called
+            if (content := onnx_runtime.load_cached(due)) is not None:
+                return content, self._display_name
             path = os.environ.get("KCRC_MODEL") or None
         if path is None:
             raise StateError(
-                f"These vectors were made by the network {self._called} (SHA-256 {str(due)[:12]}…), which is not in "
-                "the cache. Name its file: --model FILE or KCRC_MODEL=FILE, in Python Gallery.open(…, model=FILE)."
+                f"These vectors were made by the network {self._display_name} (SHA-256 {str(due)[:12]}…), which is not "
+                "in the cache. Name its file: --model FILE or KCRC_MODEL=FILE, in Python Gallery.open(…, model=FILE)."
             )
         content = onnx_runtime.read_model(path)
         found = sha256(content)
@@ -232,7 +232,7 @@ class Onnx(NetworkFeature):
         return content, str(path)
 
     @property
-    def _called(self) -> str:
+    def _display_name(self) -> str:
         """The file's name without its folders, for people; out of a state it may be anything."""
         name = getattr(self, "file_", None) or PurePath(self.path or "").name
         return repr(name[:200])
@@ -269,7 +269,9 @@ class Onnx(NetworkFeature):
                 found |= {(name, how): vectors for how, vectors in own.items() if how == AS_ONE}
         found = {way: v for way, v in found.items() if len(v) == len(some) and v.size and np.isfinite(v).all()}
         if not found:
-            raise DataError(f"The network {self._called} gives no vectors for pictures. Name an output by output=.")
+            raise DataError(
+                f"The network {self._display_name} gives no vectors for pictures. Name an output by output=."
+            )
         best = (
             next(iter(found))
             if labels is None or len(found) == 1

@@ -239,7 +239,7 @@ class Look(ABC):
         """Whether the last number says how far outside the subspace of the examples a picture lies."""
         return False
 
-    def stored(self, seen: Array) -> Array:
+    def to_stored(self, seen: Array) -> Array:
         """Return what is stored of examples, given the result of ``see`` for them; the default is the same."""
         return seen
 
@@ -294,7 +294,7 @@ class FeatureLook(Look):
             feature = type(feature)(**feature.get_params(deep=False)).fit(list(pictures), labels)
         vectors = unit_rows(feature.transform(list(pictures)))
         fitted = replace(self, feature=feature, axes=subspace_axes(vectors))
-        return fitted, fitted.stored(fitted._project(vectors))
+        return fitted, fitted.to_stored(fitted._project(vectors))
 
     def see(self, pictures: Pictures) -> Array:
         parts = [pictures[start : start + CHUNK] for start in range(0, len(pictures), CHUNK)]
@@ -306,7 +306,7 @@ class FeatureLook(Look):
         inside = tiled_product(vectors, self.axes.T)
         return with_outside_length(inside, squared_lengths(vectors)) if self.beyond else inside
 
-    def stored(self, seen: Array) -> Array:
+    def to_stored(self, seen: Array) -> Array:
         return without_outside_length(seen) if self.outside else seen
 
     def for_more_examples(self) -> Self:

@@ -177,7 +177,7 @@ def _evaluate_join(evaluator: Evaluator, parts: Sequence[LookResult], errors: Ma
     weights = join_weights([errors[part.name] for part in parts])
     vectors = {part.name: part.vectors for part in parts}
     look = JoinLook(tuple(part.member.look for part in parts), weights).with_axes(vectors)
-    return evaluator.evaluate_vectors(look, look.stored(look.join(vectors)), begun)
+    return evaluator.evaluate_vectors(look, look.to_stored(look.join(vectors)), begun)
 
 
 def _error_rate(result: LookResult, truth: Array) -> float:
@@ -195,7 +195,7 @@ def fit_to_all(task: Task, members: Sequence[Member]) -> list[Member]:
     for member, look, vectors in zip(members, looks, vectors_of_looks(looks, task.pictures), strict=True):
         classifier = task.fit_classifier(look, vectors, len(members), brief=len(members) > 1)
         evidence = left_out_evidence(classifier.answerer_.model, order, task.groups)
-        calibrated = Member.calibrated(look, classifier, evidence, task.labels[order])
+        calibrated = Member.from_evidence(look, classifier, evidence, task.labels[order])
         fitted.append(replace(calibrated, weight=member.weight))
     return fitted
 

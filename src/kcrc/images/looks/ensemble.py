@@ -66,7 +66,7 @@ class Member:
     weight: float = 1.0
 
     @classmethod
-    def calibrated(cls, look: Look, classifier: KCRCClassifier, evidence: Evidence | None, truth: Array) -> Member:
+    def from_evidence(cls, look: Look, classifier: KCRCClassifier, evidence: Evidence | None, truth: Array) -> Member:
         """Return a member calibrated on the evidence of left-out examples and their class numbers.
 
         With None, or no left-out example, it has the usual calibration.
@@ -365,7 +365,7 @@ class Ensemble:
         members = []
         for member in changed.members:
             evidence = left_out_evidence(member.classifier.answerer_.model, order, groups)
-            calibrated = Member.calibrated(member.look, member.classifier, evidence, model.labels[order])
+            calibrated = Member.from_evidence(member.look, member.classifier, evidence, model.labels[order])
             members.append(replace(calibrated, weight=member.weight))
         return replace(changed, members=tuple(members))
 

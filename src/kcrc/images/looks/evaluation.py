@@ -143,7 +143,7 @@ class Evaluator:
         classifier = self.task.fit_classifier(look, vectors, self.looks, brief=self.looks > 1)
         # `examples_` has no search index: most looks will never be given a query.
         evidence = left_out_evidence(classifier.examples_, self.left_out, self.task.groups)
-        member = Member.calibrated(look, classifier, evidence, self.truth)
+        member = Member.from_evidence(look, classifier, evidence, self.truth)
         nearest = int(self.rows[self.left_out[0]]), int(self.rows[evidence.rows[0, 0]])
         logs, price = member.log_probabilities(evidence), query_price(look, len(self.task.labels))
         return LookResult(member, vectors, logs, price, time.perf_counter() - begun, nearest)

@@ -193,7 +193,7 @@ def _evaluate(task: Task, look: Look, copies: Pictures, truth: Array, left_out: 
     classifier = KCRCClassifier(tuning_seconds=1.0, verbose=False, **task.options, **settings)
     classifier.fit(vectors, task.classes[task.labels], groups=task.groups)
     evidence = Member(fitted, classifier, Calibration()).evidence(fitted.see(copies))
-    member = Member.calibrated(fitted, classifier, evidence, truth)
+    member = Member.from_evidence(fitted, classifier, evidence, truth)
     # Copies are nearer to their original than a query is to anything, so distance must not count in the calibration.
     member = replace(
         member, calibration=replace(member.calibration, familiarity=type(member.calibration)().familiarity)

@@ -59,7 +59,7 @@ class JoinLook(Look):
         within = [vectors[part.name][:, :-1] if part.outside else vectors[part.name] for part in self.parts]
         return np.concatenate([np.sqrt(np.float32(w)) * v for v, w in zip(within, self.weights, strict=True)], axis=1)
 
-    def stored(self, vectors: Array) -> Array:
+    def to_stored(self, vectors: Array) -> Array:
         return without_outside_length(vectors) if self.outside else vectors
 
     def for_more_examples(self) -> Self:
@@ -92,4 +92,4 @@ def vectors_of_looks(looks: Sequence[Look], pictures: Pictures, *, stored: bool 
     singles = {part.name: part for look in looks for part in (look.parts if isinstance(look, JoinLook) else (look,))}
     seen = {name: single.see(pictures) for name, single in singles.items()}
     vectors = [look.join(seen) if isinstance(look, JoinLook) else seen[look.name] for look in looks]
-    return [look.stored(part) for look, part in zip(looks, vectors, strict=True)] if stored else vectors
+    return [look.to_stored(part) for look, part in zip(looks, vectors, strict=True)] if stored else vectors

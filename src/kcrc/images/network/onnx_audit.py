@@ -21,7 +21,7 @@ from typing import Any
 
 from kcrc.errors import DataError
 from kcrc.images.network.onnx_schema import ATTRIBUTES, DOMAINS, MESSAGES, NUMBERS, OPERATORS, OUTSIDE, REFUSED, Known
-from kcrc.images.network.protobuf import BYTES, FIXED32, FIXED64, fields, packed, packed_count
+from kcrc.images.network.protobuf import BYTES, FIXED32, FIXED64, fields, packed_count, read_packed
 
 DEEPEST = 8  # graphs within graphs; real files have two or three levels
 MOST_FIELDS = 500_000  # real files have some ten thousand; a second for each hundred thousand
@@ -173,7 +173,7 @@ def _unpack(entry: Known, value: memoryview) -> list[Any]:
     if entry.kind == "number":
         if len(value) > 10 * _MOST_AXES:
             raise DataError(f"'{entry.name}' has more numbers than are run")
-        return packed(value)
+        return read_packed(value)
     if entry.kind == "varints":
         return [packed_count(value)]
     count, rest = divmod(len(value), 4 if entry.kind == "fixed32" else 8)

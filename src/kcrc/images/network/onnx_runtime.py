@@ -131,13 +131,13 @@ def is_sha256(text: object) -> bool:
 def keep(content: bytes) -> None:
     """Put a copy into the cache. Where that cannot be, the user has to name the file again."""
     path = _kept_path(sha256(content))
-    if kept(path.stem) is not None:
+    if load_cached(path.stem) is not None:
         return
     with contextlib.suppress(FileError):  # a cache that cannot be written costs a question, not the answer
         write_bytes(path, content)
 
 
-def kept(due: str) -> bytes | None:
+def load_cached(due: str) -> bytes | None:
     """The copy in the cache, if there is one and it is what its name says."""
     try:
         content = read_plain(_kept_path(due), limit=LARGEST, follow=False)

@@ -63,7 +63,7 @@ def fields(message: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
         at += length
 
 
-def packed(content: memoryview) -> list[int]:
+def read_packed(content: memoryview) -> list[int]:
     """The whole numbers that stand in one field one after the other."""
     values, at = [], 0
     while at < len(content):

@@ -59,8 +59,8 @@ class Augmented(Coder):
 
 def matching_pursuit(H: Array, b: Array, most: int) -> Array:
     """Orthogonal matching pursuit from H = DᵀD and b = Dᵀy: the atom most correlated with what is left over joins,
-    all that joined are fitted anew, up to ``most`` of them. It ends where what is left over is rounding, and at an atom
-    that is, but for rounding, a sum of those that joined before."""
+    and all that joined are fitted again, up to ``most`` of them. It ends where what is left over is rounding, and at
+    an atom that is, but for rounding, a sum of those that joined before."""
     H, b = np.asarray(H, np.float64), np.asarray(b, np.float64)
     x, left = np.zeros(len(b)), b
     squares = np.maximum(np.diagonal(H), 0.0)

@@ -64,6 +64,6 @@ class NonNegative(Coder):
                 continue
             try:
                 x[i, atoms] = nnls(root, state.inverse[own] @ b[i, atoms].astype(np.float64))[0]
-            except RuntimeError:  # more steps than 3 K: the query is then coded by nobody, and says so
+            except RuntimeError:  # more steps than 3 K: the query then has no code, and is marked so
                 converged[i] = False
         return Code(x, converged, np.ones(len(b), np.intp))

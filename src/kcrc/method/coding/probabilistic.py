@@ -5,8 +5,9 @@ Cai, Zhang, Zuo, Feng: "A probabilistic collaborative representation based appro
 
     x = argmin ‖y − Dx‖² + μ‖x‖² + (γ/C) Σᵢ ‖Dx − Dᵢxᵢ‖²
 
-over the C classes in the dictionary. With S the mask of pairs of one class, Σᵢ ‖Dx − Dᵢxᵢ‖² is
-(C − 2) xᵀHx + xᵀ(H∘S)x, so it is a ridge over another H: (1 + γ(C − 2)/C) H + (γ/C) H∘S. Its decision is "joint".
+over the C classes in the dictionary. With S 1 for two atoms of the same class and 0 for others, Σᵢ ‖Dx − Dᵢxᵢ‖² is
+(C − 2) xᵀHx + xᵀ(H∘S)x, so this is ridge coding with (1 + γ(C − 2)/C) H + (γ/C) H∘S in place of H. The decision that
+belongs to it is "joint".
 """
 
 from __future__ import annotations
@@ -35,15 +36,16 @@ class Probabilistic(Coder):
         at_least("gamma", self.gamma, 0)
 
     def factorise(self, dictionary: Dictionary) -> Any:
-        return Ridge(mu=self.mu).factorise(self._pull_together(dictionary))
+        return Ridge(mu=self.mu).factorise(self._with_class_term(dictionary))
 
     def solve(self, state: Any, target: Target) -> Code:
         return Ridge(mu=self.mu).solve(state, target)
 
-    def _pull_together(self, dictionary: Dictionary) -> Dictionary:
+    def _with_class_term(self, dictionary: Dictionary) -> Dictionary:
+        """The dictionary with (1 + γ(C − 2)/C) H + (γ/C) H∘S for H."""
         H = dictionary.gram
         assert dictionary.labels is not None
-        counts = [len(np.unique(mine[mine >= 0])) for mine in dictionary.labels]
+        counts = [len(np.unique(labels[labels >= 0])) for labels in dictionary.labels]
         C = np.maximum(counts, 1).astype(H.dtype)[:, None, None]
         share = self.gamma / C
         mixed = (1.0 + share * (C - 2.0)) * H + share * np.where(dictionary.same_class, H, 0.0)

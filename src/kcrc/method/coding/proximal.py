@@ -45,7 +45,7 @@ def _one_dictionary(
         for _ in range(_CHECK):
             h = ahead[rows] + step * (b[rows] - ahead[rows] @ H)
             new = np.sign(h) * np.maximum(np.abs(h) - threshold, 0.0)
-            # Momentum starts anew wherever it points uphill.
+            # Momentum starts again wherever it points uphill.
             uphill = np.einsum("bk,bk->b", ahead[rows] - new, new - x[rows]) > 0
             before = np.where(uphill, 1.0, momentum[rows])
             momentum[rows] = (1 + np.sqrt(1 + 4 * before**2)) / 2

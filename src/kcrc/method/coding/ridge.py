@@ -89,8 +89,8 @@ class Ridge(Coder):
         return Code(x, np.ones(len(b), bool), np.ones(len(b), np.intp))
 
     def code(self, dictionary: Dictionary, target: Target) -> Code:
-        """The same to rounding for dictionaries that all have a Cholesky factor, by NumPy alone: nobody who asks why
-        all neighbours agree has to wait for SciPy."""
+        """The same to rounding for dictionaries that all have a Cholesky factor, by NumPy alone, so that explaining an
+        answer on which all neighbours agree need not import SciPy."""
         gram, b = dictionary.gram, target.correlation
         diagonal = np.arange(gram.shape[-1])
         shifted = gram.copy()

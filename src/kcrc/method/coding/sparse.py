@@ -27,7 +27,7 @@ class _Gram:
         gram = np.ascontiguousarray(dictionary.gram, dtype)
         return cls(gram, np.ascontiguousarray(np.broadcast_to(dictionary.real, gram.shape[:2])))
 
-    def lasso(self, target: Target, rows: Array, lam: Array, x: Array, tol: float, max_iter: int) -> Solved:
+    def lasso(self, target: Target, rows: Array, lam: Array, x: Array, tol: float, max_iter: int) -> LassoSolutions:
         """min ½‖y − Dx‖² + λ‖x‖₁ for the targets ``rows``, each with its own λ, from the start x (R, K)."""
         which = np.zeros(len(rows), np.int64) if len(self.gram) == 1 else rows.astype(np.int64)
         b = np.ascontiguousarray(target.correlation[rows] * self.real[which], self.gram.dtype)
@@ -35,12 +35,12 @@ class _Gram:
         x = np.array(x, np.float64)
         arguments = (self.gram, self.real.view(np.uint8), which, b, energy, lam.astype(np.float64), x, tol, max_iter)
         facts, n_iter = proximal.lasso(*arguments) if native is None else native.lasso(*arguments)
-        return Solved(x, n_iter, *facts.T)
+        return LassoSolutions(x, n_iter, *facts.T)
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """Lasso solutions: x (R, K), rounds, objective, duality gap, ‖y − Dx‖², yᵀ(y − Dx), max|Dᵀ(y − Dx)| (R,)."""
+class LassoSolutions:
+    """Of R targets: x (R, K), rounds, objective, duality gap, ‖y − Dx‖², yᵀ(y − Dx), max|Dᵀ(y − Dx)| (R,)."""
 
     x: Array
     n_iter: Array
@@ -59,7 +59,7 @@ class Solved:
 
 @dataclass(frozen=True)
 class _Sparse(Coder):
-    """A penalty on ‖x‖₁: every one has its steps, and stops by the relative duality gap ``tol`` or ``max_iter``."""
+    """A coder with a penalty on ‖x‖₁: it iterates until the relative duality gap is ``tol``, or ``max_iter`` times."""
 
     mu: float = 0.01
     tol: float = 1e-6
@@ -124,12 +124,12 @@ class BasisPursuitDenoising(_Sparse):
         converged = wanted >= energy  # x = 0 does: nothing to represent, or all may be left over
         # A bracket in λ²: above ``high`` the residual is too large, below ``low`` smaller than need be.
         high, low = largest**2, np.zeros(B)
-        at = high * min(self.mu, 0.5)
+        squared_lam = high * min(self.mu, 0.5)
         rows = np.flatnonzero(~converged & (largest > 0))
         for _ in range(self.max_iter):
             if not len(rows):
                 break
-            done = state.lasso(target, rows, np.sqrt(at[rows]), x[rows], 0.1 * self.tol, 100)
+            done = state.lasso(target, rows, np.sqrt(squared_lam[rows]), x[rows], 0.1 * self.tol, 100)
             x[rows] = done.x
             n_iter[rows] += done.n_iter + 1
             excess = done.squared_residual - wanted[rows]
@@ -140,28 +140,32 @@ class BasisPursuitDenoising(_Sparse):
             met = np.abs(excess) <= self.tol * wanted[rows]
             converged[rows] = met & (done.relative_gap <= self.tol)
             over = excess > 0
-            high[rows[over]], low[rows[~over]] = at[rows[over]], at[rows[~over]]
-            left = ~met & (high[rows] > 1e-18 * largest[rows] ** 2) & (high[rows] - low[rows] > 1e-15 * high[rows])
-            for i, r in zip(rows[left].tolist(), excess[left].tolist(), strict=True):
-                x[i], at[i] = self._next(
-                    state.gram[0 if len(state.gram) == 1 else i], x[i], float(at[i]), r, float(low[i]), float(high[i])
+            high[rows[over]], low[rows[~over]] = squared_lam[rows[over]], squared_lam[rows[~over]]
+            goes_on = ~met & (high[rows] > 1e-18 * largest[rows] ** 2) & (high[rows] - low[rows] > 1e-15 * high[rows])
+            for i, r in zip(rows[goes_on].tolist(), excess[goes_on].tolist(), strict=True):
+                H = state.gram[0 if len(state.gram) == 1 else i]
+                x[i], squared_lam[i] = self._newton_step(
+                    H, x[i], float(squared_lam[i]), r, float(low[i]), float(high[i])
                 )
-            rows = rows[left]
+            rows = rows[goes_on]
         return Code(x.astype(b.dtype), converged, n_iter, gap)
 
     @staticmethod
-    def _next(H: Array, x: Array, at: float, excess: float, low: float, high: float) -> tuple[Array, float]:
-        """Where the line of this support leads: x and λ² there. Outside the bracket: its (geometric) middle."""
+    def _newton_step(
+        H: Array, x: Array, squared_lam: float, excess: float, low: float, high: float
+    ) -> tuple[Array, float]:
+        """The next x and λ²: where the line of this support reaches the wanted residual, or the geometric middle of the
+        bracket if that lies outside it."""
         middle = float(np.sqrt(high * max(low, 1e-4 * high)))
         support = np.flatnonzero(x)
         sign = np.sign(x[support])
         inner = H[np.ix_(support, support)].astype(np.float64)
         slope = np.linalg.lstsq(inner, sign, rcond=None)[0]  # −dx/dλ; atoms may be duplicates, hence not solve
         rise = float(sign @ slope)  # d‖y − Dx‖²/dλ²
-        to = at - excess / rise if rise > 0 else -1.0
+        to = squared_lam - excess / rise if rise > 0 else -1.0
         if not low < to < high:
             return x, middle
-        moved = x[support] + (np.sqrt(at) - np.sqrt(to)) * slope
+        moved = x[support] + (np.sqrt(squared_lam) - np.sqrt(to)) * slope
         if (moved * sign > 0).all():
             x = x.copy()
             x[support] = moved
@@ -170,6 +174,8 @@ class BasisPursuitDenoising(_Sparse):
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
+    """D (1|B, c, K), padding set to 0."""
+
     columns: Array
 
 

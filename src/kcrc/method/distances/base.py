@@ -47,7 +47,7 @@ make = registry.make
 register = registry.register
 
 VECTORS = "vectors"
-NOBODY: Array = np.empty(0, np.intp)
+NO_ROWS: Array = np.empty(0, np.intp)
 
 
 def prepare_vectors(X: Array) -> Prepared:
@@ -87,7 +87,7 @@ class Distance(ABC):
 
     of_vectors: ClassVar[bool] = False
     """Whether it is at home among any vectors, so that the examples may be put under a scaling first. It learns nothing
-    from them then but what ``fit`` can learn anew."""
+    from them then but what ``fit`` can learn again."""
 
     rules: ClassVar[tuple[str, ...]] = ("exp", "polarisation")
     """The distance-to-kernel rules that make sense for it."""
@@ -222,7 +222,7 @@ class Distance(ABC):
 
     def astray(self, kept: Prepared) -> Array:
         """The numbers of prepared samples that are not where their vectors are: ``of_squared`` is wrong about them."""
-        return NOBODY
+        return NO_ROWS
 
     def with_layout(self, layout: Layout) -> Distance:
         """For samples in which these views lie side by side, where it ``sees_views``."""

@@ -65,7 +65,7 @@ class CallableDistance(VectorDistance):
     formula: ClassVar[str] = "f(a, b)"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
-    symmetric: ClassVar[bool] = False  # nobody knows: both directions are measured
+    symmetric: ClassVar[bool] = False  # unknown: both directions are measured
     cost: ClassVar[float] = 10.0
 
     function: Function
@@ -132,7 +132,7 @@ class CompiledDistance(VectorDistance):
     formula: ClassVar[str] = "f(a, b)"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
-    symmetric: ClassVar[bool] = False  # nobody knows here either
+    symmetric: ClassVar[bool] = False  # unknown here too
 
     function: Function
 

@@ -21,12 +21,12 @@ from kcrc.method.distances.grey_images import GreyImageDistance, check_size, uni
 from kcrc.method.distances.sift import gradient, orientation_maps
 from kcrc.method.preparation import Prepared
 
-# Points on the edges of an image, spread evenly: what shape context and geometric blur look at.
+# Points on the edges of an image, spread evenly: shape context (``shape_context.py``) compares them too.
 #
-# An edge point is where the gradient of the smoothed image is longest across the edge (no longer a pixel to either
-# side), placed between pixels by a parabola. Small images are enlarged first, so that strokes a pixel or two wide have
-# two clear sides. Of all edge points the first kept is the one farthest from their middle, each next one the farthest
-# from those kept: a few points cover the whole drawing evenly, and no draw and no order has a say.
+# An edge point is where the gradient of the smoothed image is at least as long as one pixel further across the edge, to
+# either side; a parabola places it between pixels. Small images are enlarged first, so that strokes a pixel or two wide
+# have two clear sides. Of all edge points the first kept is the one farthest from their middle, each next one the
+# farthest from those kept: a few points cover the whole drawing evenly, and neither chance nor the order matters.
 
 FINE_SIDE = 48
 """Images are enlarged by a whole factor until the shorter side has this many pixels."""
@@ -52,23 +52,23 @@ def edge_points(image: Array, *, smoothing: float = 0.7, threshold: float = 0.2)
     v, u = down[y, x] / here, right[y, x] / here
     ahead, behind = (map_coordinates(length, [y + s * v, x + s * u], order=1, mode="nearest") for s in (1, -1))
     slack = 1e-9 * length.max()
-    top = (here >= ahead - slack) & (here >= behind - slack)
+    is_peak = (here >= ahead - slack) & (here >= behind - slack)
     bend = 2 * here - ahead - behind
     offset = np.divide(ahead - behind, 2 * bend, out=np.zeros_like(bend), where=bend > slack)
     offset = np.clip(offset, -0.5, 0.5)
-    points = np.stack([y + offset * v, x + offset * u], axis=1)[top]
-    return in_order((points + 0.5) / factor - 0.5)
+    points = np.stack([y + offset * v, x + offset * u], axis=1)[is_peak]
+    return sort_points((points + 0.5) / factor - 0.5)
 
 
-def in_order(points: Array) -> Array:
-    """The points by y, then x: every set of points has one order, whatever order it came in."""
+def sort_points(points: Array) -> Array:
+    """Sort points by y, then x, so that their order does not depend on the one they come in."""
     keys = np.round(points / _TIE)
     return np.asarray(points[np.lexsort((keys[:, 1], keys[:, 0]))])
 
 
-def evenly(points: Array, count: int) -> Array:
+def spread_evenly(points: Array, count: int) -> Array:
     """At most ``count`` of ``points`` (m, 2), spread as evenly as they allow, in order; equal points count once."""
-    points = in_order(points)
+    points = sort_points(points)
     if len(points) == 0:
         return points
     away = np.hypot(*(points - points.mean(axis=0)).T)
@@ -83,15 +83,15 @@ def evenly(points: Array, count: int) -> Array:
     return np.asarray(points[np.sort(chosen)])
 
 
-def padded_points(sets: list[Array], count: int) -> tuple[Array, Array]:
-    """Sets of points as one array (n, count, 2), zeros behind each, and how many each has (n,)."""
+def pad_points(sets: list[Array], count: int) -> tuple[Array, Array]:
+    """Stack sets of points into one array (n, count, 2), padded with zeros, and count each set (n,)."""
     out = np.zeros((len(sets), count, 2))
     for row, points in zip(out, sets, strict=True):
         row[: len(points)] = points
     return out, np.array([len(points) for points in sets], np.int64)
 
 
-_BLOCK_VALUES = 1 << 20
+_BLOCK_VALUES = 1 << 20  # costs of matches that are computed at a time
 
 
 @register("geometric-blur")
@@ -101,10 +101,10 @@ class GeometricBlur(GreyImageDistance):
 
     The match of two points costs ½‖f − g‖² between their descriptors (0 to 1, one less their cosine) +
     ``position_weight`` · (their distance / diagonal of the image)². The sum over both directions makes it symmetric;
-    it is no metric. ``n_points`` edge points at most (``smoothing``, ``threshold`` as in ``edges``; the gradients under
-    the threshold are left out of the channels too). ``n_rings`` rings of ``n_spokes`` samples, the outermost at
-    ``reach`` · the shorter side, each next at half the radius. Two images without edges are at distance 0, one without
-    edges is at distance 1 from one with edges.
+    it is no metric. ``n_points`` edge points at most (``smoothing``, ``threshold`` as in ``edge_points``; the gradients
+    under the threshold are left out of the channels too). ``n_rings`` rings of ``n_spokes`` samples, the outermost at
+    ``reach`` · the shorter side, each further one at half the radius. Two images without edges are at distance 0, one
+    without edges is at distance 1 from one with edges.
     """
 
     formula: ClassVar[str] = "½ (mean_i min_j c_ij + mean_j min_i c_ij), c = ½‖f_i − g_j‖² + λ |p_i − q_j|²"
@@ -140,10 +140,10 @@ class GeometricBlur(GreyImageDistance):
         features, counts = [], []
         for _, images in self.chunks(X, maps=self.n_angles * (self.n_rings + 2)):
             found = [
-                evenly(edge_points(image, smoothing=self.smoothing, threshold=self.threshold), self.n_points)
+                spread_evenly(edge_points(image, smoothing=self.smoothing, threshold=self.threshold), self.n_points)
                 for image in images
             ]
-            points, count = padded_points(found, self.n_points)
+            points, count = pad_points(found, self.n_points)
             here = points / np.hypot(*images.shape[1:]) * np.sqrt(2 * self.position_weight)
             rows = np.concatenate([self._descriptors(images, found), here], axis=2)
             features.append(rows.astype(images.dtype))

@@ -20,7 +20,7 @@ from kcrc.method.distances.base import Distance
 from kcrc.method.preparation import Prepared
 
 COSTLY = 1.0  # µs a pair from which looking a distance up is quicker than measuring it
-FILL_SECONDS = 2.0  # all pairs are measured at fit when that takes no longer
+FILL_SECONDS = 2.0  # the first query measures all pairs if that takes no longer
 _LINES = (256, 64, 16, 4, 1)  # pairs measured together that share their first example
 _TOGETHER = 4096  # pairs measured in one call
 _BLOCK_PAIRS = 1 << 20  # pairs looked up at a time
@@ -67,7 +67,7 @@ class _Table:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
-            fixed = isinstance(value, np.ndarray) and not value.flags.writeable  # mapped by whoever loads it
+            fixed = isinstance(value, np.ndarray) and not value.flags.writeable  # mapped from a file by the loader
             setattr(self, name, value.copy() if fixed else value)
         self.lock = Lock()
 

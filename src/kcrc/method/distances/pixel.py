@@ -13,7 +13,7 @@ from kcrc.errors import ParameterError
 from kcrc.method.distances.base import Distance, VectorDistance, prepare_vectors, register
 from kcrc.method.distances.coordinatewise import Coordinatewise
 from kcrc.method.preparation import Prepared
-from kcrc.method.scaling import units_differ, varying
+from kcrc.method.scaling import tiled_product, units_differ, varying
 
 
 @register("sqeuclidean")
@@ -250,4 +250,4 @@ class Mahalanobis(EuclideanAfter):
     def prepare(self, X: Array) -> Prepared:
         if self.whitening is None:
             raise ParameterError("The Mahalanobis distance needs fit(X, y) before it can prepare samples.")
-        return prepare_vectors(X * self.whitening if self.whitening.ndim == 1 else X @ self.whitening)
+        return prepare_vectors(X * self.whitening if self.whitening.ndim == 1 else tiled_product(X, self.whitening))

@@ -27,7 +27,7 @@ class PrecomputedDistance(Distance):
     formula: ClassVar[str] = "given"
     metric: ClassVar[bool] = False
     power: ClassVar[int] = 1
-    symmetric: ClassVar[bool] = False  # nobody knows, and of a query
+    symmetric: ClassVar[bool] = False  # unknown, and of a query
     directed: ClassVar[bool] = True  # one direction alone is given
     rules: ClassVar[tuple[str, ...]] = ("exp",)
 

@@ -3,7 +3,7 @@
 Points spread evenly on the edges stand for the shape. The context of a point is a log-polar histogram of where the
 other points lie. Points of two shapes are matched one to one by the χ² between contexts, with dummies for points that
 have no good partner; a thin-plate spline bends the first shape onto the matched points of the second; contexts are
-taken anew, and so on a few times. Where a shape lies and how large it is does not matter.
+taken again, and so on a few times. Where a shape lies and how large it is does not matter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy.optimize import linear_sum_assignment
 from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.method.distances.base import register
-from kcrc.method.distances.geometric_blur import edge_points, evenly, padded_points
+from kcrc.method.distances.geometric_blur import edge_points, pad_points, spread_evenly
 from kcrc.method.distances.grey_images import GreyImageDistance, check_size, unit_range
 from kcrc.method.preparation import Prepared
 from kcrc.native import native
@@ -211,19 +211,19 @@ class ShapeContext(GreyImageDistance):
     def prepare(self, X: Array) -> Prepared:
         images = self.images(X)
         found = [
-            evenly(edge_points(image, smoothing=self.smoothing, threshold=self.threshold), self.n_points)
+            spread_evenly(edge_points(image, smoothing=self.smoothing, threshold=self.threshold), self.n_points)
             for image in images
         ]
         return self._pack(found, self._patches(images, found))
 
     def prepare_points(self, shapes: list[Array]) -> Prepared:
         """Shapes given as points (m, 2) in any order instead of images; they have no appearance."""
-        found = [evenly(np.asarray(points, np.float64), self.n_points) for points in shapes]
+        found = [spread_evenly(np.asarray(points, np.float64), self.n_points) for points in shapes]
         return self._pack(found, np.zeros((len(found), self.n_points, 0)))
 
     def _pack(self, found: list[Array], patches: Array) -> Prepared:
         placed = [_normalise_points(points) for points in found]
-        points, count = padded_points(placed, self.n_points)
+        points, count = pad_points(placed, self.n_points)
         histograms = np.zeros((len(placed), self.n_points, self.n_radii * self.n_angles))
         for row, shape in zip(histograms, placed, strict=True):
             row[: len(shape)] = contexts(shape, self.matching)

@@ -33,7 +33,7 @@ make = registry.make
 register = registry.register
 
 
-ALIKE = ("gram", "cross", "local", "cross_of", "local_of", "of_distances")  # methods that say how alike samples are
+VALUES = ("gram", "cross", "local", "cross_of", "local_of", "of_distances")  # methods that compute values k(a, b)
 
 
 class Kernel(ABC):
@@ -51,31 +51,31 @@ class Kernel(ABC):
     """Whether samples are rows of a matrix whose columns are all the examples."""
 
     definite: ClassVar[bool] = False
-    """Whether nobody has to look if it is positive definite: it is by its formula, or made of a distance, of which
-    many make one that is not."""
+    """Whether it is positive definite by its formula, so that no matrix has to be checked. Many distances make a kernel
+    that is not."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         none = {"bounded": False, "definite": False, "of_products": Kernel.of_products}
-        reset_capabilities(cls, methods=ALIKE, capabilities=none)
+        reset_capabilities(cls, methods=VALUES, capabilities=none)
 
     @property
     def of_vectors(self) -> bool:
-        """Whether it is at home among any vectors, so that the examples may be put under a scaling first."""
+        """Whether samples may be any vectors, so that a scaling can be applied to them first."""
         return False
 
     @property
     def of_products(self) -> VectorKernel | None:
-        """The same as a function of dot products of the "vectors" it prepares; None where it is none."""
+        """This kernel as a function of dot products of the "vectors" it prepares; None if it is not one."""
         return None
 
     @property
     def by_distance(self) -> DistanceKernel | None:
-        """The same as a kernel that follows from a distance; None where it is none."""
+        """This kernel as one that is made of a distance; None if it is not one."""
         return None
 
     def check_own_values(self) -> None:  # noqa: B027  # most kernels have nothing to refuse
-        """Raise where k(y, y) of a query cannot be told."""
+        """Raise if k(y, y) of a query is not known."""
 
     @property
     def preparation(self) -> Hashable:
@@ -88,7 +88,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def prepare(self, X: Array) -> Prepared:
-        """Look at samples once.
+        """Compute once what the kernel needs of samples.
 
         Parameters
         ----------
@@ -150,19 +150,19 @@ class Kernel(ABC):
 
 
 def within_range(value: float, dtype: Any) -> float:
-    """A parameter as arrays of this type can be multiplied by it: their largest number instead of ∞."""
+    """Return a parameter clipped to the range of a floating type: arrays of that type can be multiplied by it."""
     most = float(np.finfo(dtype).max) if np.dtype(dtype).kind == "f" else np.inf
     return float(min(max(value, -most), most))
 
 
 def exp_of(distances: Array, gamma: float) -> Array:
     """exp(−gamma · distances), in place of them."""
-    with np.errstate(over="ignore"):  # −∞ is far enough
+    with np.errstate(over="ignore"):  # exp(−∞) is 0
         distances *= -within_range(gamma, distances.dtype)
     return np.exp(distances, out=distances)
 
 
-def positive(name: str, value: Any) -> None:
+def check_positive(name: str, value: Any) -> None:
     """Raise unless ``value`` is a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
         raise ParameterError(f"{name} is a number above 0; got {value!r}.")

@@ -45,28 +45,30 @@ def check_definite(kernel: Kernel, X: Array, *, form: str, local: bool, warn: bo
     largest = float(np.abs(G).max(initial=0.0))
     if not 0.0 < largest < np.inf:  # what is not finite is refused by who uses it
         return
+    G = G / largest  # sums of the largest numbers would be infinite
     uneven = float(np.abs(G - G.T).max())
-    if uneven > UNEVEN * largest:
+    if uneven > UNEVEN:
         raise DataError(
-            f"The {name} is not symmetric: k(a, b) and k(b, a) {of} differ by up to {uneven:.3g}, and its largest "
-            f"value is {largest:.3g}. Give the mean of both."
+            f"The {name} is not symmetric: k(a, b) and k(b, a) {of} differ by up to {uneven * largest:.3g}, and its "
+            f"largest value is {largest:.3g}. Give the mean of both."
         )
     values = np.linalg.eigvalsh((G + G.T) / 2)
+    lowest, highest = float(values[0]) * largest, float(values[-1]) * largest
     if values[-1] <= -ROUNDING * values[0]:
         raise DataError(
-            f"The {name} is negative definite: no eigenvalue {of} is above 0, and the lowest is {values[0]:.3g}. Its "
+            f"The {name} is negative definite: no eigenvalue {of} is above 0, and the lowest is {lowest:.3g}. Its "
             "sign seems to be flipped; give −k."
         )
     if form == "gram" and not (matrix and local):
         return
     lengths = np.diagonal(G)
     what = 'form="rkhs" takes for' if form != "gram" else "the search for neighbours takes for"
-    if lengths.min() < -ROUNDING * largest:
+    if lengths.min() < -ROUNDING:
         raise DataError(
-            f"The {name} has k(x, x) below 0 for {int((lengths < -ROUNDING * largest).sum())} {of}, down to "
-            f"{lengths.min():.3g}, which {what} a squared length. Mend the kernel{_instead(matrix)}."
+            f"The {name} has k(x, x) below 0 for {int((lengths < -ROUNDING).sum())} {of}, down to "
+            f"{float(lengths.min()) * largest:.3g}, which {what} a squared length. Mend the kernel{_instead(matrix)}."
         )
-    if lengths.max() <= ROUNDING * largest:
+    if lengths.max() <= ROUNDING:
         raise DataError(
             f"The {name} has k(x, x) = 0 for all {of}, which {what} a squared length. If these are distances, give "
             f"them as such: {DISTANCES[matrix]}."
@@ -74,7 +76,7 @@ def check_definite(kernel: Kernel, X: Array, *, form: str, local: bool, warn: bo
     negative = float(-values[values < 0].sum())
     if warn and negative > INDEFINITE * float(values[values > 0].sum()):
         warnings.warn(
-            f"The {name} is not positive definite: its eigenvalues {of} go from {values[0]:.3g} to {values[-1]:.3g}. "
+            f"The {name} is not positive definite: its eigenvalues {of} go from {lowest:.3g} to {highest:.3g}. "
             f"It is used all the same; mend it{_instead(matrix)}.",
             IndefiniteKernelWarning,
             stacklevel=2,

@@ -18,7 +18,7 @@ from kcrc._base.arrays import Array
 from kcrc.errors import ParameterError
 from kcrc.method.distances import mutual
 from kcrc.method.distances.base import Distance
-from kcrc.method.kernels.base import Kernel, exp_of, positive, register
+from kcrc.method.kernels.base import Kernel, check_positive, exp_of, register
 from kcrc.method.kernels.vector import RBF, VectorKernel
 from kcrc.method.preparation import Prepared
 
@@ -124,7 +124,7 @@ class Exponential(DistanceKernel):
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        positive("gamma", self.gamma)
+        check_positive("gamma", self.gamma)
 
     @property
     def of_products(self) -> VectorKernel | None:

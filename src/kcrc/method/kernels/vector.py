@@ -13,7 +13,7 @@ from kcrc._base.arrays import Array, widen
 from kcrc._base.registry import reset_capabilities
 from kcrc.errors import ParameterError
 from kcrc.method.distances.base import VECTORS, prepare_vectors
-from kcrc.method.kernels.base import Kernel, exp_of, positive, register, within_range
+from kcrc.method.kernels.base import Kernel, check_positive, exp_of, register, within_range
 from kcrc.method.preparation import Prepared
 
 HIGHEST_DEGREE = 64  # of a polynomial that is compiled: it takes as many products
@@ -155,7 +155,7 @@ class Polynomial(VectorKernel):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        positive("gamma", self.gamma)
+        check_positive("gamma", self.gamma)
         if not isinstance(self.degree, (int, np.integer)) or self.degree < 1:
             raise ParameterError(f"degree is a whole number, 1 or more; got {self.degree!r}.")
 
@@ -167,7 +167,7 @@ class Polynomial(VectorKernel):
 
     def profile(self, dot: Array, squares_a: Array, squares_b: Array) -> Array:
         gamma, coef0 = within_range(self.gamma, dot.dtype), within_range(self.coef0, dot.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever codes with it looks whether it is finite
+        with np.errstate(over="ignore", invalid="ignore"):  # the coder checks whether it is finite
             return np.asarray((gamma * dot + coef0) ** self.degree)
 
 
@@ -188,7 +188,7 @@ class RBF(VectorKernel):
     gamma: float = 1.0
 
     def __post_init__(self) -> None:
-        positive("gamma", self.gamma)
+        check_positive("gamma", self.gamma)
 
     @property
     def shape(self) -> Shape | None:

@@ -166,7 +166,7 @@ def learn(
 
     Every iteration codes the signals by OMP, then updates each atom and its coefficients in turn. OMP is greedy and
     can do worse than the code a signal already has; then the signal keeps that one, so no stage raises the objective.
-    An atom nobody uses becomes the signal that is represented worst, which changes no code.
+    An atom that no signal uses becomes the signal that is represented worst, which changes no code.
 
     signals (N, m); atoms (K, m) to start from; kin: the class of each atom (K,) and of each signal (N,), where only a
     signal of its class may replace an atom.
@@ -184,7 +184,7 @@ def learn(
             residual = np.where(better[:, None], fresh_residual, residual)
         objective[i, 0] = _energies(residual).sum()
         codes = _update_atoms(signals, atoms, codes, residual, kin)
-        # The update keeps the residual in step; made anew, its rounding does not pile up.
+        # The update keeps the residual in step; computed again, its rounding does not pile up.
         residual = signals - codes.matrix() @ atoms
         objective[i, 1] = _energies(residual).sum()
         step()

@@ -44,11 +44,11 @@ from kcrc.native import native as _native
 #     a·q − ‖a‖²/2  ≤  scale · scale' · (c·c') + ‖rest‖ ‖q‖ + ‖scale · c‖ ‖rest'‖ − ‖a‖²/2
 #
 # and ‖a − q‖² = ‖q‖² − 2 (a·q − ‖a‖²/2) is at least what the right-hand side says. The sum of products c·c' is one of
-# whole numbers and exact; the few roundings of the rest are counted into what is kept of each example. Whoever this
+# whole numbers and exact; the few roundings of the rest are counted into what is kept of each example. What this
 # cannot rule out is measured, as after any scan. The unit is an example's own, so a single one that is far away makes
 # no other coarser.
 
-native: Any = _native  # None where the compiled module is not built; nobody makes codes then
+native: Any = _native  # None where the compiled module is not built; no codes are made then
 
 ROWS_AT_ONCE = 4096
 BESIDE = 20  # bytes kept of an example beside its codes: four facts and its row number

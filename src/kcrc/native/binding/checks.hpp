@@ -62,7 +62,7 @@ class Argument {
         return type.kind() == 'f' && type.itemsize() == 2 && type.byteorder() == '=';
     }
 
-    // Its memory, where it is laid out plainly in this shape; whoever asks knows what it holds.
+    // Its memory, where it is laid out plainly in this shape; the caller knows what it holds.
     const void* memory(Shape shape) const {
         check_layout(shape);
         return array().data();

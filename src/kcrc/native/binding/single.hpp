@@ -6,8 +6,8 @@
 
 namespace kcrc {
 
-// Keeps the arrays it was made of. What was checked stays so as long as it lives: nobody changes these arrays, but that
-// examples come into slots behind those there are.
+// Keeps the arrays it was made of. What was checked stays so as long as it lives: these arrays do not change, except
+// that examples come into slots behind those there are.
 struct PreparedSingle {
     SingleModel model{};
     bool wide = false;  // queries are double

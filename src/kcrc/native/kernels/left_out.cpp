@@ -1,7 +1,7 @@
 // Dot products inside the dictionaries of left-out examples, as they are after the example left the metric too.
 //
 // Removing an example from the within-class covariance adds β (u·z_i)(u·z_j) to z_i·z_j (kcrc/tuning/leverage.py);
-// vectors of unit length are scaled anew after that.
+// vectors of unit length are scaled again after that.
 #include "kernels.hpp"
 #include "sources.hpp"
 

@@ -217,7 +217,7 @@ class Shortlist {
         std::nth_element(best.begin(), best.begin() + (k_ - 1), best.end());
         best.resize(k_);
         limit_ = best.back().first;
-        // Whoever is at most √limit away has scan coordinates at most reach apart; see neighbours/scan.py.
+        // An example that is at most √limit away has scan coordinates at most reach apart; see neighbours/scan.py.
         const double reach = std::sqrt(limit_ * (1 + 1e-12)) / scale_ + slack_;
         const double lowest = 0.5 * (square_ - reach * reach) - rounding_;
         bar = std::nextafter(static_cast<float>(lowest), -std::numeric_limits<float>::infinity());

@@ -8,8 +8,8 @@
 namespace kcrc {
 namespace {
 
-// The k nearest of all that are offered. Whoever may be one of them waits, in a list several times as long, and is
-// sorted out when that is full: a heap would go another way for every query, and a CPU guess wrong at each of its
+// The k nearest of all that are offered. An example that may be one of them waits in a list several times as long,
+// which is sorted when it is full: a heap would go another way for every query, and a CPU guess wrong at each of its
 // turns.
 class Nearest {
   public:
@@ -157,7 +157,7 @@ bool answer(const SingleModel& model, const Q* query, double self, const SingleA
         out.rows[j] = model.ids[rows[j]];
         out.labels[j] = model.chunk.labels[rows[j]];
         out.distances[j] = model.root ? std::sqrt(squared[j]) : squared[j];
-        if (model.root) squared[j] = out.distances[j] * out.distances[j];  // as whoever has only distances knows them
+        if (model.root) squared[j] = out.distances[j] * out.distances[j];  // as where only distances are known
     }
     const Answers& answers = out.answers;  // as if the neighbours agreed; the stage fills in the others
     std::fill(answers.coefficients, answers.coefficients + K, 0.0);

@@ -10,8 +10,8 @@ from kcrc.scale.engines import ENGINES
 from kcrc.scale.engines.base import Engine, Held
 
 
-class Here(Held):
-    """Objects of this process."""
+class LocalObjects(Held):
+    """Objects that this process holds; a question is a plain method call."""
 
     def __init__(self, objects: list[Any]) -> None:
         self._objects = objects
@@ -25,7 +25,7 @@ class Here(Held):
 
 @ENGINES.register("local")
 class Local(Engine):
-    """Work runs when its result is fetched: nothing is ever ahead of the caller."""
+    """Runs each piece when the caller fetches its result, so never more than one at a time."""
 
     threads: ClassVar[int | None] = None
     workers = 1
@@ -34,14 +34,14 @@ class Local(Engine):
         if address is not None or workers is not None:
             raise ParameterError(
                 "The engine 'local' is this process and its threads: it takes no address and no workers. "
-                "Name one that has them: ray."
+                "The engine 'ray' has them."
             )
 
     def hold(self, makers: Sequence[Callable[[], Any]]) -> Held:
-        return Here([make() for make in makers])
+        return LocalObjects([make() for make in makers])
 
     def close(self) -> None:
-        """Nothing was started."""
+        """There is nothing to end: no worker was started."""
 
     def _share(self, work: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return work
@@ -56,4 +56,4 @@ class Local(Engine):
         return handle()
 
     def _stop(self, handles: list[Any]) -> None:
-        """None of them has begun."""
+        """There is nothing to stop: a piece runs only inside ``_outcome``."""

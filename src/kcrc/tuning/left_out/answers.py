@@ -33,11 +33,11 @@ from kcrc.tuning.left_out.whole import CodesWithout, Inverse
 
 T = TypeVar("T")
 
-TRIALS = 2000  # asked in fit at most; the error of a 95 % quantile is then half a point
+TRIALS = 2000  # asked at most; the error of a 95 % quantile is then half a point
 ITERATIVE_TRIALS = 300  # the same for coders that iterate
 GLOBAL_TRIALS = 100  # the same for a global dictionary, of which each trial factorises another
 ENTRIES = 4_000_000  # residuals kept of them at most, trials × classes
-WORK = 5e10  # arithmetic spent on them in fit at most: a few seconds
+WORK = 5e10  # arithmetic spent on them at most: a few seconds
 
 
 def answers_without(
@@ -147,7 +147,7 @@ def _chunk(model: FittedModel, n_trials: int) -> int:
 
 
 def affordable_trials(model: FittedModel) -> int:
-    """How many examples ``fit`` asks: so many that it costs seconds, and the same number on every machine."""
+    """How many examples are asked: so many that it costs seconds, and the same number on every machine."""
     k, n, d = float(_width(model)), len(model), model.vectors.shape[1]
     explicit = model.method.space.has_columns
     pair = 60 if _dot_kernel(model) is not None and _keeps_products(model) else d + 60
@@ -251,7 +251,8 @@ class LeftOut:
         """The answers to the examples with these row numbers, in this order."""
         by_row = np.argsort(self.rows)
         at = by_row[np.searchsorted(self.rows, rows, sorter=by_row)]
-        return LeftOut(*(getattr(self, name)[at] for name in self.__dataclass_fields__))
+        known = {name: part[at] for name, part in vars(self).items() if part is not None}  # early files have no reach
+        return LeftOut(**known)
 
 
 def _reach(model: FittedModel, evidence: Evidence) -> Array:

@@ -67,7 +67,7 @@ async function worked(path) {
   }
 }
 
-const asked = (values) => new URLSearchParams(Object.entries(values).filter(([, v]) => v !== undefined && v !== ""));
+const asQuery = (values) => new URLSearchParams(Object.entries(values).filter(([, v]) => v !== undefined && v !== ""));
 
 export const api = {
   health: () => get("/api/health"),
@@ -89,15 +89,15 @@ export const api = {
   redo: () => post("/api/redo"),
   classes: () => get("/api/classes"), // with `working`: more is known in a while
   classesInFull: async () => (await worked("/api/classes")).classes,
-  examples: (which) => get(`/api/examples?${asked(which)}`),
+  examples: (which) => get(`/api/examples?${asQuery(which)}`),
   example: (id) => get(`/api/examples/${id}`),
   map: () => worked("/api/map"),
   audit: () => worked("/api/audit"),
   keep: (id, revision) => post("/api/audit/keep", { id, revision }),
   advise: async () => (await worked("/api/advise")).advice, // null: too few examples to tell
-  history: async (limit) => (await get(`/api/history?${asked({ limit })}`)).entries,
+  history: async (limit) => (await get(`/api/history?${asQuery({ limit })}`)).entries,
   before: (act, picture) => post("/api/history/before", { act, picture }),
-  queue: (order) => get(`/api/queue?${asked({ order })}`),
+  queue: (order) => get(`/api/queue?${asQuery({ order })}`),
   enqueue: (file) => bytes("/api/queue", file),
   labelQueued: (pictures, label, newClass, revision) =>
     post("/api/queue/label", { pictures, label, new_class: newClass, revision }),

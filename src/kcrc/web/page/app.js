@@ -64,12 +64,12 @@ function drawFacts() {
 const shortened = (name) => (name.length > 22 ? `${name.slice(0, 11)}…${name.slice(-10)}` : name);
 
 function drawSteps() {
-  const made = (way, hint) => button(line(way), {
+  const stepButton = (way, hint) => button(line(way), {
     press: () => session.step(way), hint, kind: `step ${way}`, disabled: session[way] === null,
     title: session[way] ?? line("nothingToStep"),
     "aria-label": session[way] === null ? line(way) : `${line(way)}: ${session[way]}`,
   });
-  fill(document.getElementById("steps"), made("undo", "Z"), made("redo", "⇧Z"), button(line("keys"), {
+  fill(document.getElementById("steps"), stepButton("undo", "Z"), stepButton("redo", "⇧Z"), button(line("keys"), {
     press: help, hint: "?", kind: "step help", "aria-label": line("keys"),
   }));
 }

@@ -134,7 +134,7 @@ class Ask {
     };
     const save = button(line("saveCase"), { press: () => this.save(), kind: "quiet" });
     fill(this.place.main, h("div", { class: "case" },
-      h("div", { class: "aside" }, this.asked(), this.another(), this.parts.chances, this.parts.why),
+      h("div", { class: "aside" }, this.yourPicture(), this.another(), this.parts.chances, this.parts.why),
       h("div", { class: "body" }, this.parts.verdict, this.seam.node, this.parts.mind, this.parts.list,
         h("p", { class: "row save" }, save))));
     this.parts.list.open = this.q.unfolded;
@@ -189,7 +189,7 @@ class Ask {
     return session.suspects.filter((id) => there.has(id));
   }
 
-  asked() {
+  yourPicture() {
     return h("figure", { class: "asked" },
       h("img", { src: this.picture.url, alt: line("yourPicture") }),
       h("figcaption", {}, line("yourPicture")));

@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { changes } from "./answers.js";
 import { classList } from "./class_list.js";
-import { asked, confirmed, pickClass } from "./dialogs.js";
+import { askText, confirmed, pickClass } from "./dialogs.js";
 import { button, fill, h, named, shot, thumbnail } from "./dom.js";
 import { Field } from "./map.js";
 import { portrait } from "./portrait.js";
@@ -267,7 +267,7 @@ class Browse {
 
   async rename(one) {
     const title = say("renameClass", { label: named(one.name) });
-    const to = await asked(title, { start: one.name, label: line("className"), yes: line("rename") });
+    const to = await askText(title, { start: one.name, label: line("className"), yes: line("rename") });
     if (to !== null && to !== one.name) await this.named(one, to);
   }
 

@@ -43,10 +43,10 @@ export function pickClass(title, { without = [] } = {}) {
       const fresh = wanted !== "" && !session.gallery.classes.some((one) => one.name === wanted);
       const old = (one) => choice([named(one.name), h("small", {}, line("examples", { n: one.count }))],
         () => close({ label: one.name, fresh: false }));
-      const made = () => choice(say("newClassNamed", { label: named(wanted, { class: "strong" }) }),
+      const newChoice = () => choice(say("newClassNamed", { label: named(wanted, { class: "strong" }) }),
         () => close({ label: wanted, fresh: true }), "fresh");
       const more = fits.length - SHOWN;
-      fill(list, fits.slice(0, SHOWN).map(old), fresh ? made() : null,
+      fill(list, fits.slice(0, SHOWN).map(old), fresh ? newChoice() : null,
         more > 0 ? h("li", { class: "quiet" }, line("moreClasses", { n: more })) : null);
       // What is written in full comes first, a new name before a class that only contains it.
       const exact = fits.findIndex((one) => one.name.toLocaleLowerCase() === low);
@@ -78,7 +78,8 @@ export function confirmed(title, words, yes) {
   ]);
 }
 
-export function asked(title, { start, label, yes }) {
+// One line of text; null where it was left.
+export function askText(title, { start, label, yes }) {
   return dialog(title, (close) => {
     const input = h("input", {
       type: "text", class: "search", value: start, dir: "auto", maxlength: "200", "aria-label": label,

@@ -34,7 +34,7 @@ export class Question {
   }
 
   // The class that "why not?" is about; null where there is nothing to ask.
-  get asked() {
+  get rival() {
     const { now, why } = this;
     if (now.unknown) return null;
     return why !== null && why !== nearest(now) && !this.aside.classes.includes(why) ? why : now.runner_up;
@@ -137,10 +137,10 @@ export class Question {
   }
 
   get whyNot() {
-    const { asked, aside, now } = this;
-    if (asked === null) return null;
-    const found = this.fact(JSON.stringify(["why", asked, aside]), () => about(this.picture, (picture) => api.whyNot({
-      picture, label: asked, without: aside.ids, without_classes: aside.classes,
+    const { rival, aside, now } = this;
+    if (rival === null) return null;
+    const found = this.fact(JSON.stringify(["why", rival, aside]), () => about(this.picture, (picture) => api.whyNot({
+      picture, label: rival, without: aside.ids, without_classes: aside.classes,
     })));
     return found && (found.revision !== now.revision || found.answer !== now.label) ? null : found;
   }

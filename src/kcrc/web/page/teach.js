@@ -216,7 +216,7 @@ class Teach {
     this.redrawn();
   }
 
-  // Drawn anew with the focus and the strip where they were.
+  // Draws the page again, with the focus and the strip where they were.
   redrawn() {
     const strip = this.place.main.querySelector(".waiting");
     const scrolled = strip?.scrollLeft ?? 0;

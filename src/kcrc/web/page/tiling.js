@@ -36,7 +36,7 @@ function flattest(row, short) {
 
 const EMPTY = 4; // pixels
 
-// Boxes of one size that fill a rectangle row by row: for answers nobody spoke against.
+// Boxes of one size that fill a rectangle row by row: for answers without opponents.
 export function even(count, width, height) {
   const worth = (across) => { // the shorter side of a box, less something for each place that stays empty
     const down = Math.ceil(count / across);

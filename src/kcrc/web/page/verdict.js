@@ -109,7 +109,7 @@ function row(q, label, p, { toggleClass, whyNot }) {
   const box = h("input", { type: "checkbox", checked: !out, "aria-label": words, onchange: () => toggleClass(label) });
   const bar = p === null ? null : h("span", { class: `bar ${kind}` }, h("span", { style: { width: `${100 * p}%` } }));
   const why = first || out || q.now.unknown ? null : h("button", {
-    type: "button", class: "why", onclick: () => whyNot(label), "aria-pressed": `${q.asked === label}`,
+    type: "button", class: "why", onclick: () => whyNot(label), "aria-pressed": `${q.rival === label}`,
     "aria-label": line("whyNot", { label }),
   }, line("whyNotShort"));
   return h("li", { class: out ? "out" : "", "data-key": `class ${label}` },
@@ -121,15 +121,15 @@ const BEST = 4; // examples of the other class
 
 // "Why not lotus?" in words; how much exactly, where the pointer rests on it.
 export function whyNot(q) {
-  const { asked, whyNot: found } = q;
-  if (asked === null || !found) return [];
-  const told = (name) => say(name, { label: named(asked), answer: named(found.answer), n: found.near });
+  const { rival, whyNot: found } = q;
+  if (rival === null || !found) return [];
+  const phrase = (name) => say(name, { label: named(rival), answer: named(found.answer), n: found.near });
   return [
-    h("h2", {}, told("whyNot")),
-    h("p", { title: found.sentence }, found.support === null ? told("noneNear") : [
-      told(`strongest${compared(...found.strongest)}`), " ",
-      told(`together${compared(1 - found.support, found.support)}`)]),
-    h("ul", { class: "strip" }, found.best.slice(0, BEST).map((one) => h("li", {}, shot(thumbnail(one.id), asked)))),
+    h("h2", {}, phrase("whyNot")),
+    h("p", { title: found.sentence }, found.support === null ? phrase("noneNear") : [
+      phrase(`strongest${compared(...found.strongest)}`), " ",
+      phrase(`together${compared(1 - found.support, found.support)}`)]),
+    h("ul", { class: "strip" }, found.best.slice(0, BEST).map((one) => h("li", {}, shot(thumbnail(one.id), rival)))),
   ];
 }
 

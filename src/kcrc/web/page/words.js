@@ -8,7 +8,7 @@ document.documentElement.lang = language;
 const plural = new Intl.PluralRules(language);
 const number = new Intl.NumberFormat(language);
 
-function found(name, values) {
+function findText(name, values) {
   const text = texts[name];
   if (text === undefined) throw new Error(`texts.js says nothing of ${name}`);
   return typeof text === "string" ? text : text[plural.select(values.n)] ?? text.other;
@@ -16,7 +16,7 @@ function found(name, values) {
 
 // As pieces, so that a value may be an element: say("isIt", { label: named("ibis") })
 export function say(name, values = {}) {
-  return found(name, values).split(/\{(\w+)\}/).map((piece, at) => {
+  return findText(name, values).split(/\{(\w+)\}/).map((piece, at) => {
     if (at % 2 === 0) return piece;
     const value = values[piece];
     return typeof value === "number" ? number.format(value) : value;

@@ -1,4 +1,4 @@
-"""Connections to one server: opened when needed, used by one thread at a time, opened anew when the server was gone.
+"""Connections to one server: opened when needed, used by one thread at a time, opened again when the server was gone.
 
 A connection belongs to the process that opened it: a forked child neither uses nor closes what it inherits.
 """

@@ -145,7 +145,7 @@ def open(address: str | os.PathLike[str], *, readonly: bool = False, recover: bo
     """The gallery at an address, after an audit of what is in its schema."""
     where = parse(address)
 
-    def audited(db: Connection) -> str:
+    def audit_and_migrate(db: Connection) -> str:
         if not schema.is_there(db, where.schema):
             raise FileError(f"There is no gallery '{where}'. Make one with `kcrc build`.")
         version, mark = schema.audit(db, where)
@@ -156,7 +156,7 @@ def open(address: str | os.PathLike[str], *, readonly: bool = False, recover: bo
             _, mark = schema.audit(db, where)
         return mark
 
-    return PostgresStore(where, run_with_retries(where, audited), readonly=readonly)
+    return PostgresStore(where, run_with_retries(where, audit_and_migrate), readonly=readonly)
 
 
 @contextlib.contextmanager

@@ -111,13 +111,13 @@ class _Patience:
             raise StateError(f"'{self._source}' could not be read for {file.WAIT_SECONDS:.0f} s. Try again.")
 
 
-# A gallery file written anew, so that nothing is left in it of what was taken out.
+# A gallery file is written again as a whole, so that nothing is left in it of what was taken out.
 #
 # Deleting rows is not enough: SQLite leaves copies of them in free pages and in the gaps of others, and killed halfway
 # a file would hold half of it. So the file is copied aside (to a file without a name, which vanishes with this
-# process), the rows are taken out of the copy, the copy is written anew (``VACUUM``), and its pages take the place of
-# the old ones in one transaction: a kill leaves the gallery from before or the one after. All the while nobody else
-# has the file.
+# process), the rows are taken out of the copy, the copy is rewritten (``VACUUM``), and its pages take the place of
+# the old ones in one transaction: a kill leaves the gallery from before or the one after. All the while no other
+# process has the file.
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ def rewrite_without(db: Connection, path: Path, change: Callable[[Transaction], 
 
 @contextlib.contextmanager
 def hold_alone(db: Connection, path: Path) -> Iterator[None]:
-    """Nobody else reads or writes the file until the end of the block, nor between the transactions in it."""
+    """No other process reads or writes the file until the end of the block, nor between the transactions in it."""
     with file.translate_errors(path):
         (locking,) = db.execute("PRAGMA locking_mode").fetchone()
         (journal,) = db.execute("PRAGMA journal_mode").fetchone()

@@ -79,7 +79,7 @@ def refuse_inherited_lock(inode: tuple[int, int], path: object) -> None:
     if inode in _inherited_busy:
         raise StateError(
             f"'{path}' was in use by the process that this one was forked from, at that very moment, so that it cannot "
-            "be opened here. Fork between two uses of it, or start the process anew."
+            "be opened here. Fork between two uses of it, or start the process again."
         )
 
 

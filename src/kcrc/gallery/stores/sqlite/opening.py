@@ -57,7 +57,7 @@ def _current(path: Path) -> Connection:
 
 
 def _bring_up(db: Connection, path: Path) -> None:
-    """Copy the file, then migrate it, and let nobody else write from the one to the other."""
+    """Copy the file, then migrate it; no other process writes to it between the two."""
     kept = None
     try:
         with file.transaction(db, path):

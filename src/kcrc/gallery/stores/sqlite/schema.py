@@ -1,13 +1,13 @@
-"""The tables of a gallery file, the version of them, and the way from an older version to this one.
+"""The tables of a gallery file, their version, and the migration from older versions to this one.
 
 ::
 
     settings       what the file is: feature, fingerprint, width, tuned parameters, counters (JSON by key)
     feature_state  the fitted feature: arrays by name, as .npy
-    examples       one row an example; removed_by says which act took it out (NULL: it is in)
+    examples       one row per example; removed_by says which act took it out (NULL: it is in)
     vectors        the example's feature vector, raw little-endian numbers
     thumbnails     a small picture of it
-    history        one row an act: add, remove, relabel, rename, tune, undo, compact
+    history        one row per act: add, remove, relabel, rename, tune, undo, compact
     changes        what an act overwrote, so that it can be undone
     tuned          the fitted classifier without its examples: a description and arrays, by the act that chose it
     seals          for each checked table: how many rows and the sum of their checksums
@@ -120,7 +120,7 @@ def audit(db: sqlite3.Connection, path: str) -> int:
     if version not in STATEMENTS:
         raise FileError(f"'{path}' has the unknown file version {version}; it is damaged.")
     expected = {name: _plain(statement) for name, statement in STATEMENTS[version].items()}
-    found: dict[str, str] = {}
+    present: set[str] = set()
     for kind, name, statement in db.execute("SELECT type, name, sql FROM sqlite_master"):
         if kind == "index" and statement is None and str(name).startswith("sqlite_autoindex_"):
             continue
@@ -129,15 +129,15 @@ def audit(db: sqlite3.Connection, path: str) -> int:
                 f"'{path}' holds a {kind} '{_short(name)}' that is not part of a kcrc gallery. "
                 "Nothing was read from it; do not use a gallery from a source you do not trust."
             )
-        found[name] = statement
-    missing = sorted(expected.keys() - found.keys())
+        present.add(name)
+    missing = sorted(expected.keys() - present)
     if missing:
         raise FileError(f"'{path}' lacks the table '{missing[0]}'; it is damaged.")
     return int(version)
 
 
 def migrate(db: sqlite3.Connection, version: int) -> None:
-    """Bring a file from ``version`` to this one, step by step (inside the caller's transaction)."""
+    """Bring a file from ``version`` to VERSION, step by step (inside the caller's transaction)."""
     for step in range(version, VERSION):
         _STEPS[step](db)
     db.execute(f"PRAGMA user_version = {VERSION}")
@@ -177,7 +177,7 @@ def _from_2_to_3(db: sqlite3.Connection) -> None:
 
 
 def _from_3_to_4(db: sqlite3.Connection) -> None:
-    """Give every row the checksum of now; a row that does not match its own is damage."""
+    """Give every row the checksum that this version takes; a row that does not match its old one is damaged."""
     driver = SQLiteDriver(db)
     for table, columns in COLUMNS.items():
         rows: list[Row] = []

@@ -6,7 +6,7 @@ gallery. They are used before any table is read, so no audit of the gallery come
 it is killed is a plain journal of old pages of this one file. Anything else is refused, and nothing is touched.
 
 A journal of that shape may be planted too, and cannot be told from a real one. It can change the pages of the gallery
-and nothing else, as could whoever wrote the gallery; the audit and the checksums look at the outcome.
+and nothing else, as could the program that wrote the gallery; the audit and the checksums look at the outcome.
 
 What is promised: files that lie there when the gallery is opened, or a transaction begins, do no harm. What is not:
 SQLite opens the files by name a moment after this look, so someone who may write in the folder can exchange them in
@@ -105,7 +105,7 @@ _OURS = b"KCRCVEC"  # how a cache begins
 
 
 def drop_caches(gallery: Path) -> None:
-    """Delete the vectors kept beside the gallery, and where KCRC_GALLERY_CACHE says; both can be made anew.
+    """Delete the vectors kept beside the gallery, and where KCRC_GALLERY_CACHE says; both can be made again.
 
     In the folder beside, caches of galleries that are no longer there go too: it may be this one's former name.
     """

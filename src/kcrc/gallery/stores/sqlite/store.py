@@ -149,8 +149,9 @@ class SQLiteStore:
         return copying.backup(self.address, goal, check=check, overwrite=overwrite)
 
     def _check_in_place(self) -> None:
-        """An error where another file has the gallery's name. Whoever puts one there has the lock meanwhile, as we do
-        now: this comes before the first page is changed, and with it a journal that would be the other file's."""
+        """An error where another file has the gallery's name. A program of ours that puts one there has the lock, and
+        now this process has it: so the check comes before the first page is changed, and with it a journal that would
+        be the other file's."""
         if self._where() != self._inode:
             raise StateError(f"'{self.address}' was replaced by another file meanwhile. Open it again.")
 

@@ -1,4 +1,4 @@
-"""The vectors as one array in a file of their own: derived, never trusted, made anew at need.
+"""The vectors as one array in a file of their own: derived, never trusted, made again at need.
 
 A row of the cache counts only if the gallery has an example of that id and the row's crc32 is the one the
 gallery keeps for it; a cache that is stale, torn, foreign or forged so costs time and changes no answer. What

@@ -2,7 +2,7 @@
 
 A library's index only grows, and any number of values share it: each knows which slots of it are its own examples, in
 their order. Slots of examples that were forgotten, or that another value added, are passed over; where too few others
-are left, more candidates are asked for, and in the end the exact search is. Where most of the slots are nobody's, or
+are left, more candidates are asked for, and in the end the exact search is. Where most of the slots are unused, or
 new examples lie where a library has no numbers for them, a new one is made.
 
 How many of the nearest it finds is estimated when it is made, and again whenever a twentieth of the examples came or
@@ -34,9 +34,9 @@ native: Any = _native  # None where the compiled module is not built; then there
 SPARE = 16  # candidates beyond those wanted
 WIDER = 4  # times as many where they were too few
 ENOUGH = 1024  # candidates that may always be asked for; beyond, no more than an eighth of all
-NOBODYS = 256  # slots that are too few to make a new index for
+UNUSED_SLOTS = 256  # so many slots without an example are too few to make a new index for
 FARTHEST_NEW = 1024.0  # length of new coordinates, where the longest were 1: half precision ends at 65,504
-STALE = 0.05  # share of the examples that may come or go before the recall is estimated anew
+STALE = 0.05  # share of the examples that may come or go before the recall is estimated again
 SAMPLE = 40_960  # examples that a library learns from: 40 for each of its most centres, about
 BLOCK = 1 << 22  # numbers handed over at a time
 
@@ -144,7 +144,7 @@ class ApproximateIndex(NeighbourIndex):
         return self._with(cast(ScanIndex, self.exact.keep(atoms, keep)), self.slots[keep], int((~keep).sum()))
 
     def _with(self, exact: ScanIndex, slots: Array, changed: int) -> NeighbourIndex:
-        if self.finder.slot_count > 2 * len(slots) + NOBODYS:
+        if self.finder.slot_count > 2 * len(slots) + UNUSED_SLOTS:
             return self._anew(exact.atoms)
         made = replace(self, exact=exact, slots=slots, changed=self.changed + changed)
         return made._with_recall() if made.changed > STALE * len(slots) else made
