@@ -201,6 +201,24 @@ def test_an_example_alone_in_its_class_is_not_accused(rng):
     assert (every.asked, every.alone, every.mislabelled, every.doubtful) == (0, 9, [], [])
 
 
+@pytest.mark.parametrize("scaling", ["plain", "within"])
+def test_a_found_group_stays_where_one_of_its_labels_is_in_question(scaling):
+    """Frames of a scene were labelled by themselves: they speak against the wrong label of one of them, and for the
+    right labels of scenes unlike the others of their class. A group that is named leaves together."""
+    rng = np.random.default_rng(0)
+    scene = np.repeat(np.arange(24), 4)
+    y = scene % 3  # a scene says nothing of another
+    X = rng.normal(size=(24, 30))[scene] + 0.1 * rng.normal(size=(96, 30))
+    wrong = rng.choice(96, 6, replace=False)
+    y[wrong] = (y[wrong] + 1) % 3
+    found, named = (given(n_neighbors=9, scaling=scaling).fit(X, y, groups=g) for g in ("auto", scene))
+    assert found.confidence_.left_out.right.mean() < 0.5  # what is announced is of new scenes
+    rows = found.audit().rows
+    assert np.isin(wrong, rows).all()
+    assert np.isin(rows, wrong).mean() > 0.8
+    assert named.audit().right / 96 < 0.5
+
+
 def test_of_one_class_nothing_is_asked(rng):
     audit = given().fit(rng.standard_normal((9, 3)), ["a"] * 9).audit()
     assert (audit.asked, audit.right, audit.alone, audit.one_class) == (0, 0, 0, True)

@@ -24,7 +24,7 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.errors import DataError
-from kcrc.report.terminal import say
+from kcrc.report.terminal import note, say
 from lab.datasets.catalogue import roots
 from lab.experiments.studies import command
 from lab.experiments.studies.samples import at_hand, vectors
@@ -78,11 +78,26 @@ def dependent(name: str, data: Path | None) -> Draw:
     return Draw(X[split == 0], y[split == 0], X[split == 1], y[split == 1], group[split == 0])
 
 
+def has_groups(data: Path | None) -> bool:
+    """Whether speakers and patients can be read; where not, a line says so."""
+    if _places("groups", data):
+        return True
+    note(_MISSING.format(name="groups"))
+    return False
+
+
+_MISSING = "{name}.npz is not here: give its folder by --data or KCRC_DATA."
+
+
 def _file(name: str, data: Path | None) -> Any:
-    found = [root / f"{name}.npz" for root in roots(data) if (root / f"{name}.npz").exists()]
+    found = _places(name, data)
     if not found:
-        raise DataError(f"{name}.npz is not here: give its folder by --data or KCRC_DATA.")
+        raise DataError(_MISSING.format(name=name))
     return np.load(found[0])
+
+
+def _places(name: str, data: Path | None) -> list[Path]:
+    return [root / f"{name}.npz" for root in roots(data) if (root / f"{name}.npz").exists()]
 
 
 def figures(draw: Draw, groups: Any, seconds: float) -> dict[str, float]:

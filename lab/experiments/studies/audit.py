@@ -1,9 +1,9 @@
 """Flipped labels found again.
 
-A share of the labels (of digits and MNIST a tenth, of Caltech256's CLIP embeddings a twentieth) is changed to another
-class at random, and the classifier is tuned on the spoiled labels. Of digits and MNIST ``audit().rows`` must find at
-least 80 % of the changes in every run, and at least 60 % of what it lists must be changes; of the embeddings 95 % and
-75 %, in the mean.
+A share of the labels (of Caltech256's CLIP embeddings a twentieth, of the others a tenth) is changed to another class
+at random, and the classifier is tuned on the spoiled labels. In every run ``audit().rows`` must find at least 80 % of
+the changes, and at least 60 % of what it lists must be changes; of the embeddings 95 % and 75 %, in the mean. Speakers
+say each vowel six times, which fit finds to be groups.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
 from kcrc.report.terminal import say
-from lab.experiments.studies import command
+from lab.experiments.studies import announced, command
 from lab.experiments.studies.samples import at_hand, dataset, vectors
 
 SETS = {"digits": "digits", "MNIST-5000": "mnist", "CLIP": "caltech256_clip"}
-FLIPPED = {"digits": 0.1, "MNIST-5000": 0.1, "CLIP": 0.05}
+FLIPPED = {"digits": 0.1, "MNIST-5000": 0.1, "CLIP": 0.05, "speakers": 0.1}
 
 
 def flipped(y: Array, share: float, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -37,9 +37,12 @@ def flipped(y: Array, share: float, rng: np.random.Generator) -> tuple[Array, Ar
 
 
 def examples(name: str, seed: int, data: Path | None) -> tuple[Array, Array]:
-    """All digits, 5,000 of MNIST's training rows drawn by the seed, or the training rows of the embeddings."""
+    """All digits, 5,000 of MNIST's training rows drawn by the seed, or the training rows of the others."""
     if name == "digits":
         return vectors("digits")
+    if name == "speakers":
+        draw = announced.dependent(name, data)
+        return draw.X, draw.y
     found = dataset(SETS[name], data)
     if name == "CLIP":
         return found.vectors(found.train), found.labels[found.train]
@@ -50,8 +53,8 @@ def examples(name: str, seed: int, data: Path | None) -> tuple[Array, Array]:
 def study(given: argparse.Namespace) -> bool:
     held = True
     say("data set     seed  listed  found  precision  found in as many as there are  seconds (fit, audit)")
-    for name in given.sets or SETS:
-        if not at_hand(SETS[name], given.data):
+    for name in given.sets or FLIPPED:
+        if not (at_hand(SETS[name], given.data) if name in SETS else announced.has_groups(given.data)):
             continue
         finds, precisions = [], []
         for seed in range(given.first, given.first + given.seeds):
@@ -88,7 +91,7 @@ def study(given: argparse.Namespace) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = command.options("audit", __doc__)
-    parser.add_argument("sets", nargs="*", choices=[*SETS, []], default=[])
+    parser.add_argument("sets", nargs="*", choices=[*FLIPPED, []], default=[])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seconds", type=float, default=30.0, help="for tuning")

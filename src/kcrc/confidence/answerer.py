@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,6 +39,11 @@ class Answerer:
     def confidence(self) -> Confidence:
         """What is known of how sure answers are."""
         return self.known if isinstance(self.known, Confidence) else self.known()
+
+    @cached_property
+    def audit_confidence(self) -> Confidence:
+        """The same for questions on one stored example."""
+        return self.confidence.for_audit(self.model)
 
     @property
     def classes(self) -> Array:

@@ -17,6 +17,11 @@ All that is about labels, and holds where answers are good. Where they are not, 
 than chance; so the answer has to be twice as likely as the label as well. In a class of two, each is all that speaks
 for the other, and if one is wrong, it cannot be told which: both are only in doubt. And of fewer than eight examples
 none is asked: one that leaves takes so much of its class along that the others lean to the other classes.
+
+Each is asked alone, with exact copies and with the group that the caller named, if any. A group that was found stays:
+its other members were labelled by themselves. What is announced of new examples leaves out whole groups, and folds of
+small classes: that is another question. ``lab.experiments.studies.audit`` flips a tenth of the labels of speakers,
+whose groups are found: 81 % of the suspects are flipped, and 28 % were where found groups left too.
 """
 
 from __future__ import annotations
@@ -292,6 +297,7 @@ def audit(model: FittedModel, confidence: Confidence, rows: Array | None, progre
         which = np.flatnonzero(np.isin(model.ids, wanted))
     one_class = len(np.unique(model.labels)) == 1
     # Without others of its class no answer can be its label, and among one class no other: neither says anything.
+    confidence = confidence.for_audit(model)
     mates = staying(model.labels, confidence.exclusion.groups_of(model))
     alone = 0 if one_class else int((mates[which] == 0).sum())
     too_few = not one_class and 0 < int((mates > 0).sum()) < FEWEST

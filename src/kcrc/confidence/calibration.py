@@ -399,6 +399,24 @@ class Confidence:
             strangers=strangers,
         )
 
+    def for_audit(self, model: FittedModel) -> Confidence:
+        """For questions on one stored example, such as whether its label is wrong: only its copies leave with it, and
+        the group that the caller named. Of a group that was found the others stay, for they were labelled by themselves
+        and speak for its label or against it; how sure answers are is learned from answers like that."""
+        if not self.groups_found:
+            return self
+        exclusion = self.exclusion.with_copies(model)
+        groups, copies = (len(np.unique(out.groups_of(model))) for out in (self.exclusion, exclusion))
+        if groups == copies:
+            return self
+        bare = replace(self, exclusion=exclusion, groups_found=False)
+        left = LeftOut.of(model, exclusion)
+        if left is None:
+            return bare
+        far = left.signs[:, FAR] if model.method.n_neighbors is not None else None
+        calibration = Calibration.fit(left.residuals, left.truth, far, exclusion.groups_of_rows(left.rows))
+        return replace(bare, calibration=calibration)
+
     def probabilities(self, evidence: Evidence) -> Array:
         """(B, C) of the answers in ``evidence``."""
         told_apart = self.calibration.familiarity.slope > 0

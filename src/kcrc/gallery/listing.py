@@ -181,14 +181,14 @@ def example_details(gallery: Gallery, example: int) -> ExampleDetails:
 
 
 def answer_without(gallery: Gallery, example: int) -> tuple[OwnAnswer | None, tuple[NearExample, ...]]:
-    """Classify an example with itself (and its group) left out, as ``audit`` does; return the answer and the nearest
-    examples. The answer is None if nothing of its class is left, and there are no neighbours if nothing at all is
-    left."""
+    """Classify an example with itself left out, as ``audit`` does; return the answer and the nearest examples.
+
+    The answer is None if nothing of its class is left, and there are no neighbours if nothing at all is left."""
     from kcrc.tuning.left_out.answers import answers_without
     from kcrc.tuning.left_out.sample import class_stays
 
     answerer = gallery.answering.answerer()
-    model, confidence = answerer.model, answerer.confidence
+    model, confidence = answerer.model, answerer.audit_confidence
     which = np.flatnonzero(model.ids == example)
     groups = confidence.exclusion.groups_of(model)
     if not len(which) or (groups == groups[which[0]]).all():

@@ -44,8 +44,8 @@ def titles(audit: Audit) -> tuple[str, str, str, str, str]:
         share = f" ({audit.right / audit.asked:.1%})" if audit.asked else ""
         sentences.insert(
             0,
-            f"{audit.right} of {audit.asked} examples{share} are answered as they are labelled when they are asked as "
-            "if they were not in the gallery.",
+            f"{audit.right} of {audit.asked} examples{share} are answered as they are labelled when each is asked as "
+            "if it alone were not in the gallery.",
         )
     wrong, doubtful, pairs, idle = (
         len(kind) for kind in (audit.mislabelled, audit.doubtful, audit.clashes, audit.idle)
@@ -60,7 +60,7 @@ def titles(audit: Audit) -> tuple[str, str, str, str, str]:
         _by_number(
             pairs,
             "No two examples look the same under different labels",
-            "1 pair looks almost the same, with two labels",
+            "2 examples look almost the same, with two labels",
         )
         or f"{pairs} pairs look almost the same under different labels, the nearest first",
         _by_number(idle, "Every example was of use to another, or was never asked", f"1 example {never}")

@@ -30,7 +30,7 @@ def compute_audit(thumbnail: Callable[[int], bytes | None], current: Current, re
     from kcrc.images.look_alikes import with_look_alikes  # loads SciPy, which no question needs
 
     model = current.answerer.model
-    result = audit(model, current.answerer.confidence, None, report)
+    result = audit(model, current.answerer.audit_confidence, None, report)
     return with_look_alikes(result, model.ids, model.classes[model.labels], thumbnail, None)
 
 

@@ -149,6 +149,16 @@ def test_duplicates_and_groups_leave_together():
         same(got, asked_without(model, model.method, i, np.flatnonzero(together == together[i])))
 
 
+def test_without_its_groups_an_exclusion_is_that_of_copies():
+    X, y, _ = problem(5, n=30)
+    X, y = np.concatenate([X, X[:6]]), np.concatenate([y, y[:6]])
+    model = fitted({"scaling": Within(0.3), "gamma": 0.05}, X, y).model_
+    bare, made = Exclusion.of(model), Exclusion.of(model, np.arange(len(X)) // 5).with_copies(model)
+    together = [exclusion.groups_of(model) for exclusion in (bare, made)]
+    np.testing.assert_array_equal(*(groups[:, None] == groups for groups in together))
+    np.testing.assert_array_equal(bare.weights, made.weights)
+
+
 def test_examples_that_came_and_went_since_the_fit():
     X, y, _ = problem(6, n=50)
     clf = fitted({"scaling": Within(0.3), "gamma": 0.05}, X[:40], y[:40])

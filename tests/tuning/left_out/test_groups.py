@@ -60,6 +60,39 @@ def test_a_dense_class_of_independent_examples_stays_single():
     assert len(np.unique(groups)) >= 110
 
 
+@pytest.mark.parametrize("far", [1.0, 4.0, 20.0])
+@pytest.mark.parametrize("each", [6, 10, 30, 100])
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 10])
+def test_independent_examples_of_few_dimensions_stay_single(d, each, far):
+    """Some are near to each other by chance, the more so the fewer dimensions there are."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), each)
+    X = far * rng.normal(size=(3, d))[y] + rng.normal(size=(len(y), d))
+    assert len(np.unique(find_groups(X, y))) >= len(y) - 1
+
+
+@pytest.mark.parametrize("each", [6, 10, 30, 100])
+def test_independent_examples_of_a_curve_in_many_dimensions_stay_single(each):
+    """As drawings that differ in one thing only, such as the width of their stripes."""
+    rng = np.random.default_rng(1)
+    y = np.repeat(np.arange(3), each)
+    waves, phases, sizes = rng.uniform(1, 8, (3, 50)), rng.uniform(0, 6, (3, 50)), rng.normal(size=(3, 50))
+    X = sizes[y] * np.cos(rng.random((len(y), 1)) * waves[y] + phases[y])
+    assert len(np.unique(find_groups(X, y))) == len(y)
+
+
+@pytest.mark.parametrize("scenes", [3, 8])
+def test_pairs_are_found_where_dimensions_are_many(scenes):
+    X, y, scene = bursts(2, frames=2, scenes=scenes)
+    assert partition(find_groups(X, y)) == partition(scene)
+
+
+def test_a_near_copy_among_independent_examples_is_found():
+    X, y = load_digits(return_X_y=True)
+    X, y = np.concatenate([X[:300], X[[0, 5]] + 0.3]), np.concatenate([y[:300], y[[0, 5]]])
+    assert partition(find_groups(X, y)) == partition(np.array([*range(300), 0, 5]))
+
+
 def test_a_class_has_at_least_two_groups():
     """However near to each other its examples are, compared with other classes."""
     rng = np.random.default_rng(0)

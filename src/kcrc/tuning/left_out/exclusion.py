@@ -19,7 +19,7 @@ from kcrc.method.fitted_model import FittedModel
 from kcrc.method.kernels import Kernel, VectorKernel
 from kcrc.method.preparation import Prepared, Samples
 from kcrc.method.scaling import tiled_product
-from kcrc.tuning.left_out.sample import duplicate_groups, folds_of_small_classes
+from kcrc.tuning.left_out.sample import duplicate_groups, equal_rows, folds_of_small_classes
 
 # What an example's leaving does to the within-class metric.
 #
@@ -89,6 +89,16 @@ class Exclusion:
         own = np.array(self.groups)
         own[at[known]] = groups[known]
         return replace(self, groups=own)
+
+    def with_copies(self, model: FittedModel) -> Exclusion:
+        """The same with exact duplicates as its only groups."""
+        own = np.arange(len(self.ids))
+        at, known = self._places(model.ids)
+        own[at[known]] = len(own) + equal_rows(model.raw)[known]
+        metric, weights = model.method.scaling.by_class, self.weights
+        if weights is not None and metric is not None:
+            weights = removed_weights(np.bincount(self.labels)[self.labels], self.labels, own, metric.shrinkage)
+        return replace(self, groups=own, weights=weights)
 
     def with_folds(self, model: FittedModel) -> Exclusion:
         """The same where classes that are small leave in folds; this one where none is."""

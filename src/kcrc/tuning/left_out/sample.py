@@ -155,6 +155,14 @@ def folds_of_small_classes(labels: Array, groups: Array) -> Array:
 # another class, and a group counts if its members are GAP times as far from the rest of their class as from each other
 # (medians of the distances to the nearest; PAIR_GAP times for a pair, which lies apart by chance more often), and more
 # than they are across. A class whose examples only run into each other stays single, and so does its dense middle.
+#
+# Independent examples of few dimensions lie so by chance. Among those of D dimensions the distance to the (k+1)-th
+# nearest of the class is r times that to the k-th, and k log r is 1/D in the mean, for every k and whatever their
+# density (Facco et al. 2017); a share r^−D has the second nearest r times as far away as the nearest. Groups of s
+# examples break this law: at k = s − 1 they seem to have far fewer dimensions than at another k. So what may be groups
+# counts as groups if D at one k is UNEVEN times that at another, beyond what so few examples leave open, or else if
+# hardly any of so many independent examples would have such a gap. Classes too small for k = 2 show groups of two by
+# the spread of log r, which is 1/D too: theirs is far less than the mean.
 # Measured by ``lab.experiments.studies.announced``.
 
 CUTS = (0.55, 0.4, 0.28, 0.2, 0.14, 0.1, 0.07, 0.05)
@@ -164,6 +172,11 @@ MOST_OF_CLASS = 0.5  # a group that is more of its class is the class, and what 
 MEDIAN_OF = 300  # examples of which the distance to another class is measured
 CELL = 512  # examples of a class among which all distances are measured
 LEAST_DISTANCE = 1e-3  # of the cut: of vectors in single precision, nearer ones are equal
+RANKS = 5  # k up to which D is estimated, …
+OF_CLASS = 3  # … in classes of so many times k + 1: farther away it is the class that ends
+UNEVEN = 2.0
+ERRORS = 1.5  # standard errors by which an estimate of D may be off
+BY_CHANCE = 0.1  # examples expected to have the gap of a group, if D is even
 
 
 AUTO = "auto"
@@ -190,12 +203,21 @@ def find_groups(X: Array, labels: Array) -> Array:
     cut = None if Z is None else _distance_to_others(Z, labels, digests(X))
     if Z is None or cut is None:
         return number
-    group, following = np.arange(len(X)), len(X)
+    candidates: list[tuple[Array, float]] = []
+    steps: list[list[Array]] = [[] for _ in range(RANKS)]
     for c in np.unique(labels):
         for rows in _cells(Z, np.flatnonzero(labels == c)):
-            for members in _groups_among(Z[rows], number[rows], cut):
-                group[rows[members]] = following
-                following += 1
+            rows = rows[np.unique(number[rows], return_index=True)[1]]  # copies leave together anyway
+            if len(rows) < 4:
+                continue
+            far = _distances(Z[rows], LEAST_DISTANCE * cut)
+            candidates += [(rows[members], gap) for members, gap in _groups_among(far, cut)]
+            for of_rank, step in zip(steps, _log_steps(far), strict=False):
+                of_rank.append(step)
+    group, following = np.arange(len(X)), len(X)
+    for members in _beyond_chance(candidates, steps, int(number.max()) + 1):
+        group[members] = following
+        following += 1
     return duplicate_groups(X, group)
 
 
@@ -237,17 +259,19 @@ def _cells(Z: Array, rows: Array) -> list[Array]:
     return _cells(Z, rows[low]) + _cells(Z, rows[~low])
 
 
-def _groups_among(Z: Array, copies: Array, cut: float) -> list[Array]:
-    """The groups of two or more among examples Z (n, d) of one class, as places; ``copies`` (n,) are equal where the
-    examples are."""
-    first = np.unique(copies, return_index=True)[1]  # copies leave together anyway
-    n = len(first)
-    if n < 3:
-        return []
-    Z = Z[first]
+def _distances(Z: Array, least: float) -> Array:
+    """(n, n) of different examples Z (n, d), none below ``least``; ∞ of each to itself."""
+    Z = Z - Z.mean(axis=0)  # of what they share single precision would keep the less of their differences
     squares = np.einsum("ij,ij->i", Z, Z)
-    far = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * (Z @ Z.T), (LEAST_DISTANCE * cut) ** 2))
+    far = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * (Z @ Z.T), least**2))
     np.fill_diagonal(far, np.inf)
+    return np.asarray(far)
+
+
+def _groups_among(far: Array, cut: float) -> list[tuple[Array, float]]:
+    """What may be groups of two or more among the n examples of one class with distances (n, n): their places, and how
+    many times farther the rest of the class is."""
+    n = len(far)
     nearest = far.min(axis=1)
     taken, found = np.zeros(n, bool), []
     for share in CUTS:
@@ -263,10 +287,32 @@ def _groups_among(Z: Array, copies: Array, cut: float) -> list[Array]:
             members = np.flatnonzero(number == one)
             if taken[members].any():
                 continue
-            rest = np.where(number[None] == one, np.inf, far[members]).min(axis=1)
+            rest = float(np.median(np.where(number[None] == one, np.inf, far[members]).min(axis=1)))
             among = far[np.ix_(members, members)][np.triu_indices(len(members), 1)]
-            gap = PAIR_GAP if len(members) == 2 else GAP
-            if np.median(rest) >= max(gap * np.median(nearest[members]), ACROSS * np.median(among)):
+            gap = rest / float(np.median(nearest[members]))
+            if gap >= (PAIR_GAP if len(members) == 2 else GAP) and rest >= ACROSS * np.median(among):
                 taken[members] = True
-                found.append(first[members])
+                found.append((members, gap))
     return found
+
+
+def _log_steps(far: Array) -> list[Array]:
+    """k log r for k = 1, 2, …, each (n,), of n examples of one class with distances (n, n): 1 / D in the mean."""
+    ranks = max(1, min(RANKS, len(far) // OF_CLASS - 1))
+    near = np.log(np.sort(np.partition(far, ranks, axis=1)[:, : ranks + 1], axis=1))
+    return [k * (near[:, k] - near[:, k - 1]) for k in range(1, ranks + 1)]
+
+
+def _beyond_chance(candidates: list[tuple[Array, float]], steps: list[list[Array]], n_examples: int) -> list[Array]:
+    """Those of the candidates for groups that are no chance among independent examples, by their steps at each k."""
+    pooled = [np.concatenate(of_rank) for of_rank in steps if of_rank]
+    estimates = [(float(step.mean()), len(step)) for step in pooled if step.mean() > 0]
+    if not candidates or not estimates:
+        return []
+    largest = max(np.exp(-ERRORS / np.sqrt(count)) / mean for mean, count in estimates)
+    least = min(np.exp(ERRORS / np.sqrt(count)) / mean for mean, count in estimates)
+    first = pooled[0]
+    if first.std() > 0:  # the standard error of a spread is √2 times that of a mean, and pairs count each step twice
+        largest = max(largest, float(np.exp(-2.0 * ERRORS / np.sqrt(len(first))) / first.std()))
+    uneven = largest >= UNEVEN * least
+    return [members for members, gap in candidates if uneven or n_examples * gap**-largest <= BY_CHANCE]
