@@ -85,9 +85,10 @@ reproduce: $(VENV)/.user  ## the paper's experiments in about an hour; writes re
 reproduce-full: $(VENV)/.user  ## the same with the paper's repeats, in many hours: what is left of it, into docs/reproduction
 	$(BIN)/python -m lab reproduce all --full --resume $(if $(DATA),--data $(DATA)) --out docs/reproduction --page docs/reproduction.md
 
-lint: $(VENV)/.dev  ## ruff, clang-format, the type checker and the layers
+lint: $(VENV)/.dev  ## ruff, the words, clang-format, the type checker and the layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/python .ci/words.py
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache

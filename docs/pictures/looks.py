@@ -17,7 +17,7 @@ from PIL import Image, ImageDraw
 
 from kcrc import ImageClassifier, distances, looks
 from kcrc._base.arrays import Array
-from kcrc.images.looks.base import Look, kind_of, looks_for
+from kcrc.images.looks.base import Look, descriptions, kind_of, looks_for
 
 HERE = Path(__file__).parent
 SIDE, FINE, NEAREST = 96, 4, 6
@@ -29,23 +29,6 @@ FILLINGS = ("plain", "stripes", "checks", "dots")
 KINDS = tuple(product(RADII, COLOURS, FILLINGS))
 ASKED = (("star", "red", "stripes"), ("cross", "blue", "dots"))
 FEW = ["pixels", "colour", "tangent", "hog", "lbp", "textons"]
-ROWS = {
-    "pixels": "grey values",
-    "colour pixels": "colours, place by place",
-    "tangent": "grey values, moved a little",
-    "colour": "how much of each colour",
-    "hog": "outlines",
-    "fine hog": "outlines, finer",
-    "sift": "outlines, point by point",
-    "geometric blur": "points on outlines",
-    "shape context": "the course of outlines",
-    "lbp": "texture, by region",
-    "marginal": "texture, anywhere",
-    "textons": "texture, anywhere",
-    "coarse pyramid": "visual words, large",
-    "pyramid": "visual words",
-    "embedding": "a network's view",
-}
 
 
 def picture(shape: str, colour: str, filling: str, rng: np.random.Generator) -> Array:
@@ -100,7 +83,7 @@ def draw_near() -> None:
     from matplotlib.figure import Figure
 
     examples, kinds, queries = pictures()
-    rows = looks_for(kind_of(examples), sorted(looks.names(), key=list(ROWS).index))
+    rows = looks_for(kind_of(examples), sorted(looks.names(), key=list(descriptions).index))
     columns = [1, 0.25, *[1] * NEAREST, 0.6, 1, 0.25, *[1] * NEAREST, 2.2]
     figure = Figure(figsize=(10, 0.55 * len(rows) + 0.4), dpi=100)
     grid = figure.add_gridspec(len(rows), len(columns), width_ratios=columns, wspace=0.06, hspace=0.06,
@@ -129,7 +112,7 @@ def draw_near() -> None:
         top, bottom = grid[line, 0].get_position(figure).y1, grid[line, 0].get_position(figure).y0
         middle = (top + bottom) / 2
         figure.text(0.012, middle + 0.008, look.name, fontsize=10, weight="bold", va="center")
-        figure.text(0.012, middle - 0.012, ROWS[look.name], fontsize=8, color="0.4", va="center")
+        figure.text(0.012, middle - 0.012, looks.describe(look.name).row, fontsize=8, color="0.4", va="center")
     save(figure, HERE / "near-looks.png")
 
 

@@ -50,7 +50,7 @@ def test_the_answers_are_those_of_the_paper_on_the_very_numbers(offset, spread, 
         np.testing.assert_array_equal(classifier.predict(Q), expected)
         np.testing.assert_array_equal([classifier.predict(q[None])[0] for q in Q], expected)
         answerer = classifier.answerer_
-        staged = pipeline.classify(answerer.model, answerer.scaled(Q), compiled=False)
+        staged = pipeline.classify(answerer.model, answerer.scale_queries(Q), compiled=False)
         np.testing.assert_array_equal(staged.labels, expected)
 
 

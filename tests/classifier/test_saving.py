@@ -163,6 +163,44 @@ def test_forged_files_are_refused(rng, tmp_path: Path, forge) -> None:
         KCRCClassifier.load(tmp_path / "c")
 
 
+def array_of(value, arrays):
+    """The name of the array that a description names."""
+    (name,) = [name for name in arrays if name == value.get("array")]
+    return name
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field", "value"),
+    [
+        ({"distance": "mahalanobis", "kernel": "exp"}, ("method", "distance", "whitening"), np.inf),
+        ({"scaling": "within"}, ("confidence", "exclusion", "weights"), -1.0),
+        ({"scaling": "within"}, ("confidence", "exclusion", "weights"), np.nan),
+    ],
+)
+def test_numbers_that_leave_a_query_without_neighbours_are_refused(rng, tmp_path: Path, parameters, field, value):
+    KCRCClassifier(**{**GIVEN, **parameters}).fit(*problem(rng)).save(tmp_path / "c")
+    header, arrays = read_archive(tmp_path / "c", "kcrc-classifier")
+    first, *rest = field
+    place = header[first]
+    for name in rest:
+        place = place["fields"][name]
+    name = array_of(place, arrays)
+    arrays[name] = np.full_like(arrays[name], value)
+    write_archive(tmp_path / "c", "kcrc-classifier", header, arrays)
+    with np.errstate(invalid="ignore"), pytest.raises(FileError):
+        KCRCClassifier.load(tmp_path / "c")
+
+
+def test_no_row_number_is_given_twice_whatever_a_file_says_of_the_next(rng, tmp_path: Path) -> None:
+    X, y = problem(rng)
+    KCRCClassifier(**GIVEN).fit(X, y).save(tmp_path / "c")
+    header, arrays = read_archive(tmp_path / "c", "kcrc-classifier")
+    header["growth"]["next_row"] = 7
+    write_archive(tmp_path / "c", "kcrc-classifier", header, arrays)
+    loaded = KCRCClassifier.load(tmp_path / "c").partial_fit(X[:2] + 0.1, y[:2])
+    np.testing.assert_array_equal(loaded.model_.ids, np.arange(62))
+
+
 def test_what_a_reader_does_not_know_is_passed_over(rng, tmp_path: Path) -> None:
     fitted = KCRCClassifier(**GIVEN).fit(*problem(rng))
     fitted.save(tmp_path / "c")

@@ -91,6 +91,13 @@ def test_auto_by_name_is_the_same_and_an_option_needs_a_feature(run: Run) -> Non
     assert not Path("other.kcrc").exists()
 
 
+def test_a_look_is_no_feature(run: Run) -> None:
+    code, _, err = run("build", "photos", "-o", "new.kcrc", "-f", "fine hog")
+    assert code == 2
+    assert "'fine hog' is a look, and build tries looks by itself without -f. Features are colour, " in err
+    assert not Path("new.kcrc").exists()
+
+
 def test_ctrl_c_while_choosing_leaves_nothing(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -233,6 +240,7 @@ def test_build_of_other_photographs_goes_by_what_they_need(run: Run, home: Path)
     for label in ("wren", "robin"):
         for number in range(5):
             photo(home / "birds" / label / f"{number}.jpg", label, number)
-    code, _, err = run("build", "birds", "-o", "birds.kcrc", "--no-tune", "-v")
+    with only("pixels", "hog", "colour"):
+        code, _, err = run("build", "birds", "-o", "birds.kcrc", "--no-tune", "-v")
     assert code == 0
     assert "Pictures are compared by grey values; 10 of 10 examples are answered right when left out." in err

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from commands import APART, CALLS
 from photos import folder, photo
 
 from kcrc.cli import COMMANDS, GROUPS
@@ -20,43 +21,15 @@ METHOD = re.compile(
     r"distance|[0-9a-f]{16}",
     re.IGNORECASE,
 )
-SAID = {  # every command as a person gives it first; those that need a server or a terminal's shell apart
-    "build": ["photos", "-o", "new.kcrc", "-f", "pixels"],
-    "predict": ["birds.kcrc", "test", "photos"],
-    "explain": ["birds.kcrc", "test/wren/50.jpg"],
-    "add": ["birds.kcrc", "more"],
-    "undo": ["birds.kcrc"],
-    "sort": ["birds.kcrc", "test", "sorted"],
-    "watch": ["birds.kcrc", "test", "--once"],
-    "relabel": ["birds.kcrc", "1", "--label", "owl"],
-    "rename": ["birds.kcrc", "owl", "eagle"],
-    "remove": ["birds.kcrc", "2"],
-    "redo": ["birds.kcrc"],
-    "history": ["birds.kcrc"],
-    "evaluate": ["birds.kcrc"],
-    "audit": ["birds.kcrc"],
-    "advise": ["birds.kcrc"],
-    "list": ["birds.kcrc"],
-    "show": ["birds.kcrc", "3"],
-    "info": ["birds.kcrc"],
-    "tune": ["birds.kcrc", "--seconds", "2"],
-    "verify": ["birds.kcrc"],
-    "backup": ["birds.kcrc", "copy.kcrc"],
-    "compact": ["birds.kcrc"],
-    "export": ["birds.kcrc", "labels.csv"],
-    "import": ["birds.kcrc", "labels.csv"],
-    "copy": ["birds.kcrc", "other.kcrc"],
-    "help": [],
-}
-APART = {"serve", "completion", "demo"}  # a server; a script; figures of rivals, in tests of their own
 
 
 @pytest.fixture
 def said(kcrc, home: Path) -> dict[str, tuple[int, str]]:
     """What every command prints on both streams, one after the other on the same gallery."""
     folder(Path("more"), 2, first=30)
+    Path("out").mkdir()
     answers: dict[str, tuple[int, str]] = {}
-    for command, arguments in SAID.items():
+    for command, (_, arguments) in CALLS.items():
         if command == "redo":
             kcrc("undo", "birds.kcrc")
         code, out, err = kcrc(command, *arguments)
@@ -65,7 +38,7 @@ def said(kcrc, home: Path) -> dict[str, tuple[int, str]]:
 
 
 def test_no_command_speaks_of_the_method_unless_asked(said: dict[str, tuple[int, str]]) -> None:
-    assert set(SAID) | APART == set(COMMANDS)
+    assert set(CALLS) | APART == set(COMMANDS)
     for command, (code, text) in said.items():
         assert code == 0, (command, text)
         found = METHOD.search(text)

@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from kcrc import KCRCClassifier
 from kcrc.confidence.calibration import Calibration, ConformalSets
-from kcrc.confidence.open_set import marked
+from kcrc.confidence.open_set import mark_unknown
 from kcrc.errors import ParameterError, StateError
 from kcrc.method.evidence import contrast
 
@@ -159,17 +159,17 @@ def test_the_residual_counts_where_distance_says_nothing():
     ],
 )
 def test_the_mark_of_the_unknown(classes, unknown, mark, kind):
-    got = marked(classes[[0, 1, 1]], np.array([False, True, False]), classes, unknown)
+    got = mark_unknown(classes[[0, 1, 1]], np.array([False, True, False]), classes, unknown)
     assert got.dtype.kind == kind
     assert got.tolist() == [classes[0], mark, classes[1]]
 
 
 def test_the_mark_among_floats_and_a_mark_that_is_a_class():
-    got = marked(np.array([0.5, 1.5]), np.array([True, False]), np.array([0.5, 1.5]), None)
+    got = mark_unknown(np.array([0.5, 1.5]), np.array([True, False]), np.array([0.5, 1.5]), None)
     assert np.isnan(got[0])
     assert got[1] == 1.5
     with pytest.raises(ParameterError, match="also a class"):
-        marked(np.array([-1, 1]), np.array([True, False]), np.array([-1, 1]), None)
+        mark_unknown(np.array([-1, 1]), np.array([True, False]), np.array([-1, 1]), None)
 
 
 def test_what_is_refused(blob_classifier):

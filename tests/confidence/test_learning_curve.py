@@ -7,7 +7,7 @@ import pytest
 from problems import given
 
 from kcrc import scaling
-from kcrc.confidence.learning_curve import LearningCurve, Point, _fitted, _half, learning_curve
+from kcrc.confidence.learning_curve import LearningCurve, Point, _fit_curves, _half, learning_curve
 
 
 def blobs(seed, n, classes=5, d=8, spread=2.0):
@@ -62,7 +62,7 @@ def test_a_curve_that_follows_the_formula_is_continued(ratio):
     errors = 0.1 + 0.05 * np.array([0.0, 1.0, 1.0 + 1 / ratio, 1.0 + 1 / ratio + 1 / ratio**2])
     right = (rng.random((1, 20000)) > errors[:, None]).astype(float)
     halvings = np.repeat(np.arange(4.0)[:, None], 20000, axis=1)
-    fits = _fitted(right, halvings, 1000 / 2.0 ** np.arange(4), rng)
+    fits = _fit_curves(right, halvings, 1000 / 2.0 ** np.arange(4), rng)
     all_alike = {"usual": 50.0, "sizes": np.array([50.0]), "shares": np.ones(1)}
     curve = LearningCurve((Point(1000, 0.9, 0.89, 0.91),), fits, **all_alike, missing=(0.0, 0.0), luck=0.0)
     said = curve.gain(2.0)

@@ -51,7 +51,7 @@ def test_no_point_of_a_grid_has_a_lesser_loss():
     residuals, truth = answers(7, 200, 6, 4)
     coded = Coded.of(residuals, truth)
     gaps = _gaps(coded.residuals, 0)
-    least = calibration.fitted(gaps, coded)[0]
+    least = calibration.fit_parameters(gaps, coded)[0]
     loss = calibration._Loss(gaps, coded, 1.0)
     grid = np.stack(np.meshgrid(np.linspace(-5, 5, 15), np.linspace(-11, 0, 10), np.linspace(-11, 11, 12)), -1)
     assert least <= min(loss(point)[0] for point in grid.reshape(-1, 3)) + 1e-6

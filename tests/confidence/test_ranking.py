@@ -7,14 +7,14 @@ import pytest
 from problems import given
 
 from kcrc.confidence.advice import Doubt, next_to_label
-from kcrc.confidence.answers import answers_of, ranked
+from kcrc.confidence.answers import answers_of, rank_classes
 from kcrc.report.case import Case
 
 
 def test_equals_are_ordered_by_residual_and_the_winner_is_first():
     p = np.array([[0.01, 0.01, 0.97, 0.01], [0.25, 0.25, 0.25, 0.25], [0.1, 0.4 + 1e-14, 0.4, 0.1]])
     residuals = np.array([[np.inf, 3.0, 1.0, 2.0], [np.inf, np.inf, np.inf, np.inf], [4.0, 2.0, 1.0, 3.0]])
-    assert ranked(p, residuals, np.array([2, 1, 2])).tolist() == [[2, 3, 1, 0], [1, 0, 2, 3], [2, 1, 3, 0]]
+    assert rank_classes(p, residuals, np.array([2, 1, 2])).tolist() == [[2, 3, 1, 0], [1, 0, 2, 3], [2, 1, 3, 0]]
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ NAMES = {
     "methods.md": [*coding.names(), *decisions.names(), *kernels.names(), *methods.names(), *scaling.names(),
                    *projections.names(), "raw", "gram", "rkhs"],
     "data-and-features.md": [*published.names(), *features.names()],
-    "api.md": [*looks.names()],
+    "looks.md": [*looks.names()],
     "engines.md": [*engines.names()],
     "search.md": [*approximate.LIBRARIES, "exact", AUTO],
 }  # fmt: skip

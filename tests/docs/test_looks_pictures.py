@@ -22,7 +22,7 @@ def made():
 
 
 def test_every_look_has_a_row():
-    assert sorted(drawing.ROWS) == sorted(looks.names())
+    assert [name for name in looks.names() if not looks.describe(name).row] == []
 
 
 @pytest.mark.parametrize(("name", "goes_by"), [("colour", "colour"), ("shape context", "shape"), ("lbp", "filling")])

@@ -32,7 +32,7 @@ def prepared(clf: KCRCClassifier) -> Single:
 def asked(clf: KCRCClassifier, X: np.ndarray, **how: Any) -> list[Evidence]:
     """Each query in a call of its own, by the prepared call alone."""
     answerer, one = clf.answerer_, prepared(clf)
-    found = [one(answerer.scaled(X[i : i + 1])) for i in range(len(X))]
+    found = [one(answerer.scale_queries(X[i : i + 1])) for i in range(len(X))]
     assert all(evidence is not None for evidence in found)
     return [answerer.read(X[i : i + 1], lambda evidence: evidence, explain=True, **how)[0] for i in range(len(X))]
 

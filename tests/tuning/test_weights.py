@@ -126,8 +126,8 @@ def test_each_member_is_charged_for_what_it_looks_at():
     around = Surroundings(Samples(X), np.arange(20) % 2, np.arange(20))
     small, large = (around.arithmetic(distance, name) for name in ("a", "b"))
     assert 500 < large / small < 1000  # a vector is kept with its squared length
-    assert not around.tabled(distance, 400 * large, 1).pairs
-    assert set(around.tabled(distance, 401 * large, 1).pairs) == {"a", "b"}
+    assert not around.with_tables(distance, 400 * large, 1).pairs
+    assert set(around.with_tables(distance, 401 * large, 1).pairs) == {"a", "b"}
 
 
 def test_the_clock_decides_nothing(monkeypatch):

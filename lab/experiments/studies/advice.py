@@ -18,7 +18,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.classifier.estimator import KCRCClassifier
-from kcrc.confidence.learning_curve import refitted
+from kcrc.confidence.learning_curve import refit
 from kcrc.report.terminal import say
 from lab.experiments.studies import command
 from lab.experiments.studies.samples import at_hand, dataset, unit, vectors
@@ -53,7 +53,7 @@ def study(given: argparse.Namespace) -> bool:
             told = clf.advise()
             before = float(np.mean(clf.predict(X[2 * n :]) == y[2 * n :]))
             clf.partial_fit(X[n : 2 * n], y[n : 2 * n])  # new classes too
-            clf.model_ = refitted(clf.model_, clf.model_.raw, clf.model_.labels, clf.model_.ids)
+            clf.model_ = refit(clf.model_, clf.model_.raw, clf.model_.labels, clf.model_.ids)
             gain = float(np.mean(clf.predict(X[2 * n :]) == y[2 * n :])) - before
             said = told.doubled
             assert said is not None

@@ -257,7 +257,7 @@ class ConfidenceMethods(Transactional):
         now = self._snapshot()
         confidence = now.confidence_
         confidence.needed_usual()  # where there is nothing to compare with, say so before the queries are answered
-        seen = Seen.joined(now._read(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
+        seen = Seen.join(now._read(X, lambda evidence: Seen.of(confidence, evidence), explain=True))
         vectors = np.asarray(now._side_by_side(X)).reshape(len(seen), -1)
         return likeness(now._learning_model, confidence, replace(seen, vectors=vectors), level=level)
 
@@ -347,7 +347,7 @@ class ConfidenceMethods(Transactional):
         advice = advise(now._learning_model, confidence)
         if X is None:
             return advice
-        doubt = Doubt.joined(now._read(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
+        doubt = Doubt.join(now._read(X, lambda evidence: Doubt.of(confidence, evidence), explain=True))
         vectors = np.asarray(now._side_by_side(X)).reshape(len(doubt.worth), -1)
         return replace(advice, label_next=tuple(next_to_label(now._learning_model, doubt, vectors, count)))
 

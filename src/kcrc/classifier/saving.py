@@ -102,6 +102,8 @@ def check_answering(model: FittedModel) -> None:
             method.coder.solve(model.whole.state, target)
             return
         known = method.distance.rowwise(queries.of(method.distance), model.examples(method.distance), rows[None])
+        if not np.isfinite(known).all():
+            raise FileError("its distances are no numbers")
         pipeline.among(model, queries, Neighbourhood(rows[None], known.astype(np.float64)))  # as a search has them
 
 
@@ -168,7 +170,9 @@ def _exclusion_fits(left: Exclusion, width: int) -> bool:
         return False
     if left.means is None or left.weights is None:
         return left.means is None and left.weights is None
-    return _numbers(left.means, None, width) and left.labels.max() < len(left.means) and _numbers(left.weights, n)
+    if not _numbers(left.means, None, width) or not _numbers(left.weights, n):
+        return False
+    return left.labels.max() < len(left.means) and bool((left.weights >= 0).all() and np.isfinite(left.weights).all())
 
 
 def _usual_fits(confidence: Confidence) -> bool:
@@ -386,7 +390,9 @@ def restore(described: Description, model: FittedModel) -> KCRCClassifier:
 
     known = set(KCRCClassifier._get_param_names())  # files of earlier versions name others too
     made = KCRCClassifier(**{name: value for name, value in described.parameters.items() if name in known})
-    made.tuning_, made.growth_ = described.tuning, described.growth
+    growth = described.growth
+    made.tuning_ = described.tuning
+    made.growth_ = replace(growth, next_row=max(growth.next_row, int(model.ids[-1]) + 1))  # no number is given twice
     made.model_, made.classes_ = replace(model, method=method_of_file(made, model.method)), model.classes
     made._digests = None
     made.confidence_ = described.answering.confidence

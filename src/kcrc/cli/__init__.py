@@ -75,8 +75,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"kcrc.cli.{COMMANDS[name][0]}")
+        home, what = COMMANDS[name]
+        module = importlib.import_module(f"kcrc.cli.{home}")
         command: click.Command = getattr(module, f"{name}_" if name in ("import", "list") else name)
+        command.short_help = what
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:

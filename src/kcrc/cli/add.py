@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kcrc.gallery.exchange.layouts import LabelledImages
 
 
-@click.command(short_help="Add images to a class, or add a folder of class folders.")
+@click.command()
 @gallery_argument
 @images_argument
 @click.option("-l", "--label", help="The class, known or new; without it, IMAGES are folders of class folders.")

@@ -13,7 +13,7 @@ from kcrc.cli.batch import FEWEST, warn
 from kcrc.report.terminal import complain, progress, say, say_json, shown
 
 
-@click.command(short_help="Say whether there are enough examples, and what to label next.")
+@click.command()
 @gallery_argument
 @click.argument("images", nargs=-1)
 @click.option("--count", default=10, show_default=True, type=click.IntRange(1, 500), help="How many images to suggest.")

@@ -22,7 +22,7 @@ COLUMNS = (
 )
 
 
-@click.command(short_help="Look for wrong labels, duplicates and useless examples.")
+@click.command()
 @gallery_argument
 @click.option("--json", "form", flag_value="json", help="Print all findings as JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print all findings as CSV, a line each.")

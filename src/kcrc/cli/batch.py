@@ -49,7 +49,7 @@ class Batch:
 
         if sum(map(len, self._parts)) < FEWEST:
             return None
-        return likeness(self._answerer.model, self._answerer.confidence, Seen.joined(self._parts))
+        return likeness(self._answerer.model, self._answerer.confidence, Seen.join(self._parts))
 
 
 def warn(likeness: Likeness | None, names: list[str]) -> None:

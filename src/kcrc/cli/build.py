@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kcrc.tuning.result import Tuning
 
 
-@click.command(short_help="Make a gallery from labelled pictures.")
+@click.command()
 @click.argument("folder", metavar="PICTURES", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=GalleryAddress(path_type=Path), help="The gallery file [default: PICTURES.kcrc].")
 @click.option("--label-column", metavar="NAME", help="Of a table: the column of the class [by its name].")
@@ -117,13 +117,18 @@ def build(
     from kcrc.gallery.building import build_from_folder
     from kcrc.gallery.choose_looks import choose_feature, choosing_seconds
     from kcrc.gallery.exchange.layouts import read_layout
-    from kcrc.images import features
+    from kcrc.images import features, looks
     from kcrc.method.neighbours.searches import check_search
 
     started = time.perf_counter()
     whole = folder.absolute()
     goal = output or whole.with_name(f"{whole.name if whole.is_dir() else whole.name.partition('.')[0]}.kcrc")
     feature_options = dict(option_value(text) for text in options)
+    known = features.names()
+    if feature not in known and feature in looks.names():
+        raise click.UsageError(
+            f"'{feature}' is a look, and build tries looks by itself without -f. Features are {', '.join(known)}."
+        )
     named = None if feature is None or feature == "auto" else features.make(feature, **feature_options)
     if named is None and feature_options:
         raise click.UsageError("--option is of a feature; name that too: -f hog --option cell=8.")
@@ -235,7 +240,7 @@ def accuracy_sentence(tuning: Tuning, examples: int, classes: int) -> str:
 # ``kcrc tune``: the settings chosen again.
 
 
-@click.command(short_help="Choose the settings again, after many changes.")
+@click.command()
 @gallery_argument
 @click.option("--seconds", default=60.0, show_default=True, type=Decimal(0, min_open=True), help="At most.")
 @click.option("--fix", multiple=True, metavar="NAME=VALUE", help="Fix a parameter; NAME=auto leaves it to be chosen.")

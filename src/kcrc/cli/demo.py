@@ -17,7 +17,7 @@ from kcrc.report.answer_picture import draw_answer, loudest
 from kcrc.report.terminal import say
 
 
-@click.command(short_help="Try kcrc on handwritten digits; needs no data of your own.")
+@click.command()
 @click.argument("folder", default="demo-out")
 def demo(folder: str) -> int:
     """Classify handwritten digits, print accuracy and speed, and draw why into FOLDER."""

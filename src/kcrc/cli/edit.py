@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kcrc.gallery import Erased, Gallery
 
 
-@click.command(short_help="Remove examples.")
+@click.command()
 @gallery_argument
 @click.argument("examples", nargs=-1)
 @click.option("-l", "--label", help="All examples of this class.")
@@ -81,7 +81,7 @@ def _report_erasure(erased: Erased) -> int:
     return 0
 
 
-@click.command(short_help="Move examples to another class.")
+@click.command()
 @gallery_argument
 @click.argument("examples", nargs=-1, required=True)
 @click.option("-l", "--label", required=True, help="Their new class.")
@@ -93,7 +93,7 @@ def relabel(gallery: Path, examples: tuple[str, ...], label: str) -> int:
     return 0
 
 
-@click.command(short_help="Give a class another name.")
+@click.command()
 @gallery_argument
 @click.argument("old")
 @click.argument("new")
@@ -146,7 +146,7 @@ def _with_ids(ids: Sequence[int]) -> str:
 # Commands about what was changed: undo, redo, history. One command, one step back.
 
 
-@click.command(short_help="Undo the latest change.")
+@click.command()
 @gallery_argument
 @click.option("--to", metavar="ID", type=click.IntRange(0), help="Undo everything after this line of kcrc history.")
 @click.option("--past-erase", is_flag=True, help="If the latest change erased examples, undo the one before it.")
@@ -164,7 +164,7 @@ def undo(gallery: Path, to: int | None, past_erase: bool) -> int:
     return 0
 
 
-@click.command(short_help="Do again what was undone.")
+@click.command()
 @gallery_argument
 def redo(gallery: Path) -> int:
     """Do again what the latest kcrc undo took back, if nothing was changed since."""
@@ -174,7 +174,7 @@ def redo(gallery: Path) -> int:
     return 0
 
 
-@click.command(short_help="List the changes.")
+@click.command()
 @gallery_argument
 @click.option("-n", "--number", default=20, show_default=True, type=click.IntRange(1), help="How many, latest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")

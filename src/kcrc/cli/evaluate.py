@@ -26,7 +26,7 @@ WIDEST = 30  # characters of a class's name
 PICTURES = 100  # of mistakes on a page at most, those beyond --worst without their evidence
 
 
-@click.command(short_help="Measure how often answers are right.")
+@click.command()
 @gallery_argument
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @page_options

@@ -34,7 +34,7 @@ format_option = click.option(
 )
 
 
-@click.command(short_help="Write a gallery to one plain file, or its labels for another program.")
+@click.command()
 @gallery_argument
 @click.argument("output", type=click.Path(path_type=Path))
 @format_option
@@ -103,7 +103,7 @@ def export(
     return 1 if counts.lost else 0
 
 
-@click.command("import", short_help="Add the examples of an export or another gallery, or labels made elsewhere.")
+@click.command("import")
 @gallery_argument
 @click.argument("source", type=GalleryAddress(path_type=Path))
 @format_option

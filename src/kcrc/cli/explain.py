@@ -32,7 +32,7 @@ MOST = 30  # images on a page
 IN_TEXT, ON_PAGE = 12, 24  # examples of one answer
 
 
-@click.command(short_help="Show which examples decided an answer, and by how much.")
+@click.command()
 @gallery_argument
 @images_argument
 @page_options

@@ -7,7 +7,7 @@ import click
 from kcrc.report.terminal import say
 
 
-@click.command(short_help="Show this list, or how to use one command.", add_help_option=True)
+@click.command(add_help_option=True)
 @click.argument("command", required=False)
 @click.pass_context
 def help(ctx: click.Context, command: str | None) -> int:
@@ -27,7 +27,7 @@ def help(ctx: click.Context, command: str | None) -> int:
 # ``kcrc completion``: what a shell needs to complete commands, options and files.
 
 
-@click.command(short_help="Print a script that completes commands in your shell.")
+@click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
     """Print the completion script of SHELL; for bash: eval "$(kcrc completion bash)" in ~/.bashrc."""

@@ -19,7 +19,7 @@ from kcrc.report.terminal import note, quote_command, say, say_json, shown
 NOTHING_TO_CHOOSE = "nothing to choose: all is fixed, or no class has two examples"
 
 
-@click.command(short_help="Say what is in a gallery, or what kcrc runs on.")
+@click.command()
 @click.argument("gallery", type=GalleryAddress(path_type=Path), required=False)
 @click.option(
     "--system", is_flag=True, help="Instead of a gallery: versions, the compiled path in use, optional packages."
@@ -98,7 +98,7 @@ def _say_system(as_json: bool) -> int:
     return 0
 
 
-@click.command(short_help="Check a gallery for damage.")
+@click.command()
 @gallery_argument
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def verify(gallery: Path, as_json: bool) -> int:
@@ -131,7 +131,7 @@ def verify(gallery: Path, as_json: bool) -> int:
     return 1
 
 
-@click.command(short_help="Copy a gallery, even while it is in use; or restore such a copy.")
+@click.command()
 @gallery_argument
 @click.argument("output", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
@@ -152,7 +152,7 @@ def backup(gallery: Path, output: Path, force: bool) -> int:
     return 0
 
 
-@click.command(short_help="Drop removed examples for good.")
+@click.command()
 @gallery_argument
 @click.option("--dry-run", is_flag=True, help="Say what would be dropped, and change nothing.")
 def compact(gallery: Path, dry_run: bool) -> int:
@@ -173,7 +173,7 @@ def compact(gallery: Path, dry_run: bool) -> int:
 # ``kcrc copy``: a gallery from a file to a server, back, or to another of its kind.
 
 
-@click.command(short_help="Copy a gallery from a file to a server, or back.")
+@click.command()
 @gallery_argument
 @click.argument("goal", type=GalleryAddress(path_type=Path))
 def copy(gallery: Path | str, goal: Path | str) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = ("id", "label", "source", "added_at", "sha256")
 
 
-@click.command("list", short_help="List the examples: numbers, classes, dates, sources, pictures.")
+@click.command("list")
 @gallery_argument
 @click.option("-l", "--label", help="Only examples of this class.")
 @click.option("--since", metavar="DATE", help="Only those added on this day (2026-05-01) or later.")
@@ -71,7 +71,7 @@ def list_(
     return 0
 
 
-@click.command(short_help="Show everything that is known about one example.")
+@click.command()
 @gallery_argument
 @click.argument("example", metavar="ID", type=click.IntRange(1))
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")

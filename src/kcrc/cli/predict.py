@@ -77,7 +77,7 @@ class Share(Decimal):
         super().__init__(0, 1, min_open=True, max_open=True)
 
 
-@click.command(cls=OptionalValues, short_help="Say which class each image belongs to.")
+@click.command(cls=OptionalValues)
 @gallery_argument
 @images_argument
 @click.option("--json", "form", flag_value="json", help="Print one JSON object on each line.")

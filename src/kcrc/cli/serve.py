@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@click.command(short_help="Open a gallery in the browser: ask, correct, look around.")
+@click.command()
 @gallery_argument
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DONE = {"copy": "copied", "move": "moved", "link": "linked"}
 
 
-@click.command(short_help="Sort images into class folders, the doubtful ones apart; or undo that.")
+@click.command()
 @click.argument("gallery", metavar="GALLERY", type=GalleryAddress(path_type=Path), required=False)
 @click.argument("images", metavar="IN", required=False)
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path), required=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kcrc.images.stream import Arrivals
 
 
-@click.command(short_help="Classify pictures as they arrive in a folder.")
+@click.command()
 @gallery_argument
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--once", is_flag=True, help="Answer what is there, wait for what is still growing, and end.")

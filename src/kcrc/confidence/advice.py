@@ -10,7 +10,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array, as_python
 from kcrc._base.few_examples import FEWEST
-from kcrc.confidence.answers import ranked
+from kcrc.confidence.answers import rank_classes
 from kcrc.confidence.calibration import Confidence
 from kcrc.confidence.learning_curve import Gain, LearningCurve, Point, learning_curve
 from kcrc.errors import ParameterError, StateError
@@ -68,7 +68,7 @@ class Doubt:
     @classmethod
     def of(cls, confidence: Confidence, evidence: Evidence) -> Doubt:
         p = confidence.probabilities(evidence)
-        top = ranked(p, evidence.residuals, evidence.winner)[:, :2]
+        top = rank_classes(p, evidence.residuals, evidence.winner)[:, :2]
         strange = np.zeros(len(p), bool)
         if confidence.open_set is not None:
             strange = confidence.open_set.score(open_set_features(evidence)) > confidence.open_set.threshold(STRANGE)
@@ -79,7 +79,7 @@ class Doubt:
         return cls(worth, evidence.classes[top], best, strange, far, compared)
 
     @classmethod
-    def joined(cls, parts: list[Doubt]) -> Doubt:
+    def join(cls, parts: list[Doubt]) -> Doubt:
         return cls(
             worth=np.concatenate([part.worth for part in parts]),
             classes=np.concatenate([part.classes for part in parts]),
@@ -286,12 +286,12 @@ def _class(model: FittedModel, left: LeftOut, curve: LearningCurve, c: int, exam
         examples=examples,
         asked=asked,
         right=None if not asked else 1.0 - len(wrong) / asked,
-        confused=_counted(model.classes, wrong),
+        confused=_count_classes(model.classes, wrong),
         ten_more=ten_more,
     )
 
 
-def _counted(classes: Array, wrong: Array) -> tuple[tuple[Any, int], ...]:
+def _count_classes(classes: Array, wrong: Array) -> tuple[tuple[Any, int], ...]:
     numbers, counts = np.unique(wrong, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:CONFUSED]
     return tuple((as_python(classes[numbers[i]]), int(counts[i])) for i in order)

@@ -81,9 +81,9 @@ class Answerer:
         self, X: Array, read: Callable[[Evidence], T], *, explain: bool = False, code_all: bool = False
     ) -> list[T]:
         """``read`` of the evidence of each chunk of the samples X (n, d), in order; the rest of it is let go."""
-        return pipeline.answer(self.model, self.scaled(X), read, explain=explain, code_all=code_all)
+        return pipeline.answer(self.model, self.scale_queries(X), read, explain=explain, code_all=code_all)
 
-    def scaled(self, X: Array) -> Array:
+    def scale_queries(self, X: Array) -> Array:
         """X (n, d) as the model compares it; an error where it holds what cannot be compared."""
         model = self.model
         X = check_samples(X, model.working_type)
@@ -100,6 +100,6 @@ class Answerer:
 
         Parameters, scaling and calibration stay as they are and the next nearest step in. A class of which all examples
         are left out is none of the answers."""
-        queries = self.scaled(self.samples.rows(vector))
+        queries = self.scale_queries(self.samples.rows(vector))
         evidence = evidence_without(self.model, queries, without)
         return answers_of(self.confidence, evidence, reject=reject, coverage=coverage)

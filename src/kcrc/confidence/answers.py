@@ -15,7 +15,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.confidence.calibration import Confidence
-from kcrc.confidence.open_set import marked
+from kcrc.confidence.open_set import mark_unknown
 from kcrc.method.evidence import NEAREST, Evidence, open_set_features
 
 # In which order classes are named: the likeliest first, of equally likely ones that which fits better.
@@ -23,7 +23,7 @@ from kcrc.method.evidence import NEAREST, Evidence, open_set_features
 ALIKE = 9  # decimals of a probability: a smaller difference is rounding
 
 
-def ranked(probabilities: Array, residuals: Array, winner: Array) -> Array:
+def rank_classes(probabilities: Array, residuals: Array, winner: Array) -> Array:
     """(B, C) class numbers in that order, for probabilities and residuals (B, C) and the classes answered (B,)."""
     chances = -np.round(probabilities, ALIKE)
     loses = np.arange(probabilities.shape[1]) != winner[:, None]
@@ -40,7 +40,7 @@ class Answers:
 
     labels (n,), with the mark of the unknown; probabilities (n, C); unknown (n,) bool; why (n,) a reason for each that
     is unknown, or would be if the label need not be one of the classes, None for the others; members (n, C) bool of the
-    sets, None where nobody asked for sets; mark what the unknown are called (None: as suits the labels).
+    sets, None where no sets were asked for; mark what the unknown are called (None: as suits the labels).
     """
 
     evidence: Evidence
@@ -64,25 +64,27 @@ class Answers:
     def but_unknown(self, why: Sequence[str | None]) -> Answers:
         """The same, but unknown where ``why`` (n,) has a reason."""
         strange = np.array([reason is not None for reason in why], bool)
-        labels = marked(self.labels, strange, self.evidence.classes, self.mark)
+        labels = mark_unknown(self.labels, strange, self.evidence.classes, self.mark)
         reasons = tuple(new or old for new, old in zip(why, self.why, strict=True))
         return replace(self, labels=labels, unknown=self.unknown | strange, why=reasons)
 
     def set_of(self, i: int) -> tuple[str, ...]:
         """The classes that query i may be of, the likeliest first; none where nothing fits as well as promised."""
         assert self.members is not None
-        return tuple(str(self.evidence.classes[c]) for c in self._ranked(i) if self.members[i, c])
+        return tuple(str(self.evidence.classes[c]) for c in self._rank(i) if self.members[i, c])
 
     def likely(self, i: int, least: float = 0.0005) -> dict[str, float]:
         """Probabilities of query i by class, the likeliest first, down to ``least``; none where there is one class."""
         if len(self.evidence.classes) == 1:
             return {}
         row = self.probabilities[i]
-        return {str(self.evidence.classes[c]): float(row[c]) for c in self._ranked(i) if row[c] >= least}
+        return {str(self.evidence.classes[c]): float(row[c]) for c in self._rank(i) if row[c] >= least}
 
-    def _ranked(self, i: int) -> Array:
+    def _rank(self, i: int) -> Array:
         one = slice(i, i + 1)
-        return np.asarray(ranked(self.probabilities[one], self.evidence.residuals[one], self.evidence.winner[one])[0])
+        return np.asarray(
+            rank_classes(self.probabilities[one], self.evidence.residuals[one], self.evidence.winner[one])[0]
+        )
 
 
 def answers_of(
@@ -133,7 +135,7 @@ def labels_or_unknown(
 ) -> tuple[Array, Array]:
     """(n,) labels with the mark where a query resembles no class, and (n,) where that is."""
     strange = strangeness_of(confidence, evidence) > confidence.needed_open_set().threshold(reject)
-    return marked(evidence.labels, strange, evidence.classes, unknown), strange
+    return mark_unknown(evidence.labels, strange, evidence.classes, unknown), strange
 
 
 def members_of(

@@ -15,7 +15,7 @@ be, and a label is by chance only as far as both say so.
 
 All that is about labels, and holds where answers are good. Where they are not, ε is large and nothing is unlikelier
 than chance; so the answer has to be twice as likely as the label as well. In a class of two, each is all that speaks
-for the other, and if one is wrong, nobody can tell which: both are only in doubt. And of fewer than eight examples
+for the other, and if one is wrong, it cannot be told which: both are only in doubt. And of fewer than eight examples
 none is asked: one that leaves takes so much of its class along that the others lean to the other classes.
 
 Each is asked alone, with exact copies and with the group that the caller named, if any. A group that was found stays:
@@ -225,7 +225,7 @@ class Audit:
             (self.mislabelled, "contradict their label, and nothing speaks for it"),
             (self.doubtful, "contradict their label, which is possible all the same"),
         ):
-            lines += _listed(
+            lines += _format_section(
                 f"{len(suspects)} {title}",
                 [
                     f"row {s.row}: labelled {s.label}, answered {s.answer} ({s.probability:.0%} to "
@@ -234,12 +234,12 @@ class Audit:
                 ],
                 len(suspects),
             )
-        lines += _listed(
+        lines += _format_section(
             f"{len(self.clashes)} pairs are almost identical but labelled differently",
             [f"rows {c.row} ({c.label}) and {c.other} ({c.other_label}): {nearness(c)}" for c in self.clashes[:TOP]],
             len(self.clashes),
         )
-        lines += _listed(
+        lines += _format_section(
             f"{len(self.idle)} had a part in no right answer",
             [f"row {i.row} ({i.label}): in {i.asked} dictionaries" for i in self.idle[:TOP]],
             len(self.idle),
@@ -256,7 +256,7 @@ def nearness(clash: Clash) -> str:
     return f"their distance is {clash.relative:.0%} of the usual one to the nearest"
 
 
-def _listed(title: str, lines: list[str], total: int) -> list[str]:
+def _format_section(title: str, lines: list[str], total: int) -> list[str]:
     more = [f"    … and {total - len(lines)} more"] if total > len(lines) else []
     return [f"  {title}", *(f"    {line}" for line in lines), *more]
 
@@ -344,8 +344,8 @@ def _watch(model: FittedModel, confidence: Confidence, evidence: Evidence, which
         by_chance=_by_chance(confidence.calibration, evidence.residuals, truth),
         nearest=evidence.rows[batch, first],
         distance=evidence.distances[batch, first],
-        present=_counted(evidence.rows[real]),
-        helped=_counted(evidence.rows[helped]),
+        present=_count_rows(evidence.rows[real]),
+        helped=_count_rows(evidence.rows[helped]),
     )
 
 
@@ -365,7 +365,7 @@ def _speakers(model: FittedModel, confidence: Confidence, which: Array) -> list[
     return [one for part in answers_without(model, confidence.exclusion, which, read, code_all=True) for one in part]
 
 
-def _counted(rows: Array) -> tuple[Array, Array]:
+def _count_rows(rows: Array) -> tuple[Array, Array]:
     numbers, counts = np.unique(rows, return_counts=True)
     return numbers, counts
 

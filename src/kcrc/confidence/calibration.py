@@ -17,7 +17,7 @@ which is just ahead of them.
 
 Answers that are equally clear differ in how near the query is to examples of its class: δ is multiplied by h(t), which
 grows with t, the log distance to the three nearest of them, and is 1 in the mean over the examples (``Familiarity``).
-Without it most answers on clean data would share one probability, and nobody could tell which to look at first.
+Without it most answers on clean data would share one probability, so that none comes first to be looked at.
 
 Sets hold the classes with p_c high enough: 1 − p_c at most the ⌈(B + 1) coverage⌉-th smallest of 1 − p_truth over B
 examples (split conformal, the score LAC), B of all classes or of the class in question.
@@ -77,7 +77,7 @@ class Coded:
         return cls(near, np.where(place.any(axis=1), place.argmax(axis=1), -1), residuals.shape[1])
 
 
-def fitted(gaps: Array, coded: Coded, least: float = 0.0) -> tuple[float, float, float, float]:
+def fit_parameters(gaps: Array, coded: Coded, least: float = 0.0) -> tuple[float, float, float, float]:
     """The least mean log-loss, T, ε (no less than ``least``) and η, for gaps g (B, m), each row less its first, of the
     ``coded`` answers."""
     from scipy.optimize import minimize
@@ -230,7 +230,7 @@ class Calibration:
         # Of two classes no coded query has a higher decision function than unanimous ones: it is no less doubtful.
         agreed = (~coded).sum()
         least = min(1.0, 2.0 * wrong[~coded].sum() / (agreed + 1.0)) if n_classes == 2 else 0.0
-        tried = ((*fitted(_gaps(answers.residuals, power), answers, least), power) for power in powers)
+        tried = ((*fit_parameters(_gaps(answers.residuals, power), answers, least), power) for power in powers)
         _, temperature, doubt, growth, power = min(tried)
         if n_classes == 2:
             unanimous = min(unanimous, doubt)  # at the bound these differ by rounding
@@ -376,14 +376,14 @@ class Confidence:
             few = min(STRANGERS, len(left))
             strangers = LeftOut.of(model, exclusion, without_classes=True, at_most=few, before=known_strangers)
         orders = model.method.n_neighbors is not None  # a global dictionary orders nothing
-        told = cls.learned(exclusion, left, strangers, model.classes, orders=orders)
+        told = cls.from_answers(exclusion, left, strangers, model.classes, orders=orders)
         return replace(told, groups=groups, revision=revision, groups_found=unnamed_groups)
 
     @classmethod
-    def learned(
+    def from_answers(
         cls, exclusion: Exclusion, left: LeftOut, strangers: LeftOut | None, classes: Array, *, orders: bool = True
     ) -> Confidence:
-        """From answers to examples, whoever gave them; ``orders``: distances in them tell familiar queries."""
+        """From left-out answers, of a model or an ensemble; ``orders``: distances in them tell familiar queries."""
         far = left.signs[:, FAR] if orders else None
         calibration = Calibration.fit(left.residuals, left.truth, far, exclusion.groups_of_rows(left.rows))
         open_set = OpenSet.fit(left.signs, None if strangers is None else strangers.signs)
@@ -441,7 +441,7 @@ class Confidence:
         if self.usual is None or self.answered is None or self.asked is None:
             raise StateError(
                 _TOO_FEW.format(what="Comparing queries with the examples")
-                + " Where an earlier version stored this classifier, it has to learn anew: retune(), kcrc tune."
+                + " Where an earlier version stored this classifier, it has to learn again: retune(), kcrc tune."
             )
         return UsualAnswers(self.usual[:, :-1], self.answered, self.usual[:, -1] > 0.5, self.asked)
 

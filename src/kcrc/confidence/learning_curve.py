@@ -3,8 +3,8 @@
 The examples of every class are halved, and those of either half asked with only the other half stored, then with half
 of that, and again; with all others stored they answered when the parameters were chosen. All sizes ask the same
 examples, and every class that can be told is there at every size: neither what one example is harder than another nor
-that few examples have few rivals counts. Parameters stay as chosen; a scaling that is fitted with labels is fitted anew
-on what is stored. With e the share of wrong answers where m others of the class are stored (one at least),
+that few examples have few rivals counts. Parameters stay as chosen; a scaling that is fitted with labels is fitted on
+what is stored. With e the share of wrong answers where m others of the class are stored (one at least),
 
     e(m) = a + b m^(−c),    so that each doubling gains ρ = 2^(−c) of what the one before it gained:
     e(m₀/2^h) = e + g (ρ^(−h) − 1)/(ρ⁻¹ − 1),    with m₀ the usual m of those asked,
@@ -143,7 +143,7 @@ def learning_curve(model: FittedModel, exclusion: Exclusion, left: LeftOut) -> L
     usual = float(np.exp(np.log(others[0, told]).mean())) if told.any() else 1.0
     fits = np.empty((0, 3))
     if halvings and told.any():
-        fits = _fitted(right[:, told], np.log2(usual / others[:, told]), stored, rng)
+        fits = _fit_curves(right[:, told], np.log2(usual / others[:, told]), stored, rng)
     met, times = np.unique(counts[model.labels[asked]], return_counts=True)
     shares = times / len(asked)
     missing = (float(shares[met == 1].sum()), float(shares @ 0.5 ** (met - 1.0)))
@@ -173,7 +173,7 @@ def _ranks(labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
 def _right(model: FittedModel, exclusion: Exclusion, stored: Array, asked: Array) -> Array:
     """(len(asked),) whether these examples are answered as labelled with only those at ``stored``."""
     if model.method.scaling.uses_labels and exclusion.means is not None:  # it was fitted with the labels of those asked
-        fewer = refitted(model, model.raw[stored], model.labels[stored], model.ids[stored])
+        fewer = refit(model, model.raw[stored], model.labels[stored], model.ids[stored])
     else:
         fewer = model.without(np.setdiff1d(np.arange(len(model)), stored))
     queries = fewer.method.scaling.transform(model.raw[asked].astype(model.working_type, copy=False))
@@ -181,7 +181,7 @@ def _right(model: FittedModel, exclusion: Exclusion, stored: Array, asked: Array
     return np.asarray(winner == model.labels[asked])
 
 
-def refitted(model: FittedModel, raw: Array, labels: Array, ids: Array) -> FittedModel:
+def refit(model: FittedModel, raw: Array, labels: Array, ids: Array) -> FittedModel:
     """The same method with these examples (n, d), its scaling fitted on them."""
     method = replace(model.method, scaling=model.method.scaling.fit(raw, labels))
     return FittedModel.build(method, raw, model.classes, labels, ids)
@@ -204,7 +204,7 @@ def _luck(error: Any, n: Any) -> Any:
     return LUCK * np.sqrt(np.maximum(error, 0.5 / n) / n)
 
 
-def _fitted(right: Array, halvings: Array, stored: Array, rng: np.random.Generator) -> Array:
+def _fit_curves(right: Array, halvings: Array, stored: Array, rng: np.random.Generator) -> Array:
     """(DRAWS, 3) of e, g and ρ, from whether examples were right (sizes, B) with ``stored`` (sizes,) examples, all
     first, and how many halvings below the usual number the others of their class were (sizes, B)."""
     y, count = 1.0 - right.mean(axis=1), right.shape[1]

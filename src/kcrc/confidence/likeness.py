@@ -114,7 +114,7 @@ def of_vectors(vectors: Array, second: Array, strata: Array, rng: np.random.Gene
         return Comparison(1.0, np.zeros(0), pull[second])
     _, within = np.unique(strata[kept], return_inverse=True)
     chosen = second[kept]
-    x = _centred(vectors[kept].astype(np.float64), within)
+    x = _centre(vectors[kept].astype(np.float64), within)
     deviation = np.sqrt((x**2).mean(axis=0))
     x = np.divide(x, deviation, out=np.zeros_like(x), where=deviation > 0)  # units do not matter
     if x.shape[1] > WIDE:  # random directions keep lengths, and are the same for both samples
@@ -137,7 +137,7 @@ def together(p_values: Sequence[float]) -> float:
     return float(0.5 - np.arctan(np.tan((0.5 - at_most) * np.pi).mean()) / np.pi)
 
 
-def _centred(x: Array, strata: Array) -> Array:
+def _centre(x: Array, strata: Array) -> Array:
     """Rows x (N, d) less the mean of their stratum."""
     order = np.argsort(strata, kind="stable")
     sizes = np.bincount(strata)
@@ -198,7 +198,7 @@ class Seen:
         return cls(signs, evidence.labels, wrong, np.where(inside, p, 0.0).sum(axis=1), kept)
 
     @classmethod
-    def joined(cls, parts: Sequence[Seen]) -> Seen:
+    def join(cls, parts: Sequence[Seen]) -> Seen:
         """Several batches as one."""
         kept = [part.vectors for part in parts if len(part.vectors)]
         return cls(

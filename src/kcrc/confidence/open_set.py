@@ -96,7 +96,7 @@ def _told_apart(known: Array, strangers: Array) -> tuple[Array, float]:
     return weights, float(roc_auc_score(strange, features @ weights))
 
 
-def marked(labels: Array, strange: Array, classes: Array, unknown: Any) -> Array:
+def mark_unknown(labels: Array, strange: Array, classes: Array, unknown: Any) -> Array:
     """``labels`` with the sentinel where ``strange``: "unknown" among names, −1 among whole numbers, NaN among others.
 
     ``unknown`` replaces it. It must not be one of the classes.

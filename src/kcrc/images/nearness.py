@@ -9,35 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kcrc._base.arrays import Array
+from kcrc.images.looks import describe
 
 if TYPE_CHECKING:
     from kcrc.images.features.base import Feature
     from kcrc.method.fitted_model import FittedModel
 
 
-# What features and looks compare, in plain words.
-
-WORDS = {
-    "pixels": "grey values",
-    "colour pixels": "coarse colours",
-    "hog": "outlines",
-    "fine hog": "fine outlines",
-    "lbp": "texture",
-    "colour": "colours",
-    "coarse pyramid": "coarse visual words",
-    "pyramid": "visual words",
-    "embedding": "the network",
-}
-
-
-def in_words(look: str) -> str:
-    """Return what a look compares in plain words; a user's own look keeps its name."""
-    return WORDS.get(look, look)
-
-
 def list_looks(looks: Iterable[str]) -> str:
-    """Return several of them as a phrase, such as "outlines, texture and colours"."""
-    *first, last = [in_words(look) for look in looks]
+    """Return what several looks compare as a phrase, such as "outlines, texture and colours"."""
+    *first, last = [describe(look).words for look in looks]
     return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -45,7 +26,7 @@ def describe_weights(weights: Mapping[str, float]) -> str:
     """Return looks with their weights, the heaviest first, in tenths, such as "outlines and texture, 7 to 3"."""
     order = sorted(weights, key=lambda look: -weights[look])
     if len(order) == 1:
-        return in_words(order[0])
+        return describe(order[0]).words
     total = sum(weights.values())
     tenths = [max(1, round(10 * weights[look] / total)) for look in order]
     return f"{list_looks(order)}, {' to '.join(map(str, tenths))}"

@@ -278,7 +278,7 @@ class Single:
         self._own = 1.0 if stage.by_distance else None
         self._options = {
             "k": self._width,
-            "wide_queries": model.working_type == np.float64,
+            "wide_queries": np.promote_types(model.vectors.dtype, np.float32) == np.float64,
             "ids": np.ascontiguousarray(model.ids),
             "root": method.distance.power == 2,
             **stage.options,

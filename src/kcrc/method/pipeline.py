@@ -94,12 +94,12 @@ def code_agreed(
     together. Only explanations come here, so ``problem_of`` should be in double precision. Queries whose kernel
     overflows stay as they are: they have an answer without it. ``labels`` are the classes of the examples where these
     do not stand in the order of the verdict, ``state`` as in ``_code``."""
-    for which, problem in _posed(np.flatnonzero(verdict.how == ev.UNANIMOUS), problem_of):
+    for which, problem in _problems_without_overflow(np.flatnonzero(verdict.how == ev.UNANIMOUS), problem_of):
         mine = verdict.neighbour_labels[which] if labels is None else labels
         _code(model, verdict, which, mine, problem, state)
 
 
-def _posed(which: Array, problem_of: Problems) -> Iterator[tuple[Array, tuple[Dictionary, Target]]]:
+def _problems_without_overflow(which: Array, problem_of: Problems) -> Iterator[tuple[Array, tuple[Dictionary, Target]]]:
     """The local problems of the queries ``which`` but those that have none, since their kernel overflows."""
     if not len(which):
         return
@@ -108,7 +108,7 @@ def _posed(which: Array, problem_of: Problems) -> Iterator[tuple[Array, tuple[Di
     except DataError:
         if len(which) > 1:
             for half in np.array_split(which, 2):
-                yield from _posed(half, problem_of)
+                yield from _problems_without_overflow(half, problem_of)
         return
     yield which, problem
 

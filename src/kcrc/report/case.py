@@ -11,7 +11,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc._base.words import percent
-from kcrc.confidence.answers import ranked
+from kcrc.confidence.answers import rank_classes
 from kcrc.confidence.open_set import UNKNOWN
 from kcrc.errors import KCRCError
 from kcrc.images.nearness import Near
@@ -85,7 +85,7 @@ class Case:
         if p is None or self.why is not None or np.isnan(p).any():
             return []
         one = self.evidence
-        return [(str(one.classes[c]), float(p[c])) for c in ranked(p[None], one.residuals, one.winner)[0]]
+        return [(str(one.classes[c]), float(p[c])) for c in rank_classes(p[None], one.residuals, one.winner)[0]]
 
     def chance(self, name: str) -> float | None:
         """The probability of a class; None if it is not known."""

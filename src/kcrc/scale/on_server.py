@@ -153,7 +153,7 @@ class ServerAnswerer:
         def look(reading: Snapshot) -> Array:
             known = self._prepare(reading)
             there = self._store.coordinates(reading, known.mark)
-            return there.nearest(known.coordinates(known.tip.scaled(vector[None]))[0], known.n_near)[0]
+            return there.nearest(known.coordinates(known.tip.scale_queries(vector[None]))[0], known.n_near)[0]
 
         return self._gallery.read(look)
 
@@ -287,7 +287,7 @@ class _Search:
     def evidence(self, vectors: Array, explain: bool) -> Evidence:
         """The evidence for some queries, as they were given."""
         known = self.known
-        queries = known.coordinates(known.tip.scaled(vectors))
+        queries = known.coordinates(known.tip.scale_queries(vectors))
         asked = np.full(len(queries), known.n_near + MORE)
         named = [self.there.nearest(query, int(asked[i]), graph=self.graph) for i, query in enumerate(queries)]
         while True:
@@ -334,7 +334,7 @@ class _Search:
         k = min(self.known.n_near, len(live) - 1)
         if k < 1:
             return UNKNOWN
-        given = self.known.tip.scaled(_examples(self.reading, asked).vectors)
+        given = self.known.tip.scale_queries(_examples(self.reading, asked).vectors)
         found = []
         for query in self.known.coordinates(given):
             reach = self.there.nearest(query, k + 1)[1][-1]

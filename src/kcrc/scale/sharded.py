@@ -88,7 +88,7 @@ class ShardedAnswerer:
         return answers_of(self.tip.confidence, evidence, reject=reject, unknown=unknown, coverage=coverage)
 
     def evidence(self, vectors: Any, *, code_all: bool = False) -> Evidence:
-        queries = self.tip.scaled(self.tip.samples.rows(vectors))
+        queries = self.tip.scale_queries(self.tip.samples.rows(vectors))
         return join_evidence([self._classify(queries[piece], code_all) for piece in chunks(len(queries), self._chunk)])
 
     @property

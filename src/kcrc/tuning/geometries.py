@@ -100,7 +100,7 @@ class Geometries:
         moved, around = fit().transform(self.X), self.around
         distance = fit_again(self.settings.fine_distance, moved, around.labels)
         around = replace(around, samples=Samples(moved), pairs={})
-        around = around.tabled(distance, table_work(self.settings), self.settings.n_jobs)
+        around = around.with_tables(distance, table_work(self.settings), self.settings.n_jobs)
         return DistanceGeometry(distance, around, around.labels, around.groups)
 
     def _fit(self, part: scaling.Scaling) -> Fit:

@@ -226,7 +226,7 @@ class Tuner:
         if distance.is_euclidean or is_open(settings.member.scaling):
             return around
         # A brief search leaves each example out once, which measures all pairs anyway.
-        return around.tabled(distance, np.inf if settings.brief else table_work(settings), settings.n_jobs)
+        return around.with_tables(distance, np.inf if settings.brief else table_work(settings), settings.n_jobs)
 
     def _weightings(
         self, around: Surroundings, order: Array, scorer: MarginScorer, fixed: Mapping[str, Any]

@@ -62,7 +62,7 @@ class WeightSearch:
         self.truth = around.labels[self.which].astype(np.int32)
         rows = around.candidates(self.which)
         members = {name: self.distance.with_weights({n: float(n == name) for n in self.names}) for name in self.names}
-        far = [around.measured(self.distance, name, self.which, rows) for name in self.names]
+        far = [around.measure(self.distance, name, self.which, rows) for name in self.names]
         chosen = np.argsort(np.where(rows >= 0, union_ranks(far, rows), rows.shape[1]), axis=1, kind="stable")
         chosen = chosen[:, :widest]
         self.rows = np.take_along_axis(rows, chosen, 1)
@@ -70,7 +70,7 @@ class WeightSearch:
         self.labels = np.where(self.rows >= 0, around.labels[np.maximum(self.rows, 0)], -1).astype(np.int32)
         # Each member's own normalised distances: the sum of these times the weights is the unified distance.
         self.own = [members[n].combine([one]) for n, one in zip(self.names, self.far, strict=True)]
-        self.given = None if given is None else given.made(self.which, self.rows)
+        self.given = None if given is None else given.make_trials(self.which, self.rows)
         self.cross, self.among = [], []
         for name, one in zip(self.names, self.own, strict=True):
             if given is None:

@@ -85,7 +85,7 @@ class Turning:
 
 def turning_points(answerer: Answerer, vector: Any) -> Turning:
     """For one query (d,)."""
-    queries = answerer.scaled(answerer.samples.rows(vector))
+    queries = answerer.scale_queries(answerer.samples.rows(vector))
     evidence = pipeline.classify(answerer.model, queries, code_all=True)
     trials = _Trials.of(answerer.model, queries)
     if trials is not None:
@@ -101,7 +101,7 @@ def turning_points(answerer: Answerer, vector: Any) -> Turning:
 def tipping(answerer: Answerer, vector: Any, evidence: Evidence) -> int | None:
     """The row number of an example without which alone the answer to the query (d,) would be another, of several the
     strongest; None where there is none, or where the dictionary depends on all examples and each would take a while."""
-    queries = answerer.scaled(answerer.samples.rows(vector))
+    queries = answerer.scale_queries(answerer.samples.rows(vector))
     trials = _Trials.of(answerer.model, queries)
     found = None if trials is None else trials.that_turn([(one,) for one in trials.nearest(evidence)], evidence)
     return found[0][0] if found else None

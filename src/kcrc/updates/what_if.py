@@ -100,7 +100,7 @@ def evidence_if(answerer: Answerer, X: Array, *, without: Any, relabelled: Mappi
     gone = model.ids[rows_mask(model, without)].tolist()
     labels = _check_labels(answerer, relabelled or {})
     if gone and not labels and by_the_nearest(model):
-        queries = answerer.scaled(X)
+        queries = answerer.scale_queries(X)
         step = pipeline.chunk_size(model, len(queries), staged=True)
         parts = [queries[start : start + step] for start in range(0, len(queries), step)]
         return join_evidence([evidence_without(model, part, gone) for part in parts])

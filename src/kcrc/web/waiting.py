@@ -164,7 +164,7 @@ def _order(service: Service, current: Current, order: str) -> Order:
         return Order.empty()
     names, answerer = list(waiting), current.answerer
     vectors = np.stack([one.vector for one in waiting.values()])
-    doubt = Doubt.joined(answerer.read(vectors, lambda e: Doubt.of(answerer.confidence, e), explain=True))
+    doubt = Doubt.join(answerer.read(vectors, lambda e: Doubt.of(answerer.confidence, e), explain=True))
     places = np.argsort(-doubt.worth, kind="stable").tolist()
     if order == "teach":
         first = [one.row for one in next_to_label(answerer.model, doubt, vectors, min(TEACHING, len(names)))]

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from typing import get_args, get_type_hints
+
 import numpy as np
 import pytest
 
 from images.looks.drawings import drawings
 from kcrc import ImageClassifier, looks
-from kcrc.images.looks.base import PRIOR, PictureKind, kind_of, registry
+from kcrc.images.looks.base import KINDS, Description, PictureKind, kind_of, registry
 
 COSTLY = {"coarse pyramid", "pyramid", "embedding"}
 CHEAP = sorted(set(looks.names()) - COSTLY)
 
 
-def test_the_prior_has_a_line_for_every_look():
-    assert set(PRIOR) == set(looks.names())
+@pytest.mark.parametrize("name", looks.names())
+def test_a_look_has_a_prior_of_its_own(name):
+    prior = looks.describe(name).prior
+    assert prior is not Description.prior
+    assert len(prior) == len(KINDS)
+    assert all(0 <= value <= 1 for value in prior)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("fine hog", "fine outlines"), ("sift", "sift"), ("a feature of mine", "a feature of mine")]
+)
+def test_a_look_is_said_in_words_and_without_them_by_its_name(name, words):
+    assert looks.describe(name).words == words
 
 
 @pytest.mark.parametrize("name", CHEAP)
@@ -24,7 +37,7 @@ def test_a_look_sees_every_picture_by_itself(name, side, colour):
     pictures = list(images)
     look = registry.make(name, kind=kind_of(pictures))
     if look is None:
-        assert name in {"colour", "colour pixels", "marginal", "textons", "lbp", "hog", "fine hog"}
+        assert type(None) in get_args(get_type_hints(registry.maker(name))["return"])
         return
     fitted = look.fit(pictures, labels)
     seen = fitted.see(pictures)

@@ -115,7 +115,7 @@ def test_trials_see_the_same_kernel(name, tabled):
     distance = MADE[name]()
     around = Surroundings(Samples(X), y, np.arange(25))
     if tabled:
-        around = around.tabled(distance, 1e12, 1)
+        around = around.with_tables(distance, 1e12, 1)
     which = (4, 20)
     G = expected(X)
     trials = DistanceGeometry(distance, around, y, around.groups).trials(np.array(which), 6)

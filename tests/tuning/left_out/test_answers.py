@@ -171,8 +171,8 @@ def test_examples_that_came_and_went_since_the_fit():
     newcomer = np.flatnonzero(model.ids == 45)
     got = gathered(model, exclusion, newcomer)[0]
     same(got, asked_without(model, model.method, newcomer[0], newcomer))  # it was never in the covariance
-    assert exclusion.removed(model, newcomer).strength[0] == 0
-    assert exclusion.removed(model, np.array([1])).strength[0] > 0
+    assert exclusion.correction(model, newcomer).strength[0] == 0
+    assert exclusion.correction(model, np.array([1])).strength[0] > 0
 
 
 @pytest.mark.parametrize("name", WITHIN)

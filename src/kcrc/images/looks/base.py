@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -26,41 +26,20 @@ from kcrc.errors import DataError, KCRCError, ParameterError
 from kcrc.images import features
 from kcrc.images.decoding.resizing import View, view_array
 from kcrc.images.features.base import Feature
+from kcrc.images.looks import describe
 from kcrc.images.looks.subspace import squared_lengths, subspace_axes, with_outside_length, without_outside_length
 from kcrc.method import distances
 from kcrc.method.distances.base import Distance
 from kcrc.method.scaling import tiled_product
 
 # The kind of the pictures, which says which looks make sense and at which size. With too few examples to compare looks,
-# it also says which of them usually work best: the only table of prior knowledge.
+# it also says which of them usually work best: ``prior`` of ``register`` is the only prior knowledge.
 
 SAMPLE = 200  # pictures that tell the kind
 # A pixel within this part of the range counts as black or white; strokes have so large a share of such pixels.
 BLACK_OR_WHITE, STROKES = 0.15, 0.8
 COLOURED = 0.04  # mean difference of the channels (of 1) above which pictures are coloured
-
-PRIOR: dict[str, dict[str, float]] = {
-    #                 strokes  grey  colour
-    "pixels":         {"strokes": 0.2, "grey": 0.3, "colour": 0.1},
-    "colour pixels":  {"strokes": 0.1, "grey": 0.1, "colour": 0.2},
-    "hog":            {"strokes": 0.6, "grey": 0.6, "colour": 0.6},
-    "fine hog":       {"strokes": 0.5, "grey": 0.5, "colour": 0.6},
-    "lbp":            {"strokes": 0.3, "grey": 0.5, "colour": 0.5},
-    "colour":         {"strokes": 0.1, "grey": 0.1, "colour": 0.4},
-    "sift":           {"strokes": 0.6, "grey": 0.6, "colour": 0.5},
-    "tangent":        {"strokes": 0.5, "grey": 0.3, "colour": 0.1},
-    "marginal":       {"strokes": 0.1, "grey": 0.3, "colour": 0.3},
-    "textons":        {"strokes": 0.1, "grey": 0.4, "colour": 0.3},
-    "geometric blur": {"strokes": 0.7, "grey": 0.5, "colour": 0.5},
-    "shape context":  {"strokes": 0.8, "grey": 0.3, "colour": 0.2},
-    "coarse pyramid": {"strokes": 0.4, "grey": 0.7, "colour": 0.8},
-    "pyramid":        {"strokes": 0.4, "grey": 0.7, "colour": 0.8},
-    "embedding":      {"strokes": 0.4, "grey": 0.6, "colour": 1.0},
-}  # fmt: skip
-"""How well a look usually works on pictures of a kind, from 0 to 1. Based on published results (line drawings: shape
-context before geometric blur before HOG before pixels; photographs: networks before words before gradients), never on
-queries of ours. A look that is not in the table has UNKNOWN_PRIOR."""
-UNKNOWN_PRIOR = 0.5
+KINDS = ("strokes", "grey", "colour")
 
 
 @dataclass(frozen=True)
@@ -89,12 +68,12 @@ class PictureKind:
 
     @property
     def name(self) -> str:
-        """The column of PRIOR: "colour", "strokes" or "grey"."""
+        """One of KINDS."""
         return "colour" if self.colour else "strokes" if self.strokes else "grey"
 
     def prior(self, look: str) -> float:
         """Return how well the look usually works on such pictures."""
-        return PRIOR.get(look, {}).get(self.name, UNKNOWN_PRIOR)
+        return describe(look).prior[KINDS.index(self.name)]
 
     def size(self, most: int) -> tuple[int, int]:
         """Return (height, width) in the proportions of the pictures, the longer side at most ``most`` pixels."""
@@ -128,8 +107,57 @@ def _black_or_white(picture: Array) -> float:
     return float(((values <= low + near) | (values >= high - near)).mean())
 
 
+F = TypeVar("F", bound=Callable[..., Any])
 registry: Registry[Look | None] = Registry("look", {})
-register = registry.register
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is said of a look before it sees a picture; see ``register``."""
+
+    words: str
+    row: str = ""
+    prior: tuple[float, float, float] = (0.5, 0.5, 0.5)
+
+
+descriptions: dict[str, Description] = {}  # in the order of registration
+
+
+def register(
+    name: str, *, words: str = "", row: str = "", prior: tuple[float, float, float] = Description.prior
+) -> Callable[[F], F]:
+    """Enter a function from the kind of the pictures to a look; None stands for a look that makes no sense for them.
+
+    Parameters
+    ----------
+    name : str
+        The name; a name is taken once.
+    words : str, default=""
+        What it compares, for sentences such as "compared by fine outlines and colours"; its name if empty.
+    row : str, default=""
+        What stands under its name in the picture of docs/looks.md; ``words`` if empty.
+    prior : tuple of three floats, default=(0.5, 0.5, 0.5)
+        How well it usually works on strokes, on grey and on coloured pictures, from 0 to 1: used where there are too
+        few examples to find that out.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the function.
+
+    Raises
+    ------
+    ParameterError
+        If the name is taken.
+    """
+
+    def enter(maker: F) -> F:
+        registry.register(name)(maker)
+        descriptions[name] = Description(words or name, row or words, prior)
+        return maker
+
+    return enter
+
 
 Pictures = Sequence[Array]
 CHUNK = 256  # pictures whose vectors are held at once, before they are projected to the subspace of the examples

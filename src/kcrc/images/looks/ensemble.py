@@ -326,7 +326,7 @@ class Ensemble:
         strangers = None
         if len(np.unique(model.labels)) > 2:
             strangers = self._left_out(order[:STRANGERS], groups, without_classes=True)
-        confidence = Confidence.learned(exclusion, self._left_out(order, groups), strangers, model.classes)
+        confidence = Confidence.from_answers(exclusion, self._left_out(order, groups), strangers, model.classes)
         named = None if isinstance(groups, str) else groups
         return replace(confidence, groups=named, revision=self.leader.growth_.changed)
 

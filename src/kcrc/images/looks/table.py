@@ -1,6 +1,9 @@
-"""The looks of the library, one entry each: for which pictures, at which size, at what price.
+"""The looks of the library, one entry each: for which pictures, at which size, at what price, and what is said of it.
 
-Prices are µs as measured on one core of an ordinary machine, rounded. They order the looks and keep the budget.
+The picture of docs/looks.md has their order. One that may be None says so in its annotation. Prices are µs as measured
+on one core of an ordinary machine, rounded. They order the looks and keep the budget. Priors (for strokes, grey and
+coloured pictures) are based on published results (line drawings: shape context before geometric blur before HOG before
+pixels; photographs: networks before words before gradients), never on queries of ours.
 """
 
 from __future__ import annotations
@@ -11,13 +14,13 @@ SMALL = 64  # pixels of the longer side, up to which a picture keeps its own siz
 TANGENT = 32  # pixels of the longer side for tangent distances: in larger pictures small deformations are not small
 
 
-@register("pixels")
+@register("pixels", words="grey values", prior=(0.2, 0.3, 0.1))
 def pixels(kind: PictureKind) -> Look:
     """Grey values."""
     return of_feature("pixels", "pixels", size=kind.size(32), price=Price(picture=60))
 
 
-@register("colour pixels")
+@register("colour pixels", words="coarse colours", row="colours, place by place", prior=(0.1, 0.1, 0.2))
 def colour_pixels(kind: PictureKind) -> Look | None:
     """Red, green and blue, coarsely."""
     if not kind.colour:
@@ -25,7 +28,19 @@ def colour_pixels(kind: PictureKind) -> Look | None:
     return of_feature("colour pixels", "pixels", size=kind.size(16), colour=True, price=Price(picture=100))
 
 
-@register("hog")
+@register("tangent", row="grey values, moved a little", prior=(0.5, 0.3, 0.1))
+def tangent(kind: PictureKind) -> Look:
+    """Grey values, up to small shifts, turns, scalings and changes of stroke width."""
+    return of_distance("tangent", "tangent", kind.size(TANGENT), price=Price(picture=400, pair=3.0))
+
+
+@register("colour", words="colours", row="how much of each colour", prior=(0.1, 0.1, 0.4))
+def colour(kind: PictureKind) -> Look | None:
+    """Colours of the whole picture and of its regions."""
+    return of_feature("colour", "colour", price=Price(picture=1000)) if kind.colour else None
+
+
+@register("hog", words="outlines", prior=(0.6, 0.6, 0.6))
 def hog(kind: PictureKind) -> Look | None:
     """Outlines: directions in about seven cells per side; for small grey pictures, light against dark as well."""
     if max(kind.height, kind.width) > SMALL:
@@ -41,7 +56,7 @@ def hog(kind: PictureKind) -> Look | None:
     )  # fmt: skip
 
 
-@register("fine hog")
+@register("fine hog", words="fine outlines", row="outlines, finer", prior=(0.5, 0.5, 0.6))
 def fine_hog(kind: PictureKind) -> Look | None:
     """Outlines in smaller cells (larger ones for small pictures), by direction alone."""
     if max(kind.height, kind.width) > SMALL:
@@ -54,7 +69,25 @@ def fine_hog(kind: PictureKind) -> Look | None:
     )
 
 
-@register("lbp")
+@register("sift", row="outlines, point by point", prior=(0.6, 0.6, 0.5))
+def sift(kind: PictureKind) -> Look:
+    """Outlines: SIFT descriptors on a grid."""
+    return of_distance("sift", "sift", kind.size(SMALL), price=Price(picture=400, pair=0.5))
+
+
+@register("geometric blur", row="points on outlines", prior=(0.7, 0.5, 0.5))
+def geometric_blur(kind: PictureKind) -> Look:
+    """Points on outlines, and the picture around each, more blurred with distance."""
+    return of_distance("geometric blur", "geometric-blur", kind.size(SMALL), price=Price(picture=3000, pair=60.0))
+
+
+@register("shape context", row="the course of outlines", prior=(0.8, 0.3, 0.2))
+def shape_context(kind: PictureKind) -> Look:
+    """Points on outlines, and where the others lie from each; one drawing is warped onto the other."""
+    return of_distance("shape context", "shape-context", kind.size(SMALL), price=Price(picture=3000, pair=1500.0))
+
+
+@register("lbp", words="texture", row="texture, by region", prior=(0.3, 0.5, 0.5))
 def lbp(kind: PictureKind) -> Look | None:
     """Texture: patterns of each point's neighbours, by region."""
     if min(kind.height, kind.width) < 8:
@@ -65,49 +98,19 @@ def lbp(kind: PictureKind) -> Look | None:
     return of_feature("lbp", "lbp", size=size, grid=grid, price=Price(picture=3000 if large else 400))
 
 
-@register("colour")
-def colour(kind: PictureKind) -> Look | None:
-    """Colours of the whole picture and of its regions."""
-    return of_feature("colour", "colour", price=Price(picture=1000)) if kind.colour else None
-
-
-@register("sift")
-def sift(kind: PictureKind) -> Look:
-    """Outlines: SIFT descriptors on a grid."""
-    return of_distance("sift", "sift", kind.size(SMALL), price=Price(picture=400, pair=0.5))
-
-
-@register("tangent")
-def tangent(kind: PictureKind) -> Look:
-    """Grey values, up to small shifts, turns, scalings and changes of stroke width."""
-    return of_distance("tangent", "tangent", kind.size(TANGENT), price=Price(picture=400, pair=3.0))
-
-
-@register("marginal")
+@register("marginal", row="texture, anywhere", prior=(0.1, 0.3, 0.3))
 def marginal(kind: PictureKind) -> Look | None:
     """Texture: the distribution of each filter's responses, wherever they occur."""
     return _texture(kind, "marginal", "marginal")
 
 
-@register("textons")
+@register("textons", row="texture, anywhere", prior=(0.1, 0.4, 0.3))
 def textons(kind: PictureKind) -> Look | None:
     """Texture: which filter responses occur together, wherever they occur."""
     return _texture(kind, "textons", "texton-chi2")
 
 
-@register("geometric blur")
-def geometric_blur(kind: PictureKind) -> Look:
-    """Points on outlines, and the picture around each, more blurred with distance."""
-    return of_distance("geometric blur", "geometric-blur", kind.size(SMALL), price=Price(picture=3000, pair=60.0))
-
-
-@register("shape context")
-def shape_context(kind: PictureKind) -> Look:
-    """Points on outlines, and where the others lie from each; one drawing is warped onto the other."""
-    return of_distance("shape context", "shape-context", kind.size(SMALL), price=Price(picture=3000, pair=1500.0))
-
-
-@register("coarse pyramid")
+@register("coarse pyramid", words="coarse visual words", row="visual words, large", prior=(0.4, 0.7, 0.8))
 def coarse_pyramid(kind: PictureKind) -> Look | None:
     """Visual words of larger and fewer patches: half the price of the pyramid."""
     if min(kind.height, kind.width) < 64:
@@ -116,7 +119,7 @@ def coarse_pyramid(kind: PictureKind) -> Look | None:
     return of_feature("coarse pyramid", "pyramid", price=Price(picture=16_000, learning=4_000_000), **options)
 
 
-@register("pyramid")
+@register("pyramid", words="visual words", prior=(0.4, 0.7, 0.8))
 def pyramid(kind: PictureKind) -> Look | None:
     """Visual words of the whole picture and of its regions."""
     if min(kind.height, kind.width) < 48:
@@ -125,7 +128,7 @@ def pyramid(kind: PictureKind) -> Look | None:
     return of_feature("pyramid", "pyramid", n_components=None, price=Price(picture=28_000, learning=9_000_000))
 
 
-@register("embedding")
+@register("embedding", words="the network", row="a network's view", prior=(0.4, 0.6, 1.0))
 def embedding(kind: PictureKind) -> Look | None:
     """Features of a network trained on photographs, if it is installed."""
     import importlib.util

@@ -54,7 +54,7 @@ def answers_without(
     at_once = CodesWithout.of(model, groups)
     products = None
     many = 8 * len(which) * _width(model) ** 2 >= len(model) ** 2  # else the pairs that are needed cost less
-    if many and exclusion.removed(model, which[:1]) is not None and _keeps_products(model):
+    if many and exclusion.correction(model, which[:1]) is not None and _keeps_products(model):
         vectors = widen(model.vectors)
         products = vectors @ vectors.T
 
@@ -62,18 +62,18 @@ def answers_without(
         some = which[part]
         kept = {key: store.content.take(some) for key, store in model.stores.items() if key != RAW}
         queries = Samples(widen(model.vectors[some]), kept)
-        removed = exclusion.removed(model, some)
+        removed = exclusion.correction(model, some)
         near = neighbours_without(model, some, groups, queries, removed)
         if at_once is None and removed is None:  # a question like any other
             return read(pipeline.among(model, queries, near, code_all=code_all), some)
         if at_once is not None:
-            posed = pipeline.local_problems(model, queries, near)
+            problem_of = pipeline.local_problems(model, queries, near)
             agreed = pipeline.local_problems(model, queries, near, wide=True)
-            verdict = pipeline.decide(model, near, posed, partial(at_once.fill, model, some, near))
+            verdict = pipeline.decide(model, near, problem_of, partial(at_once.fill, model, some, near))
         else:
             assert removed is not None
-            posed = agreed = _posed(model, queries, near, removed, products)
-            verdict = pipeline.decide(model, near, posed)
+            problem_of = agreed = _pose_problems(model, queries, near, removed, products)
+            verdict = pipeline.decide(model, near, problem_of)
         if code_all:
             pipeline.code_agreed(model, verdict, agreed)
         return read(verdict, some)
@@ -99,21 +99,21 @@ def answers_of_folds(
     return found
 
 
-def _posed(
+def _pose_problems(
     model: FittedModel, queries: Samples, near: Neighbourhood, removed: Removed, products: Array | None
 ) -> Callable[[Array], tuple[Dictionary, Target]]:
     """The local problems of examples, each in the geometry without it."""
     base, form = _dot_kernel(model), model.method.space.of_kernel
     assert base is not None
 
-    def posed(open_: Array) -> tuple[Dictionary, Target]:
+    def problem_of(open_: Array) -> tuple[Dictionary, Target]:
         rows = near.rows[open_]
         own = TrialKernel(base, removed.take(open_), products)
         known = replace(model, method=replace(model.method, kernel=own))
         basis = form.basis(known, rows)
         return basis.dictionary, form.target(known, basis, queries.take(open_), rows)
 
-    return posed
+    return problem_of
 
 
 def _dot_kernel(model: FittedModel) -> VectorKernel | None:
@@ -219,18 +219,18 @@ class LeftOut:
         order = order[: min(at_most, affordable_trials(model))]
         if len(order) < FEWEST:
             return None
-        kept = None if before is None else _untouched(*before, model, order, without_classes)
+        kept = None if before is None else _unchanged_answers(*before, model, order, without_classes)
         if kept is None:
-            return cls._asked(model, exclusion, order).among(model.ids[order])
-        anew = ~np.isin(model.ids[order], kept.rows)
-        if not anew.any():
+            return cls._compute(model, exclusion, order).among(model.ids[order])
+        new = ~np.isin(model.ids[order], kept.rows)
+        if not new.any():
             return kept.among(model.ids[order])
-        asked = cls._asked(model, exclusion, order[anew])
-        both = (np.concatenate([getattr(kept, name), getattr(asked, name)]) for name in cls.__dataclass_fields__)
+        computed = cls._compute(model, exclusion, order[new])
+        both = (np.concatenate([getattr(kept, name), getattr(computed, name)]) for name in cls.__dataclass_fields__)
         return cls(*both).among(model.ids[order])
 
     @classmethod
-    def _asked(cls, model: FittedModel, exclusion: Exclusion, order: Array) -> LeftOut:
+    def _compute(cls, model: FittedModel, exclusion: Exclusion, order: Array) -> LeftOut:
         def summary(evidence: Evidence, which: Array) -> tuple[Array, ...]:
             return (
                 evidence.winner,
@@ -240,7 +240,7 @@ class LeftOut:
                 _reach(model, evidence),
             )
 
-        if exclusion.in_folds and exclusion.removed(model, order[:1]) is not None:
+        if exclusion.in_folds and exclusion.correction(model, order[:1]) is not None:
             found = answers_of_folds(model, exclusion.groups_of(model), order, summary)
             order, parts = np.concatenate([asked for asked, _ in found]), [answers for _, answers in found]
         else:
@@ -265,12 +265,12 @@ def _reach(model: FittedModel, evidence: Evidence) -> Array:
     return np.where(real.sum(axis=1) >= (method.n_neighbors or 0), farthest, np.inf)
 
 
-def _untouched(
+def _unchanged_answers(
     old: LeftOut, earlier: FittedModel, model: FittedModel, order: Array, without_classes: bool
 ) -> LeftOut | None:
     """Those of the old answers, as answers of ``model`` now, that nothing which came, went or got another class since
     lies near enough to change; None where none are."""
-    if old.reach is None or earlier.method is not model.method:
+    if old.reach is None or earlier.method is not model.method or old.residuals.shape[1] != len(earlier.classes):
         return None
     came, went = ~np.isin(model.ids, earlier.ids), ~np.isin(earlier.ids, model.ids)
     _, now, then = np.intersect1d(model.ids, earlier.ids, assume_unique=True, return_indices=True)

@@ -25,9 +25,11 @@ def neighbours_without(
     if method.n_neighbors is not None and method.locality == "classes":
         return _whole_classes(model, which, groups, queries, removed, k)
     if removed is not None:
-        return _remeasured(model, _smallest(_corrected_distances(model, which, groups, removed), k), queries, removed)
+        return _measure_exactly(
+            model, _smallest(_corrected_distances(model, which, groups, removed), k), queries, removed
+        )
     if method.n_neighbors is not None and (model.pairs or len(method.distance.components) > 1):
-        return _measured(model, which, groups, k)
+        return _nearest_by_pairs(model, which, groups, k)
     spare = int(np.bincount(groups)[groups[which]].max())
     # A search that must find more than it needs by a whole class is slower than measuring all.
     if method.n_neighbors is None or model.index is None or (method.n_candidates is None and spare > k + 50):
@@ -42,7 +44,7 @@ def neighbours_without(
     return refine(_others(coarse, which, groups, wanted), queries.of(fine), model.examples(fine), fine, k)
 
 
-def _measured(model: FittedModel, which: Array, groups: Array, k: int) -> Neighbourhood:
+def _nearest_by_pairs(model: FittedModel, which: Array, groups: Array, k: int) -> Neighbourhood:
     """By a costly distance, whose pairs of examples are looked up, or by a unified one: the union of k of each."""
     method = model.method
     samples = Samples(model.vectors, {key: store.content for key, store in model.stores.items()})
@@ -51,16 +53,16 @@ def _measured(model: FittedModel, which: Array, groups: Array, k: int) -> Neighb
     rows, far, rank = around.dictionaries(method.distance, which, k)
     if rank is not None:
         rows, far = np.where(rank < k, rows, -1), np.where(rank < k, far, np.inf)
-    return _padded(nearest(far, rows, rows.shape[1]))
+    return _pad(nearest(far, rows, rows.shape[1]))
 
 
 def _others(near: Neighbourhood, which: Array, groups: Array, k: int) -> Neighbourhood:
     """The k nearest that are not in the example's group."""
     mate = (groups[np.maximum(near.rows, 0)] == groups[which][:, None]) | ~near.real
-    return _padded(nearest(np.where(mate, np.inf, near.distances), near.rows, k))
+    return _pad(nearest(np.where(mate, np.inf, near.distances), near.rows, k))
 
 
-def _padded(near: Neighbourhood) -> Neighbourhood:
+def _pad(near: Neighbourhood) -> Neighbourhood:
     return Neighbourhood(np.where(np.isfinite(near.distances), near.rows, -1), near.distances)
 
 
@@ -69,7 +71,7 @@ def _smallest(distances: Array, k: int) -> Neighbourhood:
     rows = np.broadcast_to(np.arange(distances.shape[1]), distances.shape)
     if k < distances.shape[1]:
         rows = np.argpartition(distances, k - 1, axis=1)[:, :k]
-    found = _padded(nearest(np.take_along_axis(distances, rows, 1), rows, k))
+    found = _pad(nearest(np.take_along_axis(distances, rows, 1), rows, k))
     width = max(1, int(found.real.sum(axis=1).max()))
     return Neighbourhood(found.rows[:, :width], found.distances[:, :width])
 
@@ -103,17 +105,17 @@ def _whole_classes(
         near = whole_classes(far_means, model.labels, queries.of(fine), model.examples(fine), fine, n_classes)
         return _others(near, which, groups, near.rows.shape[1])
     far = _corrected_distances(model, which, groups, removed)
-    # The correction moves means a little. Those that may come among the nearest are measured anew, exactly.
+    # The correction moves means a little. Those that may come among the nearest are measured again, exactly.
     candidates = np.argsort(far_means, axis=1, kind="stable")[:, : min(far_means.shape[1], 2 * n_classes + 4)]
     for at, line in enumerate(candidates):
         exact = _corrected_to_means(model, which[at], groups, removed.take(np.array([at])), line)
         chosen = line[np.argsort(exact, kind="stable")[:n_classes]]
         far[at, ~np.isin(model.labels, chosen[np.isfinite(far_means[at, chosen])])] = np.inf
     near = _smallest(far, int(np.isfinite(far).sum(axis=1).max()))
-    return _remeasured(model, near, queries, removed)
+    return _measure_exactly(model, near, queries, removed)
 
 
-def _remeasured(model: FittedModel, near: Neighbourhood, queries: Samples, removed: Removed) -> Neighbourhood:
+def _measure_exactly(model: FittedModel, near: Neighbourhood, queries: Samples, removed: Removed) -> Neighbourhood:
     """The same dictionaries with distances that do not depend on who else was asked: one pair after the other."""
     fine = model.method.distance
     near_some, rows = np.unique(np.maximum(near.rows, 0), return_inverse=True)
@@ -127,7 +129,7 @@ def _remeasured(model: FittedModel, near: Neighbourhood, queries: Samples, remov
     far = np.maximum(own_length2 + lengths2 - 2.0 * products, 0.0)
     if fine.power == 2:
         np.sqrt(far, out=far)
-    return _padded(nearest(np.where(near.real, far, np.inf), near.rows, near.rows.shape[1]))
+    return _pad(nearest(np.where(near.real, far, np.inf), near.rows, near.rows.shape[1]))
 
 
 def _corrected_to_means(model: FittedModel, row: int, groups: Array, removed: Removed, classes: Array) -> Array:

@@ -52,13 +52,13 @@ class MeasuredGeometry(Geometry):
         return definite.of_distance(self.distance, self.around.samples)
 
     def trials(self, which: Array, width: int) -> Trials:
-        return self.made(which, *self.around.dictionaries(self.distance, which, width))
+        return self.make_trials(which, *self.around.dictionaries(self.distance, which, width))
 
     def class_trials(self, which: Array, n_classes: int) -> Trials:
-        return self.made(which, *self.around.whole_classes(self.distance, which, n_classes))
+        return self.make_trials(which, *self.around.whole_classes(self.distance, which, n_classes))
 
     @abstractmethod
-    def made(self, which: Array, rows: Array, far: Array, rank: Array | None) -> Trials:
+    def make_trials(self, which: Array, rows: Array, far: Array, rank: Array | None) -> Trials:
         """From the dictionaries: rows (B, W), nearest first, distances ``far`` to them, and their rank."""
 
     def _classes(self, rows: Array) -> Array:
@@ -68,12 +68,12 @@ class MeasuredGeometry(Geometry):
 class DistanceGeometry(MeasuredGeometry):
     """For the kernel that is made from the distance."""
 
-    def _powered(self, values: Array) -> Array:
+    def _raise_to_power(self, values: Array) -> Array:
         return np.asarray(values**2 if self.distance.power == 2 else values, np.float32)
 
-    def made(self, which: Array, rows: Array, far: Array, rank: Array | None) -> Trials:
-        cross = self._powered(np.where(rows >= 0, self.around.facing(self.distance, which, rows, far), 0.0))
-        among = self._powered(self.around.within(self.distance, rows))
+    def make_trials(self, which: Array, rows: Array, far: Array, rank: Array | None) -> Trials:
+        cross = self._raise_to_power(np.where(rows >= 0, self.around.facing(self.distance, which, rows, far), 0.0))
+        among = self._raise_to_power(self.around.within(self.distance, rows))
         return Trials(self._classes(rows), self.labels[which], cross, among, rank=rank)
 
 
@@ -92,7 +92,7 @@ class KernelGeometry(MeasuredGeometry):
         self.kernel = kernel
         self.keeps_vectors = False
 
-    def made(self, which: Array, rows: Array, far: Array | None = None, rank: Array | None = None) -> Trials:
+    def make_trials(self, which: Array, rows: Array, far: Array | None = None, rank: Array | None = None) -> Trials:
         alike, near = self.around.samples.of(self.kernel), np.maximum(rows, 0)
         asked, X = alike.take(which), self.around.samples.X
         dots = np.asarray(self.kernel.local(alike, near))

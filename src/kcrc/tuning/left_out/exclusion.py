@@ -3,7 +3,7 @@
 The within-class metric is fitted with labels, so an example that is asked as if it were new must leave the covariance
 too (``kcrc.tuning.left_out.exclusion`` has the formula): every dot product z_j·z_l of whitened vectors gains
 β (u·z_j)(u·z_l), as if each z had one more coordinate √β u·z. Where z is then scaled to unit length the gain may be
-applied to the scaled vectors and the length taken anew, so the stored vectors are enough.
+applied to the scaled vectors and the length taken again, so the stored vectors are enough.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Exclusion:
         alone = int(self.groups.max()) + 1 + np.arange(len(model))
         return duplicate_groups(model.raw, np.where(known, self.groups[at], alone))
 
-    def removed(self, model: FittedModel, which: Array) -> Removed | None:
+    def correction(self, model: FittedModel, which: Array) -> Removed | None:
         """What the covariance loses with the examples at ``which``; None where nothing has to be corrected."""
         metric = model.method.scaling.by_class
         if self.means is None or self.weights is None or metric is None or not _correctable(model):
@@ -154,7 +154,7 @@ def profile_of(kernel: Kernel) -> VectorKernel | None:
 
 @dataclass(frozen=True, eq=False)
 class Removed:
-    """Directions u (B, d) and strengths β (B,) of B examples that leave; ``unit``: lengths are taken anew."""
+    """Directions u (B, d) and strengths β (B,) of B examples that leave; ``unit``: lengths are scaled to 1 again."""
 
     directions: Array
     strength: Array
@@ -249,7 +249,7 @@ class TrialKernel(Kernel):
 # coordinate √β u·z.
 
 
-def lengthened(z: Array, u: Array | None, strength: float, *, unit: bool) -> Array:
+def lengthen(z: Array, u: Array | None, strength: float, *, unit: bool) -> Array:
     """Vectors (n, d) in double precision, with the coordinate that makes their dot products those of the geometry
     without the example (none where ``u`` is None), then of length 1 where ``unit``."""
     z = z.astype(np.float64)
@@ -258,7 +258,7 @@ def lengthened(z: Array, u: Array | None, strength: float, *, unit: bool) -> Arr
     return _of_length_1(z) if unit else z
 
 
-def rewhitened(z: Array, u: Array, strength: float, *, unit: bool) -> Array:
+def rewhiten(z: Array, u: Array, strength: float, *, unit: bool) -> Array:
     """Vectors (n, d) in the very coordinates of the metric without the example, for coders that look at entries.
 
     They are C⁻¹z, C the lower Cholesky factor of I − a u uᵀ. With s_j = 1 − a Σ_{i≤j} u_i² forward substitution gives

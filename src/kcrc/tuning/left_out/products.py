@@ -9,7 +9,7 @@ import numpy as np
 
 from kcrc._base.arrays import Array
 from kcrc.native import native
-from kcrc.tuning.left_out.exclusion import lengthened
+from kcrc.tuning.left_out.exclusion import lengthen
 
 
 def products_among(
@@ -49,7 +49,7 @@ def products_among(
 @dataclass(eq=False)
 class DoubleProducts:
     """Of vectors Z (n, d), from whose metric example i takes away ``directions[i]`` by ``strength[i]`` (None: nothing);
-    ``unit``: lengths are taken anew. ``kept``: all pairs are few enough to be kept."""
+    ``unit``: lengths are scaled to 1 again. ``kept``: all pairs are few enough to be kept."""
 
     Z: Array
     directions: Array | None
@@ -78,7 +78,7 @@ class DoubleProducts:
         u, strength = None, 0.0
         if self.directions is not None and self.strength is not None:
             u, strength = self.directions[i], float(self.strength[i])
-        z = lengthened(self.Z[rows], u, strength, unit=self.unit)
+        z = lengthen(self.Z[rows], u, strength, unit=self.unit)
         return np.asarray(z @ z.T)
 
     @cached_property

@@ -147,7 +147,7 @@ def folds_of_small_classes(labels: Array, groups: Array) -> Array:
     return np.asarray(fold[np.searchsorted(number, groups)])
 
 
-# Groups that nobody named: near copies, frames of one film, several recordings of one speaker.
+# Groups that the caller did not name: near copies, frames of one film, several recordings of one speaker.
 #
 # Independent examples of a class lie ever closer together, the more there are, but evenly: the next one is hardly
 # farther away than the nearest. Examples that belong together are much nearer to each other than to the rest of their

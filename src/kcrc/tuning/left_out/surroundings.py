@@ -45,7 +45,7 @@ class Surroundings:
         coordinates = sum(values[:1].size for values in kept.parts.values())
         return MICROSECOND * max(part.cost, A_COORDINATE * coordinates)
 
-    def tabled(self, distance: Distance, work: float, n_jobs: int | None) -> Surroundings:
+    def with_tables(self, distance: Distance, work: float, n_jobs: int | None) -> Surroundings:
         """With a table for each component of ``distance`` that has no cache, where ``work`` is enough for all."""
         n = len(self.labels)
         open_ = {name: part for name, part in distance.components.items() if name not in self.pairs}
@@ -72,7 +72,7 @@ class Surroundings:
         order = np.argsort(near < 0, axis=1, kind="stable")[:, :count]  # the nearest that remain
         return np.take_along_axis(near, order, 1)
 
-    def measured(self, distance: Distance, name: str, which: Array, rows: Array) -> Array:
+    def measure(self, distance: Distance, name: str, which: Array, rows: Array) -> Array:
         """Distances (B, C) of ``which`` to ``rows`` by the component ``name``; ∞ where a row is −1."""
         if name in self.pairs or self.coarse is not None:
             far = self._between(distance, name, which, rows)
@@ -107,7 +107,7 @@ class Surroundings:
         each row (B, W): it is in the union of the K nearest of each member when that is below K, and all below
         ``width`` are there."""
         rows = self.candidates(which)
-        parts = [self.measured(distance, name, which, rows) for name in distance.components]
+        parts = [self.measure(distance, name, which, rows) for name in distance.components]
         far = distance.combine(parts)
         if len(parts) == 1:
             rank, order = None, np.lexsort((rows, far), axis=-1)[:, :width]
@@ -178,7 +178,7 @@ def smallest(far: Array, width: int) -> Array:
     return rows
 
 
-def picked(measured: Measured, at: int, rows: Array, rank: Array | None) -> Around:
+def pick(measured: Measured, at: int, rows: Array, rank: Array | None) -> Around:
     """What was measured of example number ``at`` and ``rows``."""
     products, norms, along, scale = (None if part is None else part[at][rows] for part in measured)
     assert products is not None and norms is not None

@@ -63,10 +63,10 @@ class Trials:
             return self
         width = min(width, self.labels.shape[1])
         if width not in self._doubles:
-            self._doubles[width] = self._widened(width) if self.precise is None else self.precise(width)
+            self._doubles[width] = self._convert_to_double(width) if self.precise is None else self.precise(width)
         return self._doubles[width]
 
-    def _widened(self, width: int) -> Trials:
+    def _convert_to_double(self, width: int) -> Trials:
         cut: dict[str, Any] = {}
         for name, part in vars(self).items():
             if isinstance(part, np.ndarray):

@@ -11,9 +11,9 @@ import numpy as np
 from kcrc._base.arrays import Array
 from kcrc.method.kernels import VectorKernel, definite
 from kcrc.method.scaling import Scaling, Unit, within_deviations
-from kcrc.tuning.left_out.exclusion import removed_weights, rewhitened, strengths
+from kcrc.tuning.left_out.exclusion import removed_weights, rewhiten, strengths
 from kcrc.tuning.left_out.products import DoubleProducts, products_among
-from kcrc.tuning.left_out.surroundings import STORED, Around, Measured, cut, picked, smallest
+from kcrc.tuning.left_out.surroundings import STORED, Around, Measured, cut, pick, smallest
 from kcrc.tuning.left_out.trials import Geometry, Trials
 
 
@@ -81,7 +81,7 @@ class VectorGeometry(Geometry):
     def scale(self) -> float:
         return definite.of_vectors(Unit().transform(self.Z) if self.unit else self.Z)
 
-    def _measured(self, which: Array) -> Measured:
+    def _measure(self, which: Array) -> Measured:
         """To all examples, each (B, n): dot products, squared lengths, projections on the removed direction, scale."""
         products = self.Z[which] @ self.Z.T if self.products is None else self.products[which]
         norms = np.broadcast_to(self.squares, products.shape)
@@ -103,7 +103,7 @@ class VectorGeometry(Geometry):
         """The ``width`` nearest of each that are in another group; fewer where there are no more."""
         missing = np.array([i for i in which if i not in self._nearest or len(self._nearest[i].rows) < width], int)
         if len(missing):
-            measured = self._measured(missing)
+            measured = self._measure(missing)
             far = measured[1] - 2.0 * measured[0]
             far[self.groups[missing][:, None] == self.groups[None, :]] = np.inf
             if self.candidates is not None:
@@ -113,14 +113,14 @@ class VectorGeometry(Geometry):
             rows = smallest(far, width)
             real = np.isfinite(np.take_along_axis(far, rows, 1))
             for at, i in enumerate(missing):
-                self._nearest[i] = picked(measured, at, rows[at][real[at]], None)
+                self._nearest[i] = pick(measured, at, rows[at][real[at]], None)
         return [self._nearest[i] for i in which]
 
     def _around_classes(self, which: Array, n_classes: int) -> list[Around]:
         """All examples of the nearest classes but those of its group, nearest first."""
         missing = np.array([i for i in which if i not in self._classes or self._classes[i][0] < n_classes], int)
         if len(missing):
-            measured = self._measured(missing)
+            measured = self._measure(missing)
             near = self._nearest_classes(missing, measured, n_classes)
             for at, (i, classes) in enumerate(zip(missing, near, strict=True)):
                 rank_of = np.full(int(self.labels.max()) + 1, -1)
@@ -129,7 +129,7 @@ class VectorGeometry(Geometry):
                 rank[self.groups == self.groups[i]] = -1
                 rows = np.flatnonzero(rank >= 0)
                 rows = rows[np.argsort(measured[1][at, rows] - 2.0 * measured[0][at, rows], kind="stable")]
-                self._classes[i] = n_classes, picked(measured, at, rows, rank[rows])
+                self._classes[i] = n_classes, pick(measured, at, rows, rank[rows])
         found = [self._classes[i][1] for i in which]
         return [cut(one, one.rank < n_classes) for one in found if one.rank is not None]
 
@@ -156,12 +156,12 @@ class VectorGeometry(Geometry):
             asked=asked if self.keeps_vectors else None,
             atoms=atoms[None] if self.keeps_vectors else None,
         )
-        return self._valued(trials)
+        return self._apply_kernel(trials)
 
     def class_trials(self, which: Array, n_classes: int) -> Trials:
         return self._local(which, self._around_classes(which, n_classes))
 
-    def _valued(self, trials: Trials) -> Trials:
+    def _apply_kernel(self, trials: Trials) -> Trials:
         """With the values of the kernel in place of dot products, where one is given."""
         if self.kernel is None:
             return trials
@@ -177,20 +177,20 @@ class VectorGeometry(Geometry):
     def _local(self, which: Array, around: list[Around]) -> Trials:
         widest = max(1, *(len(one.rows) for one in around))
 
-        def stacked(values: list[Array], fill: float) -> Array:
+        def stack(values: list[Array], fill: float) -> Array:
             out = np.full((len(which), widest), fill, values[0].dtype)
             for at, one in enumerate(values):
                 out[at, : len(one)] = one
             return out
 
-        rows = stacked([one.rows for one in around], -1)
+        rows = stack([one.rows for one in around], -1)
         real, rows = rows >= 0, np.maximum(rows, 0)
-        dot, squares = stacked([one.dot for one in around], 0), stacked([one.squares for one in around], 0)
-        along = None if self.directions is None else stacked([one.along for one in around if one.along is not None], 0)
-        scale = stacked([one.scale for one in around if one.scale is not None], 0) if self.unit else None
+        dot, squares = stack([one.dot for one in around], 0), stack([one.squares for one in around], 0)
+        along = None if self.directions is None else stack([one.along for one in around if one.along is not None], 0)
+        scale = stack([one.scale for one in around if one.scale is not None], 0) if self.unit else None
         rank = None
         if around[0].rank is not None:
-            rank = stacked([one.rank for one in around if one.rank is not None], len(self.labels))
+            rank = stack([one.rank for one in around if one.rank is not None], len(self.labels))
         own = self.own[which]
         vectors = self._entries(which, rows) if self.keeps_vectors else (None, None)
         labels = np.where(real, self.labels[rows], -1).astype(np.int32)
@@ -213,7 +213,7 @@ class VectorGeometry(Geometry):
             asked=vectors[0],
             atoms=vectors[1],
         )
-        return replace(self._valued(trials), precise=partial(self._precise, trials, which, rows))
+        return replace(self._apply_kernel(trials), precise=partial(self._precise, trials, which, rows))
 
     def _precise(self, trials: Trials, which: Array, rows: Array, width: int) -> Trials:
         """The same trials, of ``width`` atoms, from dot products in double precision."""
@@ -221,7 +221,7 @@ class VectorGeometry(Geometry):
         dots, dot, own = np.ascontiguousarray(among[:, :-1, :-1]), among[:, :-1, -1], among[:, -1, -1]
         squares = np.einsum("bkk->bk", dots).copy()
         cross = np.maximum(own[:, None] + squares - 2.0 * dot, 0.0)
-        return self._valued(
+        return self._apply_kernel(
             Trials(
                 labels=trials.labels[:, :width],
                 truth=trials.truth,
@@ -242,7 +242,7 @@ class VectorGeometry(Geometry):
             return self.Z[which], self.Z[rows]
         asked, atoms = np.empty((len(which), self.Z.shape[1])), np.empty((*rows.shape, self.Z.shape[1]))
         for at, (i, line) in enumerate(zip(which, rows, strict=True)):
-            z = rewhitened(self.Z[np.append(line, i)], self.directions[i], float(self.strength[i]), unit=self.unit)
+            z = rewhiten(self.Z[np.append(line, i)], self.directions[i], float(self.strength[i]), unit=self.unit)
             asked[at], atoms[at] = z[-1], z[:-1]
         return asked, atoms
 

@@ -58,11 +58,11 @@ class Inverse:
         if not whole_ridge(model):
             return None
         if model not in _made:
-            _made[model] = cls._inverted(model)
+            _made[model] = cls._invert(model)
         return _made[model]
 
     @classmethod
-    def _inverted(cls, model: FittedModel) -> Inverse | None:
+    def _invert(cls, model: FittedModel) -> Inverse | None:
         assert model.whole is not None and model.method.coder.ridge_penalty is not None
         basis = model.whole.basis
         H, scale = basis.dictionary.gram[0].astype(np.float64), basis.scale[0].astype(np.float64)
