@@ -286,13 +286,13 @@ def test_a_learned_scaling_stays_until_more_than_a_twentieth_of_the_examples_cha
 def count_questions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many examples are asked, from now on, each time that some are."""
     asked: list[int] = []
-    real = LeftOut._asked.__func__
+    real = LeftOut._compute.__func__
 
     def counted(cls: type, model: object, exclusion: object, order: np.ndarray) -> LeftOut:
         asked.append(len(order))
         return real(cls, model, exclusion, order)
 
-    monkeypatch.setattr(LeftOut, "_asked", classmethod(counted))
+    monkeypatch.setattr(LeftOut, "_compute", classmethod(counted))
     return asked
 
 

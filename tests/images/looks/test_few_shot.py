@@ -7,7 +7,7 @@ import pytest
 
 from images.looks.drawings import drawings
 from kcrc import ImageClassifier, KCRCClassifier, looks
-from kcrc.images.looks.base import Description, descriptions
+from kcrc.images.looks.base import LookDescription, descriptions
 from kcrc.images.looks.few_shot import augment, augmented_copies, is_few_shot
 
 
@@ -92,7 +92,7 @@ def test_two_examples_of_a_class_are_asked_of_each_other_and_outweigh_copies_and
     monkeypatch.setattr(
         "kcrc.images.looks.few_shot.augmented_copies", lambda pictures, each: [p for p in pictures for _ in range(each)]
     )
-    monkeypatch.setitem(descriptions, "green", Description("green", prior=(0.5, 0.5, 0.9)))
+    monkeypatch.setitem(descriptions, "green", LookDescription("green", prior=(0.5, 0.5, 0.9)))
     given = [looks.of_feature(one.__name__, one, price=looks.Price(picture=1)) for one in (red, green)]
     made = ImageClassifier(looks=given, verbose=False).fit(images, labels)
     assert {line["look"]: line["right"] / line["asked"] for line in made.choice_.table} == {"red": 1, "green": 1}

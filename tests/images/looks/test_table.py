@@ -9,7 +9,7 @@ import pytest
 
 from images.looks.drawings import drawings
 from kcrc import ImageClassifier, looks
-from kcrc.images.looks.base import KINDS, Description, PictureKind, kind_of, registry
+from kcrc.images.looks.base import KINDS, LookDescription, PictureKind, kind_of, registry
 
 COSTLY = {"coarse pyramid", "pyramid", "embedding"}
 CHEAP = sorted(set(looks.names()) - COSTLY)
@@ -18,7 +18,7 @@ CHEAP = sorted(set(looks.names()) - COSTLY)
 @pytest.mark.parametrize("name", looks.names())
 def test_a_look_has_a_prior_of_its_own(name):
     prior = looks.describe(name).prior
-    assert prior is not Description.prior
+    assert prior is not LookDescription.prior
     assert len(prior) == len(KINDS)
     assert all(0 <= value <= 1 for value in prior)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kcrc.images.looks.base import Description, Look, PictureKind, Price, of_distance, of_feature, register
+    from kcrc.images.looks.base import Look, LookDescription, PictureKind, Price, of_distance, of_feature, register
 
 __all__ = ["Look", "PictureKind", "Price", "make", "names", "of_distance", "of_feature", "register", "resolve"]
 
@@ -31,12 +31,12 @@ def make(name: str, *, kind: PictureKind) -> Look | None:
     return registry.make(name, kind=kind)
 
 
-def describe(name: str) -> Description:
+def describe(name: str) -> LookDescription:
     """Return what was registered with a look; of another name, such as that of a feature, the name alone."""
     names()
-    from kcrc.images.looks.base import Description, descriptions
+    from kcrc.images.looks.base import LookDescription, descriptions
 
-    return descriptions.get(name, Description(name))
+    return descriptions.get(name, LookDescription(name))
 
 
 def resolve(spec: str | Look, *, kind: PictureKind) -> Look | None:

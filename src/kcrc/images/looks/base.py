@@ -112,7 +112,7 @@ registry: Registry[Look | None] = Registry("look", {})
 
 
 @dataclass(frozen=True)
-class Description:
+class LookDescription:
     """What is said of a look before it sees a picture; see ``register``."""
 
     words: str
@@ -120,11 +120,11 @@ class Description:
     prior: tuple[float, float, float] = (0.5, 0.5, 0.5)
 
 
-descriptions: dict[str, Description] = {}  # in the order of registration
+descriptions: dict[str, LookDescription] = {}  # in the order of registration
 
 
 def register(
-    name: str, *, words: str = "", row: str = "", prior: tuple[float, float, float] = Description.prior
+    name: str, *, words: str = "", row: str = "", prior: tuple[float, float, float] = LookDescription.prior
 ) -> Callable[[F], F]:
     """Enter a function from the kind of the pictures to a look; None stands for a look that makes no sense for them.
 
@@ -153,7 +153,7 @@ def register(
 
     def enter(maker: F) -> F:
         registry.register(name)(maker)
-        descriptions[name] = Description(words or name, row or words, prior)
+        descriptions[name] = LookDescription(words or name, row or words, prior)
         return maker
 
     return enter
