@@ -408,4 +408,4 @@ def test_memory_is_bounded_with_examples_larger_than_it(tmp_path):
     assert found["found_again"] == 0
     assert found["sums_to_one"]
     with pytest.raises(RuntimeError, match="Unable to allocate"):
-        measure(tmp_path, 20, beyond=56_000_000, budget=16_000_000, mapped=False)
+        measure(tmp_path, 20, beyond=64_000_000, budget=16_000_000, mapped=False)
