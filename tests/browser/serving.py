@@ -83,7 +83,7 @@ class Watched:
         self.seen: list[str] = []
         self.address = address
         self.tab = self.context.new_page()
-        self.tab.set_default_timeout(8_000)
+        self.tab.set_default_timeout(30_000)
         self.tab.on("console", lambda message: self.seen.append(message.text))
         self.tab.on("pageerror", lambda error: self.seen.append(str(error)))
         self.tab.on("dialog", lambda dialog: self.seen.append(dialog.message))

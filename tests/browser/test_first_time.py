@@ -39,6 +39,7 @@ def test_three_classes_are_taught_and_a_mistake_is_corrected(tmp_path: Path, wat
         assert "Drop some pictures of one kind" in page.text("h1")
         keep(tab, "film-1-nothing-yet", whole=False)
         for number, (kind, paths) in enumerate(photographs.items()):
+            page.settled()
             tab.set_input_files("#files", paths)
             tab.wait_for_selector("h1:has-text('What are these 10 pictures?')")
             page.settled()
