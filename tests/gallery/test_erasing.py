@@ -452,6 +452,7 @@ def test_commands(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     said = capsys.readouterr()
     assert f"erased 1 (example {owl})" in said.out
     assert "chosen again" in said.err
+    assert "('eigenfaces') may have been learned from it" in said.err
     assert "build the gallery again" in said.err
     assert "copies of the gallery made before are not changed" in said.err
     assert found_in(home, marks) == []

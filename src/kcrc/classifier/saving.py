@@ -103,7 +103,7 @@ def check_answering(model: FittedModel) -> None:
             return
         known = method.distance.rowwise(queries.of(method.distance), model.examples(method.distance), rows[None])
         if not np.isfinite(known).all():
-            raise FileError("its distances are no numbers")
+            raise FileError("its distances are not finite")
         pipeline.among(model, queries, Neighbourhood(rows[None], known.astype(np.float64)))  # as a search has them
 
 

@@ -253,10 +253,10 @@ class Calibration:
             doubts[alone] = self.doubt * apart / (1.0 + apart)
         doubts = np.minimum(np.hypot(doubts, self.unseen), 1.0)
         mixed = (1.0 - doubts)[:, None] * fit + (doubts / n_classes)[:, None]
-        return _told_apart(mixed / mixed.sum(axis=1, keepdims=True), residuals.argmin(axis=1))
+        return _put_answer_ahead(mixed / mixed.sum(axis=1, keepdims=True), residuals.argmin(axis=1))
 
 
-def _told_apart(p: Array, winner: Array) -> Array:
+def _put_answer_ahead(p: Array, winner: Array) -> Array:
     """p (B, C) to BITS bits, of which every class but the winner (B,) has less than it."""
     mantissas, exponents = np.frexp(p)
     places = np.rint(np.ldexp(mantissas, BITS))

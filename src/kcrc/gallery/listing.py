@@ -183,7 +183,7 @@ def example_details(gallery: Gallery, example: int) -> ExampleDetails:
 def answer_without(gallery: Gallery, example: int) -> tuple[OwnAnswer | None, tuple[NearExample, ...]]:
     """Classify an example with itself left out, as ``audit`` does; return the answer and the nearest examples.
 
-    The answer is None if nothing of its class is left, and there are no neighbours if nothing at all is left."""
+    The answer is None if nothing of its class is left, and there are no neighbours if no example is left."""
     from kcrc.tuning.left_out.answers import answers_without
     from kcrc.tuning.left_out.sample import class_stays
 

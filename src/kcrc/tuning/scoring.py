@@ -2,7 +2,7 @@
 
 A margin is log(best other residual) − log(the true class's residual): above 0 the answer is right. It is ∞ where all
 neighbours are of the true class, or nothing was coded and the nearest is of it; −∞ where the true class is not in the
-dictionary or has no part in the code, or where the kernel overflows, for which there is no answer. A tie is no right
+dictionary or has no part in the code, or where the kernel overflows, for which there is no answer. A tie is not a right
 answer: the class that sorts first would win it.
 
 The local problems are the model's own: those of ``kcrc.method.local_problem``, or compiled, which is tested to be the

@@ -3,9 +3,9 @@
 With so few, hardly an example can be left out. But much is known that must not change an answer: augmented copies of
 the examples (shifted, turned, in other light) have to come back to their own class. Every look classifies the same
 copies and is rated by the share it gets right beyond chance, times how well such looks usually work on pictures of this
-kind (``prior`` in ``kcrc.images.looks.table``), because a copy is no second drawing of the same thing. Classes with two
-examples are also classified by leave-one-out; the more such answers, the more their accuracy counts compared with the
-copies. The best few looks answer together, with weights in proportion to their ratings.
+kind (``prior`` in ``kcrc.images.looks.table``), because a copy does not show how two pictures of the same thing
+differ. Classes with two examples are also classified by leave-one-out; the more such answers, the more their accuracy
+counts compared with the copies. The best few looks answer together, with weights in proportion to their ratings.
 """
 
 from __future__ import annotations

@@ -101,10 +101,10 @@ class GeometricBlur(GreyImageDistance):
 
     The match of two points costs ½‖f − g‖² between their descriptors (0 to 1, one less their cosine) +
     ``position_weight`` · (their distance / diagonal of the image)². The sum over both directions makes it symmetric;
-    it is no metric. ``n_points`` edge points at most (``smoothing``, ``threshold`` as in ``edge_points``; the gradients
-    under the threshold are left out of the channels too). ``n_rings`` rings of ``n_spokes`` samples, the outermost at
-    ``reach`` · the shorter side, each further one at half the radius. Two images without edges are at distance 0, one
-    without edges is at distance 1 from one with edges.
+    it is not a metric. ``n_points`` edge points at most (``smoothing``, ``threshold`` as in ``edge_points``;
+    gradients under the threshold are left out of the channels too). ``n_rings`` rings of ``n_spokes`` samples, the
+    outermost at ``reach`` · the shorter side, each further one at half the radius. Two images without edges are at
+    distance 0, one without edges is at distance 1 from one with edges.
     """
 
     formula: ClassVar[str] = "½ (mean_i min_j c_ij + mean_j min_i c_ij), c = ½‖f_i − g_j‖² + λ |p_i − q_j|²"

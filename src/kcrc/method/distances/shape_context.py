@@ -151,7 +151,7 @@ class ShapeContext(GreyImageDistance):
         appearance cost  mean over a of the squared difference of 5 × 5 windows (Gaussian weights, images of range 1)
                          round the point and its nearest partner by C
 
-    The distance is half the sum of a bent onto b and b bent onto a, so it is symmetric; it is no metric.
+    The distance is half the sum of a bent onto b and b bent onto a, so it is symmetric; it is not a metric.
     ``n_points`` edge points at most (``smoothing`` and ``threshold`` as in ``edges``); ``n_radii`` × ``n_angles`` bins
     from ``inner`` to ``outer`` mean distances; ``dummies`` as a part of the points, each at ``dummy_cost``;
     ``stiffness`` of the spline. The weights are the authors' 0.3 and 1.6 for a context cost twice as large;

@@ -304,7 +304,7 @@ def _log_steps(far: Array) -> list[Array]:
 
 
 def _beyond_chance(candidates: list[tuple[Array, float]], steps: list[list[Array]], n_examples: int) -> list[Array]:
-    """Those of the candidates for groups that are no chance among independent examples, by their steps at each k."""
+    """Return the candidate groups that independent examples would not form by chance, by their steps at each k."""
     pooled = [np.concatenate(of_rank) for of_rank in steps if of_rank]
     estimates = [(float(step.mean()), len(step)) for step in pooled if step.mean() > 0]
     if not candidates or not estimates:

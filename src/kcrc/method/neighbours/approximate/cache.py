@@ -6,9 +6,9 @@ A file is a cache and never the truth. It is named by what it was made of, and l
 
 The identity is the SHA-256 of the vectors, the search, its settings and the library's version. Only where all of it is
 as it should be does the library get to see the content, for libraries crash on what is damaged; anything else is as if
-there were no file, and the index is built and written again. A digest is no signature: a file that belongs to another
-user counts as none, and only this user may write to the folder. The files used least recently are deleted to make room
-for others.
+there were no file, and the index is built and written again. A digest does not prove who wrote a
+file: one that belongs to another user counts as none, and only this user may write to the folder. The files used least
+recently are deleted to make room for others.
 """
 
 from __future__ import annotations
